@@ -42,14 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         parser.error(str(error))
     console = Console()
-    found: list[Measurement] = []
+    result: list[Measurement] = []
     for name in chosen.names or BENCHMARKS:
         with console.status(f"measuring {name}"), tempfile.TemporaryDirectory(prefix=f"tidewise-{name}-") as work:
             options = {"commit": chosen.commit} if name in BESIDE_A_COMMIT else {}
-            found += importlib.import_module(f"benchmarks.pipeline.{name}").run(Path(work), **options)
+            result += importlib.import_module(f"benchmarks.pipeline.{name}").run(Path(work), **options)
         console.print(f"{name} done")
-        write(found, chosen.json)
-    show(found, console)
+        write(result, chosen.json)
+    show(result, console)
     console.print(f"written: {chosen.json}")
     return 0
 

@@ -38,15 +38,15 @@ def show(measurements: Iterable[Measurement], console: Console) -> None:
     table.add_column("name")
     for heading in ("value", "unit", "reference", "ratio"):
         table.add_column(heading, justify="right")
-    for found in measurements:
+    for result in measurements:
         cells = [
             "" if cell is None else f"{cell:,.3g}" if abs(cell) < 10 else f"{cell:,.0f}"
-            for cell in (found.value, found.reference, found.ratio)
+            for cell in (result.value, result.reference, result.ratio)
         ]
-        table.add_row(found.name, cells[0], found.unit, cells[1], cells[2])
+        table.add_row(result.name, cells[0], result.unit, cells[1], cells[2])
     console.print(table)
 
 
 def write(measurements: Iterable[Measurement], path: Path) -> None:
     """Write the figures as a JSON list, whole or not at all."""
-    write_text(path, json.dumps([asdict(found) for found in measurements], indent=1))
+    write_text(path, json.dumps([asdict(result) for result in measurements], indent=1))

@@ -20,8 +20,8 @@ def wait_until(condition: Callable[[], T | None], within_s: float, what: str, ev
         NotReachedError: it was not within the time.
     """
     deadline = time.monotonic() + within_s
-    while not (found := condition()):
+    while not (result := condition()):
         if time.monotonic() > deadline:
             raise NotReachedError(f"not within {within_s:g} s: {what}")
         time.sleep(every_s)
-    return found
+    return result

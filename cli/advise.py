@@ -84,8 +84,8 @@ def find_source(options: argparse.Namespace) -> Source:
     ingested = options.out / "stages" / "ingest.json"
     silver = options.out / "lake" / "silver"
     if silver.is_dir() and ingested.is_file():
-        found = json.loads(ingested.read_text())
-        first, end = parse_utc(found["start"]), parse_utc(found["end"])
+        result = json.loads(ingested.read_text())
+        first, end = parse_utc(result["start"]), parse_utc(result["end"])
         return Source(None, silver, first, options.as_of or end)
     end = options.as_of or end_of_recording()
     return Source(options.out / FOLDER / "raw", None, floor_hour(end) - timedelta(days=21), floor_hour(end))
@@ -131,15 +131,15 @@ def fetch_history(source: Source, settings: Settings) -> None:
 
 def set_environment(options: argparse.Namespace, work: Path, source: Source) -> None:
     """Put the flags and the places of this command into the settings' variables."""
-    found = below(work)
+    result = below(work)
     if source.raw is not None:
-        found["TIDEWISE__PATHS__RAW"] = str(source.raw.resolve())
+        result["TIDEWISE__PATHS__RAW"] = str(source.raw.resolve())
     server = {
         "PROMETHEUS__URL": options.prometheus,
         "PROMETHEUS__GRAPHS": options.graphs and options.graphs.resolve(),
         "REST_URL": options.rest_url,
     }
-    found |= {f"TIDEWISE__CLUSTERS__{SERVER}__{key}": str(value) for key, value in server.items() if value is not None}
+    result |= {f"TIDEWISE__CLUSTERS__{SERVER}__{key}": str(value) for key, value in server.items() if value is not None}
     flags = {
         "JOBS": options.jobs,
         "DAYS": options.days,
@@ -147,8 +147,8 @@ def set_environment(options: argparse.Namespace, work: Path, source: Source) -> 
         "CURRENCY": options.currency,
         "SEEDS": options.seeds,
     }
-    found |= {f"TIDEWISE__ADVISE__{key}": str(value) for key, value in flags.items() if value is not None}
-    os.environ.update(found)
+    result |= {f"TIDEWISE__ADVISE__{key}": str(value) for key, value in flags.items() if value is not None}
+    os.environ.update(result)
 
 
 def check_length(source: Source, settings: Settings) -> datetime:
@@ -251,8 +251,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.print(f"left out: {one['cluster']}/{one['job']}: {one['why']}", markup=False, highlight=False)
     against = [one for one in advice["jobs"] if one["verdict"]["is_against"]]
     for one in against:
-        said = f"advised against: {one['cluster']}/{one['job']}: {one['verdict']['sentence']}"
-        console.print(said, markup=False, highlight=False, soft_wrap=True)
+        reported = f"advised against: {one['cluster']}/{one['job']}: {one['verdict']['sentence']}"
+        console.print(reported, markup=False, highlight=False, soft_wrap=True)
     console.print(f"page: {options.out / PAGE}, figures: {options.out / FIGURES}", soft_wrap=True, highlight=False)
     total = sum(progress.seconds.values())
     print(f"advise: {len(advice['jobs'])} jobs, {len(against)} advised against, {total:.0f} s")

@@ -57,12 +57,12 @@ def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: 
 
 
 def _find_denials(denials: Sequence[Approval], job: str | None, step_id: str | None) -> list[Approval]:
-    found = [one for one in denials if (f"{one.cluster}/{one.job}", one.step_id) == (job, step_id)]
-    if not found:
+    result = [one for one in denials if (f"{one.cluster}/{one.job}", one.step_id) == (job, step_id)]
+    if not result:
         raise UsageError(
             f"nobody has said no to {job} {step_id}; there is: {'; '.join(map(_name, denials)) or 'nothing'}"
         )
-    return found
+    return result
 
 
 def _name(one: Approval) -> str:

@@ -66,14 +66,14 @@ def number(least: float, most: float, *, above: bool = False) -> Callable[[str],
 def moment(text: str) -> datetime:
     """Read an argument that is a time in ISO 8601, UTC unless it says otherwise."""
     try:
-        found = parse_utc(text)
+        result = parse_utc(text)
     except (IntervalError, OverflowError):
-        found = None
-    if found is None or not EARLIEST <= found < LATEST:
+        result = None
+    if result is None or not EARLIEST <= result < LATEST:
         raise argparse.ArgumentTypeError(
             f"expected a time such as {EXAMPLE} (ISO 8601, years {EARLIEST.year} to {LATEST.year - 1}), not {text!r}"
         )
-    return found
+    return result
 
 
 def folder(text: str) -> Path:

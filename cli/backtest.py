@@ -68,11 +68,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with DagClient(airflow_environment(settings), log, progress.begin) as client:
         progress.begin(Stage.BACKTEST)
         client.run("tidewise_backtest", {"as_of": format_utc(as_of)})
-    found = json.loads((out / "stages" / "backtest.json").read_text())
-    console.print(comparison_table(found.get("policies", [])))
+    result = json.loads((out / "stages" / "backtest.json").read_text())
+    console.print(comparison_table(result.get("policies", [])))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
-    skipped = ", ".join(f"{count} {reason}" for reason, count in found["skipped"].items()) or "none"
-    print(f"backtest: {found['compared']} of {found['jobs']} jobs compared, left out: {skipped}")
+    skipped = ", ".join(f"{count} {reason}" for reason, count in result["skipped"].items()) or "none"
+    print(f"backtest: {result['compared']} of {result['jobs']} jobs compared, left out: {skipped}")
     return 0
 
 

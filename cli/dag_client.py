@@ -96,10 +96,10 @@ class DagClient:
         self._child.stdin.write(line + "\n")
         self._child.stdin.flush()
         reply = self._next_reply()
-        states = {task: str(found["state"]) for task, found in reply["tasks"].items()}
+        states = {task: str(result["state"]) for task, result in reply["tasks"].items()}
         if reply["state"] != "success":
             raise self._failure(dag_id, states)
-        return DagResult(dag_id, states, {task: float(found["seconds"]) for task, found in reply["tasks"].items()})
+        return DagResult(dag_id, states, {task: float(result["seconds"]) for task, result in reply["tasks"].items()})
 
     def _next_reply(self) -> dict[str, Any]:
         """Copy the child's output to the log until it replies."""

@@ -22,7 +22,7 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
     """Return the variables for Airflow's processes; what the environment sets already about Spark's connection wins."""
     home = PROJECT / settings.paths.out / "airflow"
     connection = f"AIRFLOW_CONN_{settings.spark.connection_id.upper()}"
-    found = {
+    result = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -47,8 +47,8 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
     }
     file = settings_file()
     if file.is_file():
-        found[SETTINGS_FILE_VARIABLE] = str(file.resolve())
-    return dict(environment) | found
+        result[SETTINGS_FILE_VARIABLE] = str(file.resolve())
+    return dict(environment) | result
 
 
 def _secret(path: Path) -> str:

@@ -216,11 +216,11 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
     manifest = request.raw / f"cluster={request.cluster}" / HISTORY_MANIFEST
     fingerprint, started = request.fingerprint(), time.monotonic()
     if manifest.is_file():
-        found: dict[str, object] = json.loads(manifest.read_text())
-        if found["fingerprint"] == fingerprint and found["bytes"] == sum(
+        result: dict[str, object] = json.loads(manifest.read_text())
+        if result["fingerprint"] == fingerprint and result["bytes"] == sum(
             path.stat().st_size for path in _files(request)
         ):
-            return {**found, "skipped": True}
+            return {**result, "skipped": True}
         manifest.unlink()
     for path in _files(request):
         path.unlink()

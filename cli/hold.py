@@ -147,7 +147,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     """Hold, release or show; a failure is one message that says what to do."""
     options = _parse(argv)
-    told = f"{options.command}: " + ("FAILED: " if options.command == "hold" and not options.list else "")
+    reported = f"{options.command}: " + ("FAILED: " if options.command == "hold" and not options.list else "")
     try:
         if options.out is not None:
             os.environ.update(below(options.out))
@@ -160,17 +160,17 @@ def main(argv: Sequence[str]) -> int:
         else:
             hold(options, settings, now_s)
     except UnknownNameError as error:
-        print(f"{told}{error}", file=sys.stderr)
+        print(f"{reported}{error}", file=sys.stderr)
         return EXIT_USAGE
     except (NotControlledError, NotAllowedError) as error:
-        print(f"{told}{error}", file=sys.stderr)
+        print(f"{reported}{error}", file=sys.stderr)
         return 1
     except StoreUnreadableError as error:
         instead = f"a controller that cannot read it sends nothing; for another set {HOLD_VARIABLE}=all"
-        print(f"{told}{error}; {instead}", file=sys.stderr)
+        print(f"{reported}{error}; {instead}", file=sys.stderr)
         return 1
     except SettingsError as error:
-        print(f"{told}{error}; a controller with these settings sends nothing", file=sys.stderr)
+        print(f"{reported}{error}; a controller with these settings sends nothing", file=sys.stderr)
         return 1
     return 0
 

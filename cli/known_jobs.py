@@ -28,10 +28,10 @@ def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
 
 def _jobs_of(lake: str, table: Table, since: date) -> set[str]:
     try:
-        found = LakeTable(lake, table).read(["cluster", "job"], since, date.max)
+        result = LakeTable(lake, table).read(["cluster", "job"], since, date.max)
     except (DeltaError, OSError):  # not written yet, or not to be read: the other tables may do
         return set()
-    pairs: Mapping[str, list[str]] = found.group_by(["cluster", "job"]).aggregate([]).to_pydict()
+    pairs: Mapping[str, list[str]] = result.group_by(["cluster", "job"]).aggregate([]).to_pydict()
     return {f"{cluster}/{job}" for cluster, job in zip(pairs["cluster"], pairs["job"], strict=True)}
 
 

@@ -37,17 +37,17 @@ def read_blocked(settings: Settings, now_s: float) -> Blocked:
         known = read_known_jobs(open_control_log(settings.paths.lake), sorted(settings.clusters), now_s)
     except (DeltaError, OSError):  # no controller has written yet
         return {}
-    found: Blocked = {}
+    result: Blocked = {}
     for job, one in sorted(known.items()):
         cluster, _, name = job.partition("/")
         names = unique_names(one.last.provenance.operators)
         for block in one.last.history.blocked:
             if now_s < block.until_s and (cluster, name, block.block_id) not in lifted:
                 target = ", ".join(f"{names.get(key, key)} {n}" for key, n in sorted(block.parallelism.items()))
-                found.setdefault(job, []).append((block, target))
+                result.setdefault(job, []).append((block, target))
         if suspension := _find_suspension(settings, job, one.last.history, [each for *_, each in lifted]):
-            found.setdefault(job, []).append((suspension, "every step"))
-    return found
+            result.setdefault(job, []).append((suspension, "every step"))
+    return result
 
 
 def _find_suspension(settings: Settings, job: str, history: JobHistory, lifted: Sequence[str]) -> BlockedTarget | None:

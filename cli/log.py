@@ -50,8 +50,8 @@ def logged_operators(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def shorten_line(line: LogLine, short: Mapping[str, str]) -> LogLine:
     """Return a line with short names of operators in the places of the whole ones."""
-    desired, why, came_of = (shorten_names_in(text, short) for text in (line.desired, line.why, line.came_of))
-    return replace(line, desired=desired, why=why, came_of=came_of)
+    desired, why, outcome_of = (shorten_names_in(text, short) for text in (line.desired, line.why, line.came_of))
+    return replace(line, desired=desired, why=why, came_of=outcome_of)
 
 
 def plain_text(lines: Sequence[LogLine]) -> str:

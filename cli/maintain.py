@@ -20,13 +20,13 @@ from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
 from include.settings import PROJECT, SettingsError, load_settings
 
 
-def upkeep_table(found: LakeUpkeep, *, applies: bool) -> Table:
+def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
     """Return a table with one row for each table of the lake."""
     table = Table(title="Upkeep" if applies else "Upkeep (nothing is changed; ARGS=--apply does it)")
     table.add_column("table", no_wrap=True)
     for name in ("files", "MB", "kept from", "old files", "old MB", "merged files", "removed files"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in found.tables:
+    for one in result.tables:
         table.add_row(
             one.table,
             f"{one.files:,}",
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         with hold_folder(options.out, "make maintain"):
             os.environ.update(below(options.out))
             now = options.as_of or datetime.now(UTC)
-            found = keep_up_lake(load_settings(), now, applies=options.apply)
+            result = keep_up_lake(load_settings(), now, applies=options.apply)
     except UsageError as error:
         print(f"maintain: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -63,14 +63,14 @@ def main(argv: Sequence[str]) -> int:
         print(f"maintain: {error}", file=sys.stderr)
         return 1
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-    console.print(upkeep_table(found, applies=options.apply))
-    for folder in found.raw_days:
+    console.print(upkeep_table(result, applies=options.apply))
+    for folder in result.raw_days:
         console.print(f"raw files: {folder}", soft_wrap=True, highlight=False, markup=False)
-    for folder, why in found.kept_days.items():
+    for folder, why in result.kept_days.items():
         console.print(f"raw files that stay: {folder}: {why}", soft_wrap=True, highlight=False, markup=False)
-    for table, why in found.failures.items():
+    for table, why in result.failures.items():
         print(f"maintain: {table}: {why}; run it again", file=sys.stderr)
-    return 1 if found.failures else 0
+    return 1 if result.failures else 0
 
 
 if __name__ == "__main__":

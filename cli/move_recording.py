@@ -36,9 +36,9 @@ def move_line(line: str, by_ms: int) -> str:
     record = json.loads(line)
     at_ms = int(record["observed_at_ms"])
 
-    def move(found: re.Match[str]) -> str:
-        known = int(found[0])
-        return str(known + by_ms) if abs(known - at_ms) < _NEAR_MS else found[0]
+    def move(result: re.Match[str]) -> str:
+        known = int(result[0])
+        return str(known + by_ms) if abs(known - at_ms) < _NEAR_MS else result[0]
 
     record["observed_at_ms"] = at_ms + by_ms
     record["body"] = _EPOCH_MS.sub(move, record["body"])

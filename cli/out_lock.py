@@ -60,6 +60,6 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
 def _holder(handle: int) -> str:
     """Return who holds the lock, as the holder wrote it down."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        found = json.loads(os.pread(handle, 4096, 0))
-        return f"`{found['command']}` (process {found['pid']}, since {found['started']})"
+        result = json.loads(os.pread(handle, 4096, 0))
+        return f"`{result['command']}` (process {result['pid']}, since {result['started']})"
     return "another process"  # which has not written its name yet

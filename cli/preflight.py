@@ -44,10 +44,10 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> None:
     Raises:
         PreflightError: another version than 3.11, or a Python without venv.
     """
-    found, wanted = ".".join(map(str, version)), ".".join(map(str, PYTHON))
+    result, wanted = ".".join(map(str, version)), ".".join(map(str, PYTHON))
     if version[:2] != PYTHON:
         raise PreflightError(
-            f"Python {wanted} is needed, {found} found: install python{wanted}, then make PYTHON=/path/to/it"
+            f"Python {wanted} is needed, {result} found: install python{wanted}, then make PYTHON=/path/to/it"
         )
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:
@@ -96,8 +96,8 @@ def _executables(environment: Mapping[str, str]) -> tuple[str, str, str]:
         if not os.access(java, os.X_OK):
             raise PreflightError(f"JAVA_HOME={home} has no bin/java: unset JAVA_HOME, or {INSTALL_JDK}")
         return str(java), str(java.with_name("javac")), f"JAVA_HOME={home}"
-    found = shutil.which("java", path=environment.get("PATH"))
-    if found is None:
+    result = shutil.which("java", path=environment.get("PATH"))
+    if result is None:
         raise PreflightError(f"no java on PATH and JAVA_HOME is not set: {INSTALL_JDK}")
-    javac = shutil.which("javac", path=environment.get("PATH")) or str(Path(found).resolve().with_name("javac"))
-    return found, javac, found
+    javac = shutil.which("javac", path=environment.get("PATH")) or str(Path(result).resolve().with_name("javac"))
+    return result, javac, result

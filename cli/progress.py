@@ -35,8 +35,8 @@ class ProgressLog:
         self._part, self._part_began_s = part, time.monotonic()
         names = list(self.parts)
         number = names.index(part) + 1
-        left = f" (then {', '.join(names[number:])})" if number < len(names) else ""
-        self.say(f"{number} of {len(names)}  {part}: {self.parts[part]}{left}")
+        remaining = f" (then {', '.join(names[number:])})" if number < len(names) else ""
+        self.say(f"{number} of {len(names)}  {part}: {self.parts[part]}{remaining}")
 
     def end(self) -> None:
         """End the part at work, if any."""

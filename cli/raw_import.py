@@ -42,7 +42,7 @@ class FileSource:
     def deliver(self, raw_root: Path) -> Delivery:
         """Copy every accepted file to the same place below the raw root; a second call copies nothing."""
         written: list[Path] = []
-        kept: list[Path] = []
+        retained: list[Path] = []
         refused: dict[str, str] = {}
         for path in self._files():
             relative = path.relative_to(self._folder)
@@ -50,7 +50,7 @@ class FileSource:
             target = raw_root / relative
             if reason is None and target.exists():
                 if target.read_bytes() == path.read_bytes():
-                    kept.append(target)
+                    retained.append(target)
                     continue
                 reason = "another file of this name is there already; rename this one"
             if reason is not None:
@@ -58,7 +58,7 @@ class FileSource:
                 continue
             write_bytes(target, path.read_bytes())
             written.append(target)
-        return Delivery(tuple(written), tuple(kept), refused)
+        return Delivery(tuple(written), tuple(retained), refused)
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self._folder.rglob("*") if path.is_file() and path.name != "README.md")
@@ -67,13 +67,13 @@ class FileSource:
 def refusal(path: Path, folder: Path) -> str | None:
     """Return why a file cannot be taken, None when it can."""
     relative = path.relative_to(folder).as_posix()
-    found = _LAYOUT.fullmatch(relative)
-    if found is None:
+    result = _LAYOUT.fullmatch(relative)
+    if result is None:
         return f"not at {LAYOUT}"
     try:
-        datetime.strptime(f"{found[2]} {found[3]}", "%Y-%m-%d %H")
+        datetime.strptime(f"{result[2]} {result[3]}", "%Y-%m-%d %H")
     except ValueError:
-        return f"date={found[2]}/hour={found[3]} is no hour of the calendar"
+        return f"date={result[2]}/hour={result[3]} is no hour of the calendar"
     with path.open("rb") as binary:
         start = binary.read(2)
     if not start:

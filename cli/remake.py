@@ -28,16 +28,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     spark = start_session(settings, "remake")
     try:
-        found = make_again(Lake(spark, settings.paths.lake), settings, as_of)
+        result = make_again(Lake(spark, settings.paths.lake), settings, as_of)
     except NotRecordedError as error:
         print(f"remake: {error}", file=sys.stderr)
         return 2
     finally:
         spark.stop()
-    print(f"remake: {found.same} of {found.rows} steps are the same")
-    if found.code_version != found.code_version_now:
-        print(f"remake: the plan was made by code {found.code_version}, this is {found.code_version_now}")
-    return 0 if found.same == found.rows else 1
+    print(f"remake: {result.same} of {result.rows} steps are the same")
+    if result.code_version != result.code_version_now:
+        print(f"remake: the plan was made by code {result.code_version}, this is {result.code_version_now}")
+    return 0 if result.same == result.rows else 1
 
 
 if __name__ == "__main__":

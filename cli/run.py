@@ -110,7 +110,7 @@ def run_dags(settings: Settings, progress: ProgressLog, as_of: datetime, days: i
 def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
     """Return the counts of the run from what its stages wrote down."""
     folder = Path(settings.paths.out) / "stages"
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    result = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     sources = {
         "jobs": "plan",
         "rows": "ingest",
@@ -119,7 +119,7 @@ def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
         "forecasts": "forecast",
         "steps": "plan",
     }
-    counts: dict[str, object] = {name: int(found[stage][name]) for name, stage in sources.items()}
+    counts: dict[str, object] = {name: int(result[stage][name]) for name, stage in sources.items()}
     return counts | {"seconds": progress.seconds}
 
 

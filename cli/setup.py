@@ -106,10 +106,10 @@ def assert_pyspark() -> None:
         SetupError: another package (pyspark-client, of later Airflow providers) was installed over pyspark's folder.
     """
     command = [str(VENV / "bin" / "python"), "-c", "import pyspark; print(pyspark.__version__)"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    if found != read_pin("pyspark"):
+    result = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if result != read_pin("pyspark"):
         raise SetupError(
-            f"pyspark {found or 'does not import'}, {read_pin('pyspark')} is pinned: another package wrote into its"
+            f"pyspark {result or 'does not import'}, {read_pin('pyspark')} is pinned: another package wrote into its"
             " folder; remove .venv and run `make setup` again"
         )
 

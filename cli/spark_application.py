@@ -41,19 +41,19 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
     local = {"SPARK_LOCAL_IP": LOOPBACK} if settings.spark.master.startswith("local") else {}
     cause = ""
     with (
-        log.open("a", encoding="utf-8") as kept,
+        log.open("a", encoding="utf-8") as retained,
         _run_in_group(
             submission.command(form_argv(requests)), dict(os.environ) | submission.environment | local
         ) as child,
     ):
         for line in child.stdout or ():
-            kept.write(line)
-            if found := _STAGE_STARTS.match(line):
-                progress.begin(found[1])
-            elif found := _PROGRESS.match(line):
-                progress.say(f"        {found[1]}: {found[2]} of {found[3]} jobs done")
-            elif found := _CAUSE.match(line):
-                cause = f": {found[0]}"
+            retained.write(line)
+            if result := _STAGE_STARTS.match(line):
+                progress.begin(result[1])
+            elif result := _PROGRESS.match(line):
+                progress.say(f"        {result[1]}: {result[2]} of {result[3]} jobs done")
+            elif result := _CAUSE.match(line):
+                cause = f": {result[0]}"
     if child.returncode:
         names = ", ".join(one.stage for one in requests)
         raise ApplicationError(f"{names} ended with exit code {child.returncode}{cause}\nlog: {log}")

@@ -205,8 +205,8 @@ class ClusterControl:
     ) -> JobTask:
         vertex_ids = view.seen.vertex_ids if view.seen is not None else {}
 
-        def limits_of(found: LimitsSnapshot) -> Limits:
-            return self._bound(found.limits_of(self.name, job, vertex_ids, known_jobs), found.state.settings)
+        def limits_of(result: LimitsSnapshot) -> Limits:
+            return self._bound(result.limits_of(self.name, job, vertex_ids, known_jobs), result.state.settings)
 
         return JobTask(
             job=f"{self.name}/{job}",

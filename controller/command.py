@@ -87,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
     if options.seconds is not None:
         until_s = clock() + options.seconds
     while True:
-        anew = Anew(settings, ticker, options.cluster)
+        again = RestartCheck(settings, ticker, options.cluster)
         why = run_ticks(
             ticker,
             settings,
@@ -96,16 +96,16 @@ def main(argv: Sequence[str]) -> int:
             clock=clock,
             stop=stop,
             on_tick=lambda one: show(one, clock()),
-            explain_anew=anew.explain,
+            explain_anew=again.explain,
         )
         if not why:
             return 0
         log.warning("%s", why)
-        settings, clusters = anew.settings, anew.clusters
+        settings, clusters = again.settings, again.clusters
         ticker = start(settings, clusters, clock)
 
 
-class Anew:
+class RestartCheck:
     """Says when all has to begin anew, since the settings that the parts were made with have changed.
 
     Args:

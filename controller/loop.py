@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 def warm_up(ticker: Ticker, settings: Settings, clusters: Sequence[str], now_s: float) -> int:
     """Hand over what was polled before; returns the number of replies."""
     as_of = datetime.fromtimestamp(now_s, UTC)
-    found = 0
+    result = 0
     for cluster in clusters:
         records = read_recent(settings, cluster, as_of)
         ticker.add_records(records)
-        found += len(records)
-    return found
+        result += len(records)
+    return result
 
 
 def poll_once(ticker: Ticker, settings: Settings, clusters: Sequence[str]) -> None:

@@ -16,11 +16,11 @@ from typing import TypeVar
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
 from controller.evaluation.evaluate_job import evaluate, form_intention
-from controller.memory.kept_memories import KeptMemories
+from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
 from controller.view.champion import ChampionReader
 from controller.view.fleet_view import FleetView, FleetViewer, JobName
-from controller.view.job_view import JobView, Kept
+from controller.view.job_view import EvaluationState, JobView
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts
 from controller.view.plan_tables import PlanTables
 from include.flink.raw_format import RawRecord
@@ -67,10 +67,10 @@ class TickSummary:
         """Return a line for the log."""
         decided = ", ".join(f"{count} {name}" for name, count in sorted(self.decisions.items()))
         faults = f"; {self.faults} replies not used" if self.faults else ""
-        left = "".join(f"; cluster {name} left alone: {why}" for name, why in sorted(self.problems.items()))
+        remaining = "".join(f"; cluster {name} left alone: {why}" for name, why in sorted(self.problems.items()))
         what = "evaluated" if self.is_evaluation else "followed"
         done = decided or "nothing to do"
-        return f"{self.jobs} jobs {what}, {self.seen} seen: {done}{faults}{left} ({self.seconds:.1f} s)"
+        return f"{self.jobs} jobs {what}, {self.seen} seen: {done}{faults}{remaining} ({self.seconds:.1f} s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Readers:
     """What a tick reads besides the polls."""
 
     plans: PlanTables
-    memories: KeptMemories
+    memories: StoredMemories
     champion: ChampionReader
 
 
@@ -111,7 +111,7 @@ class Ticker:
         poll_every_s = {name: self._settings.cluster(name).poll_every_s for name in clusters}
         self._viewer = FleetViewer(history, readers.plans, readers.champion, poll_every_s)
         self._polled: SimpleQueue[list[RawRecord]] = SimpleQueue()
-        self._kept: dict[JobName, Kept] = {}
+        self._kept: dict[JobName, EvaluationState] = {}
         self._evaluated_at_s = 0.0
         self._turns = ClusterTurns(len(self._clusters))
         self._overdue: set[str] = set()
@@ -197,11 +197,11 @@ class Ticker:
     def _evaluate(self, view: FleetView, settings: Settings, now_s: int) -> None:
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
-            nothing = dict[JobName, Kept]()
+            nothing = dict[JobName, EvaluationState]()
             self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), nothing)
         changed = {}
         for name, job in view.jobs.items():
-            before = self._kept.get(name, Kept())
+            before = self._kept.get(name, EvaluationState())
             try:
                 after = evaluate(job, before, settings, now_s)
             except Exception:  # a job's trouble is its own
@@ -225,7 +225,7 @@ class Ticker:
             is_due = is_evaluation or name in self._overdue
             self._overdue.discard(name)
             control = self._clusters[name].control
-            remarks = {job: self._kept.get((name, job), Kept()).remark for job in jobs}
+            remarks = {job: self._kept.get((name, job), EvaluationState()).remark for job in jobs}
             self._turns.begin(name, partial(control, jobs, wanted, version, is_evaluation=is_due, remarks=remarks))
         if is_evaluation:  # what a cluster at work has missed is its next turn's
             self._overdue |= set(self._clusters) - set(idle)
@@ -243,11 +243,11 @@ class Ticker:
     def _form_intention(
         self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts
     ) -> Intention | None:
-        kept = self._kept.get((job.cluster, job.job), Kept())
+        retained = self._kept.get((job.cluster, job.job), EvaluationState())
         band = None
-        if kept.standing is not None and job.plan is not None and job.plan.forecast_version is not None:
+        if retained.standing is not None and job.plan is not None and job.plan.forecast_version is not None:
             band = forecasts.load_band(job.cluster, job.job, job.plan.forecast_version, now_s)
-        return form_intention(job, kept, settings, now_s, band)
+        return form_intention(job, retained, settings, now_s, band)
 
     def _write_outcomes(self, settings: Settings) -> None:
         ended = [self._clusters[name] for name in self._turns.idle(self._clusters)]

@@ -40,5 +40,5 @@ def explain_change(made_with: Settings, now: Settings, cluster: str) -> str:
 def explain_changes(made_with: Settings, now: Settings) -> str:
     """Return why something has to begin anew, of all clusters; empty when all goes on."""
     names = sorted({*made_with.clusters, *now.clusters})
-    found = [explain_change(made_with, now, name) for name in names or [""]]
-    return "; ".join(filter(None, found))
+    result = [explain_change(made_with, now, name) for name in names or [""]]
+    return "; ".join(filter(None, result))

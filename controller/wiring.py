@@ -14,8 +14,8 @@ from controller.leases.lease import Lease
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
-from controller.memory.kept_memories import KeptMemories
 from controller.memory.memory_store import MemoryStore
+from controller.memory.stored_memories import StoredMemories
 from controller.tick import Readers, Ticker
 from controller.view.champion import ChampionReader
 from controller.view.plan_tables import PlanTables
@@ -53,7 +53,7 @@ def build_ticker(
         max_value=settings.ingest.max_value,
         settle_s=settings.ingest.settle_s,
     )
-    readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
+    readers = Readers(PlanTables(lake), StoredMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
     limits = open_limits(settings, clock, load)
     reviews = load_reviews()

@@ -32,10 +32,10 @@ def close_over_imports(files: Mapping[str, bytes], roots: Iterable[str]) -> list
         reached.add(name)
         open_names += [parent for parent in _parents(name) if parent in modules]
         open_names += _imported(files[modules[name]], modules)
-    found = {modules[name] for name in reached}
-    folders = {path.rpartition("/")[0] for path in found}
+    result = {modules[name] for name in reached}
+    folders = {path.rpartition("/")[0] for path in result}
     data = {path for path in files if not path.endswith(".py") and path.rpartition("/")[0] in folders}
-    return sorted(found | data)
+    return sorted(result | data)
 
 
 def _module_of(path: str) -> str:

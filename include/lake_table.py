@@ -136,21 +136,21 @@ class LakeTable:
         self._sync(range(before + 1, delta.version() + 1))
 
     def _ensure(self) -> DeltaTable:
-        found = self._refresh()
-        if found is None:
-            found = DeltaTable.create(
+        result = self._refresh()
+        if result is None:
+            result = DeltaTable.create(
                 self._path,
                 schema=Schema.from_arrow(self._schema),
                 partition_by=list(self._table.partition_by),
                 configuration={"delta.dataSkippingNumIndexedCols": "0"},  # see spark_jobs.lake
                 mode="ignore",
             )
-            self._delta = found
-        known = found.metadata().configuration
+            self._delta = result
+        known = result.metadata().configuration
         missing = {name: rule for name, rule in self._table.checks.items() if f"delta.constraints.{name}" not in known}
         if missing:
-            found.alter.add_constraint(missing)
-        return found
+            result.alter.add_constraint(missing)
+        return result
 
     def _sync(self, versions: Iterable[int]) -> None:
         """Have the operating system write own files to disk; an object store has done so when a put returns."""

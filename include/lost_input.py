@@ -68,7 +68,7 @@ def find_lost(
         read: what was read of the files that the run has read.
     """
     now = {_stem(file.name): file for file in listed if not file.is_misplaced}
-    read_now = {_stem(name): found for name, found in read.items()}
+    read_now = {_stem(name): result for name, result in read.items()}
     whys = {file: _why_lost(file, now.get(_stem(file.name)), read_now.get(_stem(file.name))) for file in known}
     return {file: why for file, why in whys.items() if why}
 
@@ -77,11 +77,11 @@ def _stem(name: str) -> str:
     return name.removesuffix(".gz")
 
 
-def _why_lost(known: KnownFile, found: RawFile | None, read: ReadFile | None) -> str:
-    if found is None:
+def _why_lost(known: KnownFile, result: RawFile | None, read: ReadFile | None) -> str:
+    if result is None:
         return "is not among the files of the folders that are read"
-    if found.fault is not None:
-        return f"{found.fault[0]}: {found.fault[1]}"
+    if result.fault is not None:
+        return f"{result.fault[0]}: {result.fault[1]}"
     if read is None:
         return ""
     if read.is_unreadable:

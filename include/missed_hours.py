@@ -30,9 +30,9 @@ def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     since = until - timedelta(days=settings.ingest.missed_hours_days)
     if raw_root is None or lake_root is None or since >= until:
         return []
-    found = walk(LocalFiles(raw_root), Interval(since, until).hours())
+    result = walk(LocalFiles(raw_root), Interval(since, until).hours())
     files = [
-        file for file in found if not file.is_misplaced and file.local_path and os.access(file.local_path, os.R_OK)
+        file for file in result if not file.is_misplaced and file.local_path and os.access(file.local_path, os.R_OK)
     ]
     return join_hours(missed_hours(files, read_ingested(lake_root, since.date())))
 
@@ -106,7 +106,7 @@ def read_ingested_hours(
 
 def local_path(root: str) -> str | None:
     """Return a root as a path of this machine; None when it is a URI of another place."""
-    found = urlsplit(root)
-    if found.scheme == "file":
-        return unquote(found.path)
-    return None if found.scheme else root
+    result = urlsplit(root)
+    if result.scheme == "file":
+        return unquote(result.path)
+    return None if result.scheme else root

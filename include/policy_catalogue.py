@@ -206,10 +206,10 @@ def catalogue() -> Mapping[str, PolicyEntry]:
     Raises:
         PolicyCatalogueError: two policies have one name, or an entry point names no entry.
     """
-    found, owners = dict(BUILT_IN), dict.fromkeys(BUILT_IN, "Tidewise")
+    result, owners = dict(BUILT_IN), dict.fromkeys(BUILT_IN, "Tidewise")
     for point in entry_points(group=GROUP):
         owner = point.dist.name if point.dist else point.value
-        if point.name in found:
+        if point.name in result:
             raise PolicyCatalogueError(
                 f"two policies are called {point.name!r}, of {owners[point.name]} and of {owner}; "
                 f"rename the entry point of {owner}"
@@ -224,8 +224,8 @@ def catalogue() -> Mapping[str, PolicyEntry]:
             raise PolicyCatalogueError(f"policy {point.name!r} of {owner} cannot be loaded: {error!r}") from error
         if not isinstance(entry, PolicyEntry):
             raise PolicyCatalogueError(f"policy {point.name!r} of {owner}: {point.value} is no PolicyEntry")
-        found[point.name], owners[point.name] = entry, owner
-    return found
+        result[point.name], owners[point.name] = entry, owner
+    return result
 
 
 def entry_of(name: str) -> PolicyEntry:

@@ -85,14 +85,14 @@ def open_raw(path: Path) -> IO[str]:
 
 def list_file_hours(root: Path) -> list[datetime]:
     """Return the hours of which a folder has raw files with something in them, in order."""
-    found = set()
+    result = set()
     for folder in root.glob("cluster=*/date=*/hour=*"):
         day, hour = _DATE.fullmatch(folder.parent.name), _HOUR.fullmatch(folder.name)
         if day is None or hour is None or not _is_day(day[1]) or not folder.is_dir():
             continue
         if any(is_raw_name(path.name) and path.is_file() and path.stat().st_size for path in folder.iterdir()):
-            found.add(datetime.fromisoformat(f"{day[1]}T{hour[1]}:00:00+00:00"))
-    return sorted(found)
+            result.add(datetime.fromisoformat(f"{day[1]}T{hour[1]}:00:00+00:00"))
+    return sorted(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ class LocalFiles:
     def entries(self, place: str) -> list[Entry]:
         """See :class:`FileSystem`."""
         try:
-            with os.scandir(Path(self._root, place)) as found:
-                return [self._entry(one) for one in found]
+            with os.scandir(Path(self._root, place)) as result:
+                return [self._entry(one) for one in result]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -147,15 +147,15 @@ class LocalFiles:
         return os.fsencode(Path(self._root, place)), ""
 
     @staticmethod
-    def _entry(found: os.DirEntry[str]) -> Entry:
+    def _entry(result: os.DirEntry[str]) -> Entry:
         try:
-            status = found.stat()
+            status = result.stat()
         except OSError as error:
-            return Entry(found.name, fault=(UNREADABLE, error.strerror or type(error).__name__))
+            return Entry(result.name, fault=(UNREADABLE, error.strerror or type(error).__name__))
         if stat.S_ISDIR(status.st_mode):
-            return Entry(found.name, is_folder=True, modified_s=status.st_mtime)
+            return Entry(result.name, is_folder=True, modified_s=status.st_mtime)
         fault = None if stat.S_ISREG(status.st_mode) else (UNREADABLE, "no regular file")
-        return Entry(found.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
+        return Entry(result.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
 
 
 def walk(files: FileSystem, hours: Iterable[datetime]) -> Iterator[RawFile]:
@@ -222,11 +222,11 @@ def _walk_hour(files: FileSystem, place: str, cluster: str, hour: datetime) -> I
 def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Iterator[Entry | RawFile]:
     """Yield what a folder holds without hidden entries, by name; as a file with a fault what cannot be looked at."""
     try:
-        found = sorted(files.entries(place), key=lambda entry: entry.name)
+        result = sorted(files.entries(place), key=lambda entry: entry.name)
     except FolderError as error:
         yield RawFile(show_name(place) or "/", cluster, hour, fault=(UNREADABLE_FOLDER, str(error)))
         return
-    for entry in found:
+    for entry in result:
         if entry.name.startswith((".", "_")) or entry.name in PASSED_OVER:
             continue
         if entry.fault is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 NAME_MAX = 60
 """Letters of a name in a table, a heading or a line of a log."""
 NO_NAME = "(no name)"
-_ARROW, _LEFT_OUT = " -> ", "…"
+_ARROW, _EXCLUDED = " -> ", "…"
 _DEFAULTS = re.compile(r"`?default_catalog`?(?:\.|, )`?default_database`?(?:\.|, )")  # of every table without another
 _ARGUMENTS = re.compile(r"(\w[^(]*)\((.*)\)")
 _TABLE = re.compile(r"table=\[+(?:[^]]*[., …])?([^], ]+)\]")
@@ -33,7 +33,7 @@ def clean_name(name: str) -> str:
 def shorten_text(text: str, most: int) -> str:
     """Return a text on one line, of which the end is left out where it has more than ``most`` letters."""
     words = clean_name(text[: 4 * most])  # a text of many kilobytes is not read to its end
-    return words if len(words) <= most else f"{words[: most - 1]}{_LEFT_OUT}"
+    return words if len(words) <= most else f"{words[: most - 1]}{_EXCLUDED}"
 
 
 def shorten_name(name: str, most: int = NAME_MAX) -> str:
@@ -42,18 +42,18 @@ def shorten_name(name: str, most: int = NAME_MAX) -> str:
     Of a name that is longer Flink's default catalog and database are left out, then the inner operators of a chain,
     then the arguments of an operator that is still too long, or the middle of a name without any.
     """
-    kept = name if len(name) <= 16 * most else f"{name[: 8 * most]}{_LEFT_OUT}{name[-8 * most :]}"
-    words = clean_name(kept)
+    retained = name if len(name) <= 16 * most else f"{name[: 8 * most]}{_EXCLUDED}{name[-8 * most :]}"
+    words = clean_name(retained)
     if len(words) <= most:
         return words
-    words = _DEFAULTS.sub(_LEFT_OUT, words)
+    words = _DEFAULTS.sub(_EXCLUDED, words)
     if len(words) <= most:
         return words
     head, *inner = words.split(_ARROW)
     if not inner:
         return _cut(_drop_arguments(head), most)
     end = _close(inner[-1])
-    between = _ARROW if len(inner) == 1 else f"{_ARROW}{_LEFT_OUT}{_ARROW}"
+    between = _ARROW if len(inner) == 1 else f"{_ARROW}{_EXCLUDED}{_ARROW}"
     room = most - len(between)
     if room < 2 * _LEAST_PART:
         return _cut(words, most)
@@ -125,7 +125,7 @@ def _drop_arguments(operator: str) -> str:
     if written is None:
         return operator
     table = _TABLE.search(written[2])
-    dropped = f"{written[1]}({_LEFT_OUT}{table[1] + _LEFT_OUT if table else ''})"
+    dropped = f"{written[1]}({_EXCLUDED}{table[1] + _EXCLUDED if table else ''})"
     return dropped if len(dropped) < len(operator) else operator
 
 
@@ -134,6 +134,6 @@ def _cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     if "(" in text or most < _LEAST_PART:  # the first letters tell more than the last arguments
-        return f"{text[: most - 1]}{_LEFT_OUT}"
+        return f"{text[: most - 1]}{_EXCLUDED}"
     of_end = (most - 1) // 3
-    return f"{text[: most - 1 - of_end]}{_LEFT_OUT}{text[len(text) - of_end :]}"
+    return f"{text[: most - 1 - of_end]}{_EXCLUDED}{text[len(text) - of_end :]}"

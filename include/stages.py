@@ -92,6 +92,8 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
         default="no",
         help="replace rows whose input is gone by what is left",
     )
-    found = parser.parse_args(argv)
-    request = StageRequest(Stage.INGEST, found.as_of, found.start, found.end, found.job or None, found.force == "yes")
-    return tuple(replace(request, stage=stage) for stage in found.stages)
+    result = parser.parse_args(argv)
+    request = StageRequest(
+        Stage.INGEST, result.as_of, result.start, result.end, result.job or None, result.force == "yes"
+    )
+    return tuple(replace(request, stage=stage) for stage in result.stages)

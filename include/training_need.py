@@ -82,8 +82,8 @@ def count_windows(lake: str, as_of: datetime) -> dict[JobKey, int]:
     since = as_of - LOOK_BACK
     columns, within = ("cluster", "job", "window_start"), is_between("window_start", since, as_of)
     rows = LakeTable(lake, OBSERVATIONS).read(columns, since.date(), as_of.date(), within)
-    found = rows.filter(pc.field("window_start") < as_of).group_by(["cluster", "job"])
-    counts = found.aggregate([("window_start", "count_distinct")]).to_pylist()
+    result = rows.filter(pc.field("window_start") < as_of).group_by(["cluster", "job"])
+    counts = result.aggregate([("window_start", "count_distinct")]).to_pylist()
     return {(row["cluster"], row["job"]): row["window_start_count_distinct"] for row in counts}
 
 

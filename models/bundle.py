@@ -100,8 +100,8 @@ class FleetBundle:
         placed = self.placed.get((cluster, job), ())
         if not placed or not present or tuple(placed) == tuple(present):
             return names
-        found, ids = match_operators(placed, present), {one.name: one.vertex_id for one in placed}
-        return tuple(found.get(name, f"{name} ({ids[name]})" if name in ids else name) for name in names)
+        result, ids = match_operators(placed, present), {one.name: one.vertex_id for one in placed}
+        return tuple(result.get(name, f"{name} ({ids[name]})" if name in ids else name) for name in names)
 
     def for_job(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels:
         """Return the models of one job.
@@ -145,9 +145,9 @@ class FleetBundle:
         return bool(self.arrays["grid_count"][row])
 
     def _curve(self, row: int) -> CapacityCurve:
-        grid, seen = self._span("grid_count", row), self._span("observed_count", row)
+        grid, recorded = self._span("grid_count", row), self._span("observed_count", row)
         slope, length_scale, signal_ratio, noise_share, _ = map(float, self.arrays["scalars"][row])
-        parallelism, observed = np.arange(1, grid.stop - grid.start + 1), self.arrays["observed"][seen]
+        parallelism, observed = np.arange(1, grid.stop - grid.start + 1), self.arrays["observed"][recorded]
         scale = self.interval_scale[find_places_of(parallelism, observed)]
         return CapacityCurve(
             parallelism=parallelism,
@@ -155,7 +155,7 @@ class FleetBundle:
             sd_per_s=self.arrays["sd_per_s"][grid] * scale[:, 0],
             tail_ratio=scale[:, 1] / scale[:, 0],
             observed=observed,
-            observed_per_s=self.arrays["observed_per_s"][seen],
+            observed_per_s=self.arrays["observed_per_s"][recorded],
             slope_per_s=slope,
             length_scale=length_scale,
             signal_ratio=signal_ratio,
@@ -181,8 +181,8 @@ class FleetBundle:
         np.minimum.at(lowest, of_point, observed)
         np.maximum.at(highest, of_point, observed)
         wide = int(max(parallelism.max(initial=0), observed.max(initial=0))) + 1
-        is_seen = np.isin(owner * wide + parallelism, of_point * wide + observed)
-        return find_places(parallelism, lowest[owner], highest[owner], is_seen)
+        is_observed = np.isin(owner * wide + parallelism, of_point * wide + observed)
+        return find_places(parallelism, lowest[owner], highest[owner], is_observed)
 
     def to_bytes(self) -> bytes:
         """Return the bundle as an npz archive; the same models give the same bytes."""
@@ -216,17 +216,19 @@ class FleetBundle:
     @classmethod
     def from_models(cls, model_version: str, models: Mapping[JobKey, JobModels]) -> FleetBundle:
         """Build a bundle from the models of each job."""
-        index = tuple((cluster, job, tuple(found.selectivity)) for (cluster, job), found in models.items())
-        curves = [found.capacity.get(name) for found in models.values() for name in found.selectivity]
-        selectivity = [value for found in models.values() for value in found.selectivity.values()]
+        index = tuple((cluster, job, tuple(result.selectivity)) for (cluster, job), result in models.items())
+        curves = [result.capacity.get(name) for result in models.values() for name in result.selectivity]
+        selectivity = [value for result in models.values() for value in result.selectivity.values()]
         present = [curve for curve in curves if curve is not None]
-        latencies = [found.latency for found in models.values()]
+        latencies = [result.latency for result in models.values()]
         arrays = {
             "operator_count": np.array([len(names) for _, _, names in index], np.int64),
             "knot_count": np.array([len(latency.knots) for latency in latencies], np.int64),
             "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
             "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
-            "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, _RECOVERY),
+            "recovery": np.array([astuple(result.recovery) for result in models.values()], float).reshape(
+                -1, _RECOVERY
+            ),
             "knots": _concatenate(latency.knots for latency in latencies),
             "latency_at_knots_ms": _concatenate(latency.latency_at_knots_ms for latency in latencies),
             "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
@@ -234,7 +236,7 @@ class FleetBundle:
             "sd_per_s": _concatenate(curve.sd_per_s for curve in present),
             "observed": _concatenate(curve.observed for curve in present).astype(np.int64),
             "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
-            **pack_edges((names, found.edges) for (*_, names), found in zip(index, models.values(), strict=True)),
+            **pack_edges((names, result.edges) for (*_, names), result in zip(index, models.values(), strict=True)),
         }
         return cls(model_version, index, arrays)
 

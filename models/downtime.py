@@ -105,8 +105,8 @@ def find_change_s(
     Returns:
         (m,) s, of the events of the other kind.
     """
-    found = fit_downtimes(np.where(is_other, np.nan, duration_s), state_bytes, job, jobs, prior_s)
-    return np.asarray((found.before_s - found.fleet_s)[is_other])
+    result = fit_downtimes(np.where(is_other, np.nan, duration_s), state_bytes, job, jobs, prior_s)
+    return np.asarray((result.before_s - result.fleet_s)[is_other])
 
 
 def state_factor(slope: Floats, state_bytes: Floats, usual_bytes: Floats) -> Floats:
@@ -131,15 +131,15 @@ def _places(job: Ints, jobs: int) -> Ints:
 
 def _fleet_before(seconds: Floats, prior_s: float) -> Floats:
     """Return (n,) the log of the fleet's typical downtime before each event: the median, drawn towards the prior."""
-    seen: list[float] = []
+    observed: list[float] = []
     typical = np.empty(len(seconds))
     prior = float(np.log(prior_s))
     for index, value in enumerate(np.log(seconds).tolist()):  # NaN: learnt from nothing
-        half = len(seen) // 2
-        median = 0.5 * (seen[half] + seen[(len(seen) - 1) // 2]) if seen else prior
-        typical[index] = (len(seen) * median + PRIOR_EVENTS * prior) / (len(seen) + PRIOR_EVENTS)
+        half = len(observed) // 2
+        median = 0.5 * (observed[half] + observed[(len(observed) - 1) // 2]) if observed else prior
+        typical[index] = (len(observed) * median + PRIOR_EVENTS * prior) / (len(observed) + PRIOR_EVENTS)
         if np.isfinite(value):
-            insort(seen, value)
+            insort(observed, value)
     return typical
 
 

@@ -64,6 +64,6 @@ def pool_latency(knots: Floats, latency_at_knots_ms: Floats) -> LatencyModel:
     return fit_windows(knots, latency_at_knots_ms)
 
 
-def latency_errors(predicted_ms: Floats, seen_ms: Floats) -> Floats:
+def latency_errors(predicted_ms: Floats, observed_ms: Floats) -> Floats:
     """Return |predicted - measured| / max(measured, NEGLIGIBLE_MS), (...)."""
-    return np.asarray(np.abs(predicted_ms - seen_ms) / np.maximum(seen_ms, NEGLIGIBLE_MS), float)
+    return np.asarray(np.abs(predicted_ms - observed_ms) / np.maximum(observed_ms, NEGLIGIBLE_MS), float)

@@ -24,19 +24,19 @@ def find_single_spikes(rates: Floats) -> Bools:
     The last bin has no neighbour after it: until one agrees it is not believed either.  A height that recurs, in three
     bins or more, is a load that comes in bursts; so is one between bins without any.
     """
-    found = np.zeros(rates.shape, bool)
+    result = np.zeros(rates.shape, bool)
     for row, values in enumerate(rates):
         known = np.flatnonzero(np.isfinite(values))
         if len(known) < _RECURS:
             continue
-        seen = values[known]
-        pairs = np.minimum(seen[1:], seen[:-1])  # what two bins in a row had
-        around = np.maximum(np.append(0.0, seen[:-1]), np.append(seen[1:], 0.0))
-        alone = (seen > SPIKE_FACTOR * around) & (around > 0) & (seen > SPIKE_FACTOR * pairs.max())
-        heights = seen[alone]
+        observed = values[known]
+        pairs = np.minimum(observed[1:], observed[:-1])  # what two bins in a row had
+        around = np.maximum(np.append(0.0, observed[:-1]), np.append(observed[1:], 0.0))
+        alone = (observed > SPIKE_FACTOR * around) & (around > 0) & (observed > SPIKE_FACTOR * pairs.max())
+        heights = observed[alone]
         recurs = np.abs(np.log(heights[:, None] / heights[None, :])) < math.log(2.0)
-        found[row, known[alone]] = recurs.sum(axis=1) < _RECURS
-    return found
+        result[row, known[alone]] = recurs.sum(axis=1) < _RECURS
+    return result
 
 
 def agree(observations: Observations, sources: Sequence[int]) -> bool:

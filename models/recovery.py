@@ -65,12 +65,12 @@ def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_
     parents = [np.zeros(1, np.int64), np.zeros(clusters, np.int64), cluster_of_job]
     centre, without = np.full(1, prior), np.full(len(x), prior)
     for (group, groups), parent in zip(levels, parents, strict=True):
-        median, left_out, count = _medians(x, group, groups)
+        median, excluded, count = _medians(x, group, groups)
         centre = (count * median + PRIOR_EVENTS * centre[parent]) / (count + PRIOR_EVENTS)
         others = count[group] - 1.0
-        without = (others * left_out + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
-    seen = np.bincount(job, minlength=jobs)
-    sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
+        without = (others * excluded + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
+    observed = np.bincount(job, minlength=jobs)
+    sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (observed + PRIOR_EVENTS))
     return Typical(np.exp(centre), np.exp(centre) * sd, np.exp(without))
 
 
@@ -95,13 +95,13 @@ def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Floats, Float
 
     rank = np.empty(len(x), np.int64)
     rank[order] = np.arange(len(x))
-    start, left = begin[group], count[group] - 1  # left: how many remain without the value
+    start, remaining = begin[group], count[group] - 1  # left: how many remain without the value
     mine = rank - start
     picks = []
-    for place in (np.maximum(left - 1, 0) // 2, left // 2):
+    for place in (np.maximum(remaining - 1, 0) // 2, remaining // 2):
         picks.append(values[np.minimum(start + place + (place >= mine), len(x))])
-    left_out = np.where(left > 0, 0.5 * (picks[0] + picks[1]), 0.0)
-    return median, left_out, count.astype(float)
+    excluded = np.where(remaining > 0, 0.5 * (picks[0] + picks[1]), 0.0)
+    return median, excluded, count.astype(float)
 
 
 def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:
@@ -113,8 +113,8 @@ def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float,
     [48.4, 20.4]
     """
     values = np.array(durations_s, float)
-    found = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
-    return float(found.centre_s[0]), float(found.sd_s[0])
+    result = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
+    return float(result.centre_s[0]), float(result.sd_s[0])
 
 
 UNTRAINED: Final = RecoveryModel(

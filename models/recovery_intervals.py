@@ -33,16 +33,16 @@ RECENT_EVENTS = 100
 _MOST_BUSY = 0.98
 
 
-def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats, seen_before: Floats) -> Floats:
+def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats, observed_before: Floats) -> Floats:
     """Return s, (n,).
 
     Args:
         predicted_s: (n,) R.
         downtime_s: (n,) D as expected.
         utilisation: (n,) u.
-        seen_before: (n,) downtimes of the job from which D comes.
+        observed_before: (n,) downtimes of the job from which D comes.
     """
-    of_fleet = PRIOR_EVENTS / (seen_before + PRIOR_EVENTS)
+    of_fleet = PRIOR_EVENTS / (observed_before + PRIOR_EVENTS)
     with np.errstate(invalid="ignore", divide="ignore"):
         growth = (1.0 - downtime_s / predicted_s) / (1.0 - np.minimum(utilisation, _MOST_BUSY))
     of_load = LOAD_SD * np.where(np.isfinite(growth), growth, 0.0)
@@ -75,8 +75,8 @@ def is_inside_ahead(errors: Floats) -> Floats:
 def _factors_of(errors: Floats) -> Floats:
     """Return (m, levels) factors from m rows of standardised errors, (m, n)."""
     ordered, count = np.sort(errors, axis=1), np.isfinite(errors).sum(axis=1)
-    found = np.tile(_NORMAL, (len(errors), 1))
+    result = np.tile(_NORMAL, (len(errors), 1))
     enough = np.flatnonzero(count >= LEAST_EVENTS)
     for column, level in enumerate(LEVELS):
-        found[enough, column] = ordered[enough, conformal_rank(count[enough], level)]
-    return found
+        result[enough, column] = ordered[enough, conformal_rank(count[enough], level)]
+    return result

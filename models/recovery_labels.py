@@ -74,5 +74,5 @@ def find_catch_up_s(
     with np.errstate(invalid="ignore", divide="ignore"):
         drained_s = (backlog - caught_up_lag_s * load_per_s) / (capacity_per_s - load_per_s)
     is_known = np.isfinite(drained_s) & (capacity_per_s > load_per_s) & np.isfinite(unseen_s)
-    found = np.clip(np.where(is_known, drained_s, shown_s), shown_s - np.where(is_known, unseen_s, 0.0), shown_s)
-    return np.asarray(found), np.where(is_known, 0.0, np.where(np.isfinite(unseen_s), unseen_s, shown_s))
+    result = np.clip(np.where(is_known, drained_s, shown_s), shown_s - np.where(is_known, unseen_s, 0.0), shown_s)
+    return np.asarray(result), np.where(is_known, 0.0, np.where(np.isfinite(unseen_s), unseen_s, shown_s))

@@ -93,9 +93,9 @@ class Lake:
         if not self.exists(table):
             return empty(self.spark, table.columns)
         reader = self.spark.read.format("delta")
-        found = (reader if version is None else reader.option("versionAsOf", version)).load(self.path(table))
-        missing = [name for name in table.columns if name not in found.columns]
-        return found.withColumns({name: F.lit(None).cast(table.columns[name]) for name in missing})
+        result = (reader if version is None else reader.option("versionAsOf", version)).load(self.path(table))
+        missing = [name for name in table.columns if name not in result.columns]
+        return result.withColumns({name: F.lit(None).cast(table.columns[name]) for name in missing})
 
     def version(self, table: Table) -> int | None:
         """Return the table's current Delta version, None when it does not exist."""

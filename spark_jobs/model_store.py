@@ -69,14 +69,14 @@ class ModelStore:
 
     def _experiment_id(self) -> str:
         name, kind = self.settings.experiment, {KIND_TAG: TRAINING_KIND}
-        found = self.client.get_experiment_by_name(name)
-        if found is None:
+        result = self.client.get_experiment_by_name(name)
+        if result is None:
             root = self.settings.artifact_root
             location = root if "://" in root else Path(root).resolve().as_uri()
             return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
-        if KIND_TAG not in found.tags:  # made by an earlier release
-            self.client.set_experiment_tag(found.experiment_id, KIND_TAG, TRAINING_KIND)
-        return str(found.experiment_id)
+        if KIND_TAG not in result.tags:  # made by an earlier release
+            self.client.set_experiment_tag(result.experiment_id, KIND_TAG, TRAINING_KIND)
+        return str(result.experiment_id)
 
     def _runs(self, model_version: str) -> list[Run]:
         condition = f"tags.`{VERSION_TAG}` = '{model_version}'"
@@ -141,8 +141,8 @@ class ModelStore:
 
     def find_aliased(self, alias: str) -> Registered | None:
         """Return the version that an alias names, None when it names none."""
-        found = find_alias(self.client, self.settings.registered_model, alias)
-        return None if found is None else Registered(int(found.version), found.tags[VERSION_TAG])
+        result = find_alias(self.client, self.settings.registered_model, alias)
+        return None if result is None else Registered(int(result.version), result.tags[VERSION_TAG])
 
     def point(self, alias: str, to: Registered) -> None:
         """Let an alias name a version."""
@@ -150,10 +150,10 @@ class ModelStore:
 
     def load(self, alias: str) -> FleetBundle | None:
         """Return the bundle that an alias names, None when it names none."""
-        found = self.find_aliased(alias)
-        if found is None:
+        result = self.find_aliased(alias)
+        if result is None:
             return None
-        return self._read(found.number)
+        return self._read(result.number)
 
     def load_version(self, model_version: str) -> FleetBundle | None:
         """Return the bundle of a model version, whether an alias names it or not; None when it is not registered."""

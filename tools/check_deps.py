@@ -50,17 +50,17 @@ def write_sbom(target: Path, python: Path) -> list[Component]:
     done = _run([*command, *pyproject, "--output-file", str(target), str(python)], PATIENCE_S)
     if done.returncode or not target.is_file():
         raise DepsError(f"cyclonedx-py: {_last_line(done)}")
-    found: list[Component] = json.loads(target.read_text())["components"]
-    return found
+    result: list[Component] = json.loads(target.read_text())["components"]
+    return result
 
 
 def licence_of(component: Component) -> str:
     """Return a component's licences as it declares them: SPDX ids, expressions or names."""
-    found = []
+    result = []
     for entry in component.get("licenses", ()):
         licence = entry.get("license", {})
-        found.append(entry.get("expression") or licence.get("id") or licence.get("name") or "")
-    names = sorted({" ".join(name.split())[:80] for name in found if name})
+        result.append(entry.get("expression") or licence.get("id") or licence.get("name") or "")
+    names = sorted({" ".join(name.split())[:80] for name in result if name})
     return ", ".join(names) or UNKNOWN
 
 
@@ -93,11 +93,11 @@ def find_advisories(requirements: Path, target: Path) -> list[Advisory] | str:
     return read_advisories(json.loads(target.read_text()))
 
 
-def read_advisories(found: Mapping[str, Any]) -> list[Advisory]:
+def read_advisories(result: Mapping[str, Any]) -> list[Advisory]:
     """Read pip-audit's JSON."""
     return [
         Advisory(one["name"], one.get("version", ""), each["id"], ", ".join(each.get("fix_versions", ())) or "none yet")
-        for one in found["dependencies"]
+        for one in result["dependencies"]
         for each in one.get("vulns", ())
     ]
 
@@ -139,8 +139,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"check-deps: {error}", file=sys.stderr)
         return 1
     undeclared = sorted(one["name"] for one in components if licence_of(one) == UNKNOWN)
-    said = f"; without a declared licence: {', '.join(undeclared)}" if undeclared else ""
-    print(f"check-deps: {len(components)} packages in {folder / 'sbom.json'} and licences.md{said}")
+    reported = f"; without a declared licence: {', '.join(undeclared)}" if undeclared else ""
+    print(f"check-deps: {len(components)} packages in {folder / 'sbom.json'} and licences.md{reported}")
     if isinstance(advisories, str):
         print(f"check-deps: advisories were not checked, no service was reached: {advisories}")
         return 0

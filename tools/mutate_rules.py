@@ -128,10 +128,10 @@ def try_all(
         longest_s: tests that take longer have noticed.
     """
     outcomes, running = [""] * len(breaks), dict[int, int]()
-    left = list(enumerate(breaks))
-    while left or running:
-        while left and len(running) < children:
-            place, changed = left.pop(0)
+    remaining = list(enumerate(breaks))
+    while remaining or running:
+        while remaining and len(running) < children:
+            place, changed = remaining.pop(0)
             running[start_child(tests, changed, longest_s)] = place
         child, status = os.wait()
         outcomes[running.pop(child)] = name_end(status)
@@ -140,7 +140,7 @@ def try_all(
 
 def summarise(name: str, tried: Sequence[tuple[Break, str]], seconds: float) -> list[str]:
     """Return how many changes were noticed, and below it those that were not."""
-    survivors = [one for one, said in tried if said == SURVIVED]
+    survivors = [one for one, reported in tried if reported == SURVIVED]
     noticed = len(tried) - len(survivors)
     share = f" ({noticed / len(tried):.1%})" if tried else ""
     lines = [f"{name}: {noticed} of {len(tried)} changed rules noticed{share} in {seconds:.0f} s"]
@@ -151,7 +151,7 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
     """Try the changes that were asked for; returns the exit code: 1 where fewer are noticed than is asked for."""
     for name in _PRELOADED:
         importlib.import_module(name)
-    found, shares = [], []
+    result, shares = [], []
     for one in known:
         files = [file for file in one.files(PROJECT) if not options.file or file in options.file]
         breaks = read_breaks(PROJECT, files)[:: options.every]
@@ -164,11 +164,11 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
         began_s = time.monotonic()
         tried = list(zip(breaks, try_all(tests, breaks, options.children), strict=True))
         print("\n".join(summarise(one.name, tried, time.monotonic() - began_s)), flush=True)
-        shares.append(sum(said != SURVIVED for _, said in tried) / len(tried))
-        found += [{"rule": change.name, "outcome": said} for change, said in tried]
+        shares.append(sum(reported != SURVIVED for _, reported in tried) / len(tried))
+        result += [{"rule": change.name, "outcome": reported} for change, reported in tried]
     out = PROJECT / "out" / "mutation"
     out.mkdir(parents=True, exist_ok=True)
-    (out / "rules.json").write_text(json.dumps(found, indent=1) + "\n")
+    (out / "rules.json").write_text(json.dumps(result, indent=1) + "\n")
     return 1 if any(share < options.least for share in shares) else 0
 
 

@@ -30,25 +30,25 @@ TITLES = {
 
 def read_cases() -> dict[str, str]:
     """Return the cases, ``review number`` -> what could go wrong."""
-    found = tomllib.loads(CASES.read_text())
-    return {f"{review} {number}": text for review, cases in found.items() for number, text in cases.items()}
+    result = tomllib.loads(CASES.read_text())
+    return {f"{review} {number}": text for review, cases in result.items() for number, text in cases.items()}
 
 
 def find_tests(folder: Path = TESTS) -> dict[str, list[str]]:
     """Return the tests that cover each case, as ``file::function``."""
-    found: dict[str, list[str]] = defaultdict(list)
+    result: dict[str, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text())
         for line in module.body:
             if isinstance(line, ast.Assign) and getattr(line.targets[0], "id", "") == "pytestmark":
                 marks = line.value.elts if isinstance(line.value, ast.List) else [line.value]
                 for case in _list_cases(marks):
-                    found[case].append(str(path.relative_to(folder.parent)))
+                    result[case].append(str(path.relative_to(folder.parent)))
         for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 for case in _list_cases(node.decorator_list):
-                    found[case].append(f"{path.relative_to(folder.parent)}::{node.name}")
-    return {case: sorted(set(tests)) for case, tests in found.items()}
+                    result[case].append(f"{path.relative_to(folder.parent)}::{node.name}")
+    return {case: sorted(set(tests)) for case, tests in result.items()}
 
 
 def _list_cases(decorators: Sequence[ast.expr]) -> Iterator[str]:

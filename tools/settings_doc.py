@@ -155,11 +155,11 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
 
 
 def _limits(metadata: Iterable[Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for one in metadata:
         parts = one.metadata if isinstance(one, FieldInfo) else [one]
-        found |= {name: getattr(part, name) for part in parts for name in _LIMITS if hasattr(part, name)}
-    return found
+        result |= {name: getattr(part, name) for part in parts for name in _LIMITS if hasattr(part, name)}
+    return result
 
 
 def _bare(value: object) -> str:

@@ -32,9 +32,9 @@ def find_prometheus() -> Path:
     Raises:
         PartMissing: it is in neither place and the package could not be fetched.
     """
-    home, found = os.environ.get("PROMETHEUS_HOME"), shutil.which("prometheus")
+    home, result = os.environ.get("PROMETHEUS_HOME"), shutil.which("prometheus")
     known = [Path(home)] if home else []
-    known += [Path(found).parent] if found else []
+    known += [Path(result).parent] if result else []
     fetched = PARTS / "prometheus" / "usr" / "bin"
     for folder in (*known, fetched):
         if (folder / "prometheus").is_file() and (folder / "promtool").is_file():
@@ -49,11 +49,11 @@ def find_victoria_metrics() -> Path:
     Raises:
         PartMissing: it is in neither place and the package could not be fetched.
     """
-    found = shutil.which("victoria-metrics")
+    result = shutil.which("victoria-metrics")
     fetched = PARTS / "victoria-metrics" / "usr" / "bin" / "victoria-metrics"
-    if found is None and not fetched.is_file():
+    if result is None and not fetched.is_file():
         _unpack_debian("victoria-metrics")
-    return fetched if found is None else Path(found)
+    return fetched if result is None else Path(result)
 
 
 def find_kafka() -> Path:

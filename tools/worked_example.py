@@ -55,10 +55,10 @@ class Tables:
         Raises:
             NothingToShowError: there is none.
         """
-        found = rows.first()
-        if found is None:
+        result = rows.first()
+        if result is None:
             raise NothingToShowError(f"{self.lake.root} holds no {what}: run `make run` first, or pass its --out")
-        return found
+        return result
 
 
 def format_number(value: float | None) -> str:
@@ -92,10 +92,10 @@ def sum_of(row: Row, name: str) -> float:
 
 def describe_curve(curve: CapacityCurve) -> list[dict[str, str]]:
     """Return the first points of a capacity curve as table rows."""
-    seen = dict(zip(curve.observed.tolist(), curve.observed_per_s.tolist(), strict=True))
+    observed = dict(zip(curve.observed.tolist(), curve.observed_per_s.tolist(), strict=True))
     points = zip(curve.parallelism.tolist(), curve.mean_per_s.tolist(), curve.sd_per_s.tolist(), strict=True)
     return [
-        {"parallelism": p, "seen": format_number(seen.get(p)), "mean": format_number(mean), "sd": format_number(sd)}
+        {"parallelism": p, "seen": format_number(observed.get(p)), "mean": format_number(mean), "sd": format_number(sd)}
         for p, mean, sd in list(points)[:_CURVE_POINTS]
     ]
 
@@ -114,9 +114,9 @@ def find_raw_line(raw: Path, row: Row) -> tuple[str, int]:
         for line in map(json.loads, lines):
             if line["observed_at_ms"] == at_ms and line["vertex_id"] == row["vertex_id"]:
                 metrics = json.loads(line["body"])
-                kept = [metric for metric in metrics if metric["id"] in SHOWN]
+                retained = [metric for metric in metrics if metric["id"] in SHOWN]
                 line["endpoint"] = line["endpoint"].split("?")[0] + "?..."
-                line["body"] = json.dumps(kept, separators=(",", ":"))
+                line["body"] = json.dumps(retained, separators=(",", ":"))
                 return json.dumps(line), len(metrics)
     raise NothingToShowError(f"{path} holds no line of {at_ms}")
 
@@ -125,12 +125,12 @@ def describe_measurement(tables: Tables, raw: Path) -> dict[str, Any]:
     """Return what the page says of the raw line, its bronze row and its observation."""
     undisturbed = tables.of_job(OBSERVATIONS).where("NOT disturbed AND busy_share > 0 AND NOT is_source")
     busiest = undisturbed.orderBy(F.desc("parallelism"), "window_start", "operator")
-    seen = tables.first(busiest, "undisturbed observation of the recording")
-    end = f"timestamp_millis({round(1000 * (seen['window_start'].timestamp() + seen['window_s']))})"
-    start = f"timestamp_millis({round(1000 * seen['window_start'].timestamp())})"
+    observed = tables.first(busiest, "undisturbed observation of the recording")
+    end = f"timestamp_millis({round(1000 * (observed['window_start'].timestamp() + observed['window_s']))})"
+    start = f"timestamp_millis({round(1000 * observed['window_start'].timestamp())})"
     samples = (
         tables.lake.read(BRONZE_METRICS)
-        .where(f"job_id = '{seen['job_id']}' AND vertex_id = '{seen['vertex_id']}'")
+        .where(f"job_id = '{observed['job_id']}' AND vertex_id = '{observed['vertex_id']}'")
         .orderBy(F.desc("observed_at"))
     )
     last = tables.first(samples.where(f"observed_at < {end}"), "sample in the window")
@@ -138,10 +138,10 @@ def describe_measurement(tables: Tables, raw: Path) -> dict[str, Any]:
     line, metrics = find_raw_line(raw, last)
     elapsed_s = (last["observed_at"] - before["observed_at"]).total_seconds()
     records = sum_of(last, SHOWN[0]) - sum_of(before, SHOWN[0])
-    busy_ms = (sum_of(last, SHOWN[2]) - sum_of(before, SHOWN[2])) / seen["parallelism"]
+    busy_ms = (sum_of(last, SHOWN[2]) - sum_of(before, SHOWN[2])) / observed["parallelism"]
     return {
         **RECORDED,
-        "operator": seen["operator"],
+        "operator": observed["operator"],
         "raw_line": line,
         "raw_metrics": metrics,
         "bronze": last.asDict() | {"observed_at": format_time(last["observed_at"])},
@@ -158,13 +158,13 @@ def describe_measurement(tables: Tables, raw: Path) -> dict[str, Any]:
             "busy_ms": format_number(busy_ms),
         },
         "observation": {
-            "window_s": seen["window_s"],
-            "window_start": format_time(seen["window_start"]),
-            "parallelism": seen["parallelism"],
-            "processing": format_number(seen["observed_processing_rate_per_s"]),
-            "busy": format_number(seen["busy_share"]),
-            "true_processing": format_number(seen["true_processing_rate_per_s"]),
-            "disturbed": str(seen["disturbed"]).lower(),
+            "window_s": observed["window_s"],
+            "window_start": format_time(observed["window_start"]),
+            "parallelism": observed["parallelism"],
+            "processing": format_number(observed["observed_processing_rate_per_s"]),
+            "busy": format_number(observed["busy_share"]),
+            "true_processing": format_number(observed["true_processing_rate_per_s"]),
+            "disturbed": str(observed["disturbed"]).lower(),
         },
     }
 

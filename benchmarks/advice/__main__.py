@@ -58,9 +58,9 @@ def order_steps(job: Mapping[str, Any], fleet: Fleet, place: int) -> tuple[Ints,
     return np.array(steps["at_s"], np.int64), np.array(steps["parallelism"], np.int64)[:, columns]
 
 
-def measure(fleet: Fleet, found: SimulatedHistory, place: int, span: tuple[float, float], late_after_s: float) -> Day:
+def measure(fleet: Fleet, result: SimulatedHistory, place: int, span: tuple[float, float], late_after_s: float) -> Day:
     """Return what a poller sees of a job between two times, seconds of simulation; a day's means."""
-    samples = found.samples
+    samples = result.samples
     inside = (samples.at_s > span[0]) & (samples.at_s <= span[1])
     days, window_s = (span[1] - span[0]) / 86_400.0, float(np.diff(samples.at_s[:2])[0])
     slots = samples.parallelism[inside, place].max(axis=1)
@@ -70,7 +70,7 @@ def measure(fleet: Fleet, found: SimulatedHistory, place: int, span: tuple[float
     late = (pending / arriving[inside] > late_after_s).any(axis=1) & ~samples.down[inside, place]
     rescales = [
         one
-        for one in found.restarts
+        for one in result.restarts
         if one.job == place and one.kind is RestartKind.RESCALE and span[0] < one.down_from_s <= span[1]
     ]
     return Day(
@@ -105,20 +105,20 @@ def compare(advice: Mapping[str, Any], console: Console) -> dict[str, Any]:
         begin_s = job["first_s"] - start_s
         span = (begin_s, begin_s + 86_400.0 * job["days"])
         for option, history in ((0, as_it_ran), (1, followed)):
-            came = measure(fleet, history, place, span, costs.late_after_s)
-            said = job["options"][option]
+            received = measure(fleet, history, place, span, costs.late_after_s)
+            reported = job["options"][option]
             rows.append(
                 {
                     "job": name,
-                    "under": said["title"],
-                    "cost_predicted": said["cost"]["mean"],
-                    "cost_came": came.cost(prices, job["slots_max"]),
-                    "late_predicted": said["late_minutes"]["mean"],
-                    "late_came": came.late_minutes,
-                    "slot_hours_predicted": said["slot_hours"]["mean"],
-                    "slot_hours_came": came.slot_hours,
-                    "rescales_predicted": said["rescales"]["mean"],
-                    "rescales_came": came.rescales,
+                    "under": reported["title"],
+                    "cost_predicted": reported["cost"]["mean"],
+                    "cost_came": received.cost(prices, job["slots_max"]),
+                    "late_predicted": reported["late_minutes"]["mean"],
+                    "late_came": received.late_minutes,
+                    "slot_hours_predicted": reported["slot_hours"]["mean"],
+                    "slot_hours_came": received.slot_hours,
+                    "rescales_predicted": reported["rescales"]["mean"],
+                    "rescales_came": received.rescales,
                 }
             )
     console.print(table_of(rows))
@@ -133,19 +133,19 @@ def history_days(advice: Mapping[str, Any], end: datetime) -> int:
 
 def summarise(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Return per option the error of the sum over jobs, and the share of jobs within 10%."""
-    found = {}
+    result = {}
     for title in dict.fromkeys(row["under"] for row in rows):
         own = [row for row in rows if row["under"] == title]
-        said, came = (np.array([row[f"cost_{kind}"] for row in own]) for kind in ("predicted", "came"))
-        found[title] = {
+        reported, received = (np.array([row[f"cost_{kind}"] for row in own]) for kind in ("predicted", "came"))
+        result[title] = {
             "jobs": len(own),
-            "error_of_sum": float(said.sum() / came.sum() - 1.0),
-            "largest_error": float(np.abs(said / came - 1.0).max()),
-            "within_tenth": float((np.abs(said / came - 1.0) <= 0.1).mean()),
+            "error_of_sum": float(reported.sum() / received.sum() - 1.0),
+            "largest_error": float(np.abs(reported / received - 1.0).max()),
+            "within_tenth": float((np.abs(reported / received - 1.0) <= 0.1).mean()),
             "late_predicted": float(sum(row["late_predicted"] for row in own)),
             "late_came": float(sum(row["late_came"] for row in own)),
         }
-    return found
+    return result
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -180,15 +180,15 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     """Compare and print; returns the exit code."""
     options = _parse(argv)
-    found = compare(json.loads(options.advice.read_text()), Console(width=WIDTH))
-    for title, one in found["summary"].items():
+    result = compare(json.loads(options.advice.read_text()), Console(width=WIDTH))
+    for title, one in result["summary"].items():
         print(
             f"{title}: cost of {one['jobs']:.0f} jobs predicted with {one['error_of_sum']:+.1%}, "
             f"{one['within_tenth']:.0%} of jobs within 10%, the worst off by {one['largest_error']:.1%}; "
             f"late minutes a day {one['late_predicted']:.1f} predicted, {one['late_came']:.1f} came"
         )
     if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1))
+        options.json.write_text(json.dumps(result, indent=1))
     return 0
 
 

@@ -102,15 +102,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         parser.error(str(error))
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-    told = ", ".join(f"{name} = {value:g}" for name, value in chosen.items())
-    console.print(f"planner: {told}; all else as in the defaults", highlight=False)
+    reported = ", ".join(f"{name} = {value:g}" for name, value in chosen.items())
+    console.print(f"planner: {reported}; all else as in the defaults", highlight=False)
     rows: list[Row] = []
     with threadpool_limits(limits=1):
         for name in options.query:
             with console.status(name) as status:
-                found = rows_of(name, settings, options.seeds, status.update)
-            console.print(table_of(found))
-            rows += found
+                result = rows_of(name, settings, options.seeds, status.update)
+            console.print(table_of(result))
+            rows += result
             if options.json:
                 write_text(options.json, json.dumps({"settings": chosen, "rows": rows}, indent=1))
     if options.json:

@@ -26,10 +26,10 @@ def models_of(histories: Mapping[str, History], top: int) -> JobModels | None:
         histories: operator -> its K most recent abilities per parallelism.
         top: P, the largest parallelism of the curves.
     """
-    seen = [name for name, history in histories.items() if history]
-    if not seen:
+    observed = [name for name, history in histories.items() if history]
+    if not observed:
         return None
-    rows = [(owner, known) for owner, name in enumerate(seen) for known in histories[name]]
+    rows = [(owner, known) for owner, name in enumerate(observed) for known in histories[name]]
     owner = np.array([place for place, _ in rows], np.int64)
     at = np.array([known.parallelism for _, known in rows], np.int64)
     count = np.array([len(known.recent_per_s) for _, known in rows], np.int64)
@@ -37,7 +37,7 @@ def models_of(histories: Mapping[str, History], top: int) -> JobModels | None:
     squares = np.array([float(np.var(known.recent_per_s)) * len(known.recent_per_s) for _, known in rows], float)
     curves = _curves(pack(owner, at, count, mean, squares), owner, at, mean, top)
     # Every operator hands on what it gets; see benchmarks.papers.conttune.queries.
-    return JobModels(dict(zip(seen, curves, strict=True)), dict.fromkeys(histories, 1.0), _RECOVERY, _LATENCY)
+    return JobModels(dict(zip(observed, curves, strict=True)), dict.fromkeys(histories, 1.0), _RECOVERY, _LATENCY)
 
 
 def _curves(samples: Samples, owner: Ints, at: Ints, mean_per_s: Floats, top: int) -> list[CapacityCurve]:
@@ -46,7 +46,7 @@ def _curves(samples: Samples, owner: Ints, at: Ints, mean_per_s: Floats, top: in
     noise = fitted.noise_share[owner] / np.sqrt(samples.count[samples.present])
     error = scaling_error(owner, at, mean_per_s, noise)
     grid = np.arange(1, top + 1)
-    found = []
+    result = []
     for row in range(len(samples)):
         own = owner == row
         observed = at[own]
@@ -54,7 +54,7 @@ def _curves(samples: Samples, owner: Ints, at: Ints, mean_per_s: Floats, top: in
         mean = fitted.mean_per_s[row]
         sd = widen(mean, fitted.sd_per_s[row], grid.astype(float), lowest=lowest, highest=highest, error=error)
         shape = float(fitted.slope_per_s[row]), float(fitted.length_scale[row]), float(fitted.signal_ratio[row])
-        found.append(
+        result.append(
             CapacityCurve(grid, mean, sd, observed, mean_per_s[own], *shape, noise_share=float(fitted.noise_share[row]))
         )
-    return found
+    return result

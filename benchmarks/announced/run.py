@@ -88,8 +88,8 @@ def least_cores(query: Query, seeds: int) -> Floats:
 
 def reactive(query: Query, method: Method, seeds: int) -> Course:
     """Run ContTune or DS2, which learn a rate when it is there."""
-    found = tune(query, method, seeds)
-    return Course(found.reconfigurations, found.core_s, can_sustain(query, found.cores, found.factor))
+    result = tune(query, method, seeds)
+    return Course(result.reconfigurations, result.core_s, can_sustain(query, result.cores, result.factor))
 
 
 def announcements(seeds: int, error: float) -> Floats:
@@ -138,8 +138,8 @@ def run_planner(query: Query, how: Announced, seeds: int, permutations: int = PE
         seeds: S.
         permutations: only so many of the six.
     """
-    factor, told = workload(seeds)[:, :permutations], announcements(seeds, how.error)[:, :permutations]
-    flat, flat_told = factor.reshape(-1, RATES), told.reshape(-1, RATES)
+    factor, reported = workload(seeds)[:, :permutations], announcements(seeds, how.error)[:, :permutations]
+    flat, flat_reported = factor.reshape(-1, RATES), reported.reshape(-1, RATES)
     specs = [query.job(f"{query.name}-{number}") for number in range(len(flat))]
     start = np.ones((len(flat), len(specs[0].operators)), np.int64)
     bed = Testbed(specs, start, step_s=WATCH_S, seed=1, measurement_noise=query.noise)
@@ -153,7 +153,7 @@ def run_planner(query: Query, how: Announced, seeds: int, permutations: int = PE
         for number in range(_EVALUATIONS):
             ends = number == _EVALUATIONS - 1
             for job, state in enumerate(states):
-                forecast = forecast_of(query, flat_told[job], tuning, how.error)
+                forecast = forecast_of(query, flat_reported[job], tuning, how.error)
                 counts[job, tuning] += _decide(bed, job, state, forecast, how.settings, plans=ends)
             cores[:, tuning] = bed.state.parallelism.max(axis=1)
             core_s[:, tuning] += cores[:, tuning] * WATCH_S
@@ -172,16 +172,18 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     graph, now_s = bed.fleet.specs[job].graph(), round(bed.time_s)
     if not state.windows:
         return 0
-    seen = observations(state.windows, job, len(graph.names))
-    state.histories = learn_histories(state.histories, graph, select_new_windows(seen, state.learned_until_s), KEPT)
+    observed = observations(state.windows, job, len(graph.names))
+    state.histories = learn_histories(state.histories, graph, select_new_windows(observed, state.learned_until_s), KEPT)
     state.learned_until_s = bed.time_s
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
-        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, seen, expects=False)
+        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, observed, expects=False)
         _, state.memory = Planner().decide(situation, state.memory)
-    told, state.memory = evaluate_job(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
-    if told.wanted is None or dict(told.wanted) == running:
+    reported, state.memory = evaluate_job(
+        Snapshot(now_s, graph, running, True, observed, SLOTS, settings), state.memory
+    )
+    if reported.wanted is None or dict(reported.wanted) == running:
         return 0
-    bed.rescale(job, np.array([told.wanted[name] for name in graph.names], np.int64), downtime_s=0.0)
+    bed.rescale(job, np.array([reported.wanted[name] for name in graph.names], np.int64), downtime_s=0.0)
     return 1

@@ -30,7 +30,7 @@ FAMILIES: Final = (
 )
 WINDOWS: Final = 5
 KEY_GROUPS: Final = 128
-SEEN_TOP: Final = 24  # largest parallelism that is seen
+OBSERVED_TOP: Final = 24  # largest parallelism that is seen
 TOP: Final = 64
 NOISE: Final = (0.01, 0.04)
 OUTLIER_SHARE: Final = 0.05
@@ -77,28 +77,28 @@ def make_family(name: str, operators: int, seed: int) -> Family:
     test: list[tuple[int, int]] = []
     for one in range(operators):
         points = 2 if name == "two points" else int(draws.integers(4, 11))
-        largest = int(draws.integers(10, SEEN_TOP + 1))
+        largest = int(draws.integers(10, OBSERVED_TOP + 1))
         inner = draws.choice(np.arange(1, largest), points - 1, replace=False)
-        seen = np.append(inner, largest)
-        returns = draws.choice(seen, len(seen))
-        order = draws.permutation(np.concatenate([seen, returns]))
+        observed = np.append(inner, largest)
+        returns = draws.choice(observed, len(observed))
+        order = draws.permutation(np.concatenate([observed, returns]))
         train += [(one, int(p), stay) for stay, p in enumerate(order)]
-        rest = np.setdiff1d(np.arange(seen.min(), largest), seen)
+        rest = np.setdiff1d(np.arange(observed.min(), largest), observed)
         between = draws.choice(rest, min(3, len(rest)), replace=False)
         beyond = np.minimum(np.round(largest * np.array(BEYOND)), TOP)
-        test += [(one, int(p)) for p in (*draws.choice(seen, 2, replace=False), *between, *beyond)]
+        test += [(one, int(p)) for p in (*draws.choice(observed, 2, replace=False), *between, *beyond)]
     owner, at, stay = (np.repeat(np.array(column), WINDOWS) for column in zip(*train, strict=True))
     test_owner, test_at = (np.array(column) for column in zip(*test, strict=True))
     by_stay = np.repeat(shared[owner[::WINDOWS]] * draws.standard_normal(len(train)), WINDOWS)
-    seen_per_s = truth[owner, at - 1] * np.exp(by_stay + noise[owner] * draws.standard_normal(len(owner)))
+    observed_per_s = truth[owner, at - 1] * np.exp(by_stay + noise[owner] * draws.standard_normal(len(owner)))
     later = np.exp(
         shared[test_owner] * draws.standard_normal(len(test)) + noise[test_owner] * draws.standard_normal(len(test))
     )
     if name == "outliers":
-        seen_per_s, later = (values * _draw_gross_errors(len(values), draws) for values in (seen_per_s, later))
+        observed_per_s, later = (values * _draw_gross_errors(len(values), draws) for values in (observed_per_s, later))
     true = truth[test_owner, test_at - 1]
     groups = np.full(operators, float(KEY_GROUPS))
-    return Family(name, operators, groups, owner, at, stay, seen_per_s, test_owner, test_at, true * later, true)
+    return Family(name, operators, groups, owner, at, stay, observed_per_s, test_owner, test_at, true * later, true)
 
 
 def _draw_gross_errors(windows: int, draws: np.random.Generator) -> Floats:

@@ -145,8 +145,8 @@ def predict(model: Model, owner: Ints, parallelism: Ints) -> Predicted:
     mean = model.mean_per_s[row, at - 1]
     sd = np.hypot(model.sd_per_s[row, at - 1], model.noise_share[row] * mean)
     lowest, highest = (ends[row] for ends in observed_range(model.samples))
-    is_seen = (model.samples.parallelism[row] == at[:, None]).any(axis=1)
-    place = np.where(is_seen, 0, np.where((at >= lowest) & (at <= highest), 1, 2))
+    is_observed = (model.samples.parallelism[row] == at[:, None]).any(axis=1)
+    place = np.where(is_observed, 0, np.where((at >= lowest) & (at <= highest), 1, 2))
     return Predicted(known, mean, sd, place.astype(np.int64), at / highest)
 
 
@@ -172,6 +172,6 @@ def learn_half_widths(model: Model, windows: Windows, is_ahead: np.ndarray, top:
     from models.conformal import Z
 
     ahead = _thin_out(windows.take(is_ahead))
-    said = predict(fit_model(windows.take(~is_ahead), top), ahead.owner, ahead.parallelism)
-    residual = (ahead.capacity_per_s[said.known] - said.mean_per_s) / said.sd_per_s
-    return np.asarray(learn_scales(residual, said.place, model.left_out, model.left_out_place) * Z, float)
+    reported = predict(fit_model(windows.take(~is_ahead), top), ahead.owner, ahead.parallelism)
+    residual = (ahead.capacity_per_s[reported.known] - reported.mean_per_s) / reported.sd_per_s
+    return np.asarray(learn_scales(residual, reported.place, model.left_out, model.left_out_place) * Z, float)

@@ -112,14 +112,14 @@ def _weighted(course: Course, power: float) -> float:
 
 def _fixed_cost(course: Course, windows: int) -> float:
     """Fit capacity = C - g (1 / busy - 1) to windows above 40% busy, with a prior of 10% on g, and read it at 1."""
-    told = np.flatnonzero(course.busy >= min(0.4, 0.8 * float(course.busy.max())))[-windows:]
-    away, seen = 1.0 / course.busy[told] - 1.0, course.capacity[told]
-    scale = float(np.median(seen))
+    reported = np.flatnonzero(course.busy >= min(0.4, 0.8 * float(course.busy.max())))[-windows:]
+    away, observed = 1.0 / course.busy[reported] - 1.0, course.capacity[reported]
+    scale = float(np.median(observed))
     columns = np.stack([np.ones(len(away)), away], axis=1)
-    free = np.linalg.lstsq(columns, seen / scale, rcond=None)[0]
-    noise = 3.0 * max(float(np.var(seen / scale - columns @ free)), 1e-4)
-    found = np.linalg.solve(columns.T @ columns + np.diag([0.0, noise / 0.1**2]), columns.T @ (seen / scale))
-    return float(found[0]) * scale
+    free = np.linalg.lstsq(columns, observed / scale, rcond=None)[0]
+    noise = 3.0 * max(float(np.var(observed / scale - columns @ free)), 1e-4)
+    result = np.linalg.solve(columns.T @ columns + np.diag([0.0, noise / 0.1**2]), columns.T @ (observed / scale))
+    return float(result[0]) * scale
 
 
 RULES: Final[Mapping[str, Callable[[Course], float]]] = {

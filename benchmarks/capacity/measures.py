@@ -28,7 +28,7 @@ Figures = dict[str, float]
 
 def measure_family(name: str, seeds: Sequence[int]) -> Figures:
     """Return the figures of one family over some seeds."""
-    found: list[dict[str, np.ndarray]] = []
+    result: list[dict[str, np.ndarray]] = []
     cpu_s = 0.0
     for seed in seeds:
         family = make_family(name, OPERATORS, seed)
@@ -49,16 +49,16 @@ def measure_family(name: str, seeds: Sequence[int]) -> Figures:
         cpu_s += min([model.cpu_s, *(fit_model(windows, TOP).cpu_s for _ in range(REPEATS))])
         ahead = family.stay > TRIAL_SHARE * last[family.owner]
         widths = learn_half_widths(model, windows, ahead, TOP)
-        said = predict(model, family.test_owner, family.test_parallelism)
-        away = np.abs(family.test_per_s[said.known] - said.mean_per_s) / said.sd_per_s
-        found.append({
-            "inside": away[:, None] <= widths[said.place],
-            "error": said.mean_per_s / family.test_true_per_s[said.known] - 1.0,
-            "place": said.place,
-            "reach": said.reach,
-            "width": widths[said.place, 0] * said.sd_per_s / said.mean_per_s,
+        reported = predict(model, family.test_owner, family.test_parallelism)
+        away = np.abs(family.test_per_s[reported.known] - reported.mean_per_s) / reported.sd_per_s
+        result.append({
+            "inside": away[:, None] <= widths[reported.place],
+            "error": reported.mean_per_s / family.test_true_per_s[reported.known] - 1.0,
+            "place": reported.place,
+            "reach": reported.reach,
+            "width": widths[reported.place, 0] * reported.sd_per_s / reported.mean_per_s,
         })  # fmt: skip
-    pooled = {key: np.concatenate([one[key] for one in found]) for key in found[0]}
+    pooled = {key: np.concatenate([one[key] for one in result]) for key in result[0]}
     inner = pooled["reach"] <= 1.0
     return {
         **_coverage(pooled["inside"], pooled["place"]),
@@ -102,11 +102,13 @@ def measure_history(lake: Path, cluster: str) -> Figures:
         model = fit_model(known, top)
         widths = learn_half_widths(model, known, ahead[before | ahead], top)
         later = windows.take(test)
-        said = predict(model, later.owner, later.parallelism)
-        seen = later.capacity_per_s[said.known]
-        inside.append(np.abs(seen - said.mean_per_s)[:, None] <= widths[said.place] * said.sd_per_s[:, None])
-        place.append(said.place)
-        error.append(np.abs(said.mean_per_s / seen - 1.0))
+        reported = predict(model, later.owner, later.parallelism)
+        observed = later.capacity_per_s[reported.known]
+        inside.append(
+            np.abs(observed - reported.mean_per_s)[:, None] <= widths[reported.place] * reported.sd_per_s[:, None]
+        )
+        place.append(reported.place)
+        error.append(np.abs(reported.mean_per_s / observed - 1.0))
     covered, where, away = np.concatenate(inside), np.concatenate(place), np.concatenate(error)
     by_place = {f"mean error, {name}": _mean(away[where == number]) for number, name in enumerate(PLACES)}
     overall = {"80% covered, all": float(covered[:, 0].mean()), "95% covered, all": float(covered[:, 1].mean())}
@@ -116,10 +118,10 @@ def measure_history(lake: Path, cluster: str) -> Figures:
 
 def measure(lake: Path | None) -> dict[str, Figures]:
     """Return all figures by family or history."""
-    found = {name: measure_family(name, SEEDS["test"]) for name in FAMILIES}
+    result = {name: measure_family(name, SEEDS["test"]) for name in FAMILIES}
     if lake is not None:
-        found |= {f"make run, {cluster}": measure_history(lake, cluster) for cluster in ("simulated", "recorded")}
-    return found
+        result |= {f"make run, {cluster}": measure_history(lake, cluster) for cluster in ("simulated", "recorded")}
+    return result
 
 
 if __name__ == "__main__":

@@ -49,14 +49,14 @@ class CheckpointWatch:
     def poll(self, job_id: str) -> None:
         """Poll one job."""
         try:
-            job, found = self._client.job(job_id), self._client.checkpoints(job_id)
+            job, result = self._client.job(job_id), self._client.checkpoints(job_id)
         except FlinkError:
             return
         trail = self.trails.setdefault(job_id, CheckpointTrail())
         running_ms = int(job["timestamps"].get("RUNNING") or 0)
         if running_ms and (not trail.starts_ms or running_ms > trail.starts_ms[-1]):
             trail.starts_ms.append(running_ms)
-        latest = found.get("latest") or {}
+        latest = result.get("latest") or {}
         restored, completed = latest.get("restored"), latest.get("completed")
         if restored and (not trail.restores or restored["restore_timestamp"] > trail.restores[-1].at_ms):
             trail.restores.append(Restore(restored["id"], restored["restore_timestamp"], trail.completed))

@@ -49,7 +49,7 @@ class Violation:
 def find_violations(record: Record) -> list[Violation]:
     """Return everything that must not have happened, in the order of time."""
     matched = match_rows(record)
-    found = [
+    result = [
         *_find_unrecorded(record, matched),
         *_several_in_flight(record, matched),
         *_find_sent_in_silence(record),
@@ -57,18 +57,18 @@ def find_violations(record: Record) -> list[Violation]:
         *_several_writers(record, matched),
         *(Violation(one.invariant, one.at_s, one.detail) for one in record.wrongs),
     ]
-    return sorted(found, key=lambda one: one.at_s)
+    return sorted(result, key=lambda one: one.at_s)
 
 
 def match_rows(record: Record) -> list[LogRow | None]:
     """Return the row behind each PUT: of the same job and bounds, committed before it came, and of no other PUT."""
-    left = [row for row in record.rows if row.sends and row.request is not None]
+    remaining = [row for row in record.rows if row.sends and row.request is not None]
     matched: list[LogRow | None] = []
     for put in record.puts:
-        fitting = [row for row in left if _fits(row, put)]
+        fitting = [row for row in remaining if _fits(row, put)]
         row = max(fitting, key=lambda one: one.committed_s) if fitting else None
         if row is not None:
-            left.remove(row)
+            remaining.remove(row)
         matched.append(row)
     return matched
 

@@ -146,9 +146,9 @@ class Jobs:
 
     def savepoint_state(self, job: str, request_id: str) -> tuple[str, str]:
         """Return ``IN_PROGRESS`` or ``COMPLETED``, and why it failed (empty: it did not)."""
-        found: dict[str, Any] = self.client.transport.get_json(job_path(self.ids[job], f"savepoints/{request_id}"))
-        cause = (found.get("operation") or {}).get("failure-cause") or {}
-        return str(found["status"]["id"]), str(cause.get("class", "unknown cause")) if cause else ""
+        result: dict[str, Any] = self.client.transport.get_json(job_path(self.ids[job], f"savepoints/{request_id}"))
+        cause = (result.get("operation") or {}).get("failure-cause") or {}
+        return str(result["status"]["id"]), str(cause.get("class", "unknown cause")) if cause else ""
 
     def shows_savepoint(self, job: str) -> bool:
         """Whether Flink lists a savepoint of a job as in progress."""

@@ -24,12 +24,12 @@ def find_losses(world: World) -> list[str]:
     """Return what points to lost records, one sentence each."""
     with ThreadPoolExecutor() as pool:  # each waits
         waiting = [pool.submit(list, looked(world)) for looked in (_no_checkpoints, _wrong_counts, _no_snapshots)]
-        found = [sentence for one in waiting for sentence in one.result()]
+        result = [sentence for one in waiting for sentence in one.result()]
     emit_every = {job_id: options.emit_every for job_id, options in world.jobs.all_ids.items()}
     return [
         *find_wrong_restores(world.checkpoints.trails),
         *world.snapshots.find_differences(emit_every),
-        *found,
+        *result,
     ]
 
 
@@ -93,20 +93,20 @@ def _wrong_counts(world: World) -> Iterator[str]:
     """Yield jobs whose records do not add up; a job has to do so in several polls in a row."""
     jobs = world.jobs
     for job in jobs.ids:
-        seen: list[Counts | None] = []
+        observed: list[Counts | None] = []
         in_a_row = 0
 
-        def adds_up(job: str = job, seen: list[Counts | None] = seen) -> bool:
+        def adds_up(job: str = job, observed: list[Counts | None] = observed) -> bool:
             nonlocal in_a_row
-            seen[:] = [read_counts(jobs, job)]
-            in_a_row = in_a_row + 1 if seen[0] is not None and _adds_up(jobs, job, seen[0]) else 0
+            observed[:] = [read_counts(jobs, job)]
+            in_a_row = in_a_row + 1 if observed[0] is not None and _adds_up(jobs, job, observed[0]) else 0
             return in_a_row == _IN_A_ROW
 
         try:
             wait_until(adds_up, _ADDS_UP_S, "the records add up", every_s=1.0)
         except NotReachedError:
             due = due_after(_age_s(jobs, job), _options(jobs, job))
-            yield f"{job}: records do not add up: {seen[0]}, {due:.0f} are due"
+            yield f"{job}: records do not add up: {observed[0]}, {due:.0f} are due"
 
 
 def _adds_up(jobs: Jobs, job: str, counts: Counts) -> bool:

@@ -191,14 +191,14 @@ class Proxy:
         of_path = [one for form, one in list(self._for_paths.items()) if form.fullmatch(path)]
         with self._lock:
             if job_id is not None:
-                found = self._for_puts.pop(job_id, hand_on)
+                result = self._for_puts.pop(job_id, hand_on)
             elif of_path and exchange.method == "GET":
-                found = of_path[0]
+                result = of_path[0]
             else:
                 troubled = self._for_replies
-                found = troubled[0] if troubled is not None and troubled[2].random() < troubled[1] else hand_on
-            self._hits += found is not hand_on
-            return found
+                result = troubled[0] if troubled is not None and troubled[2].random() < troubled[1] else hand_on
+            self._hits += result is not hand_on
+            return result
 
     def _note(self, job_id: str, body: bytes) -> Put:
         bounds = {vertex: int(one["parallelism"]["upperBound"]) for vertex, one in json.loads(body).items()}
@@ -210,8 +210,8 @@ class Proxy:
     def _ask_flink(self, exchange: Exchange) -> Reply:
         headers = {"Content-Type": "application/json"} if exchange.body else {}
         url = f"{self._flink}{exchange.path}"
-        found = self._pool.request(exchange.method, url, body=exchange.body or None, headers=headers, redirect=False)
-        return Reply(found.status, found.data, found.headers.get("Content-Type", "application/json"))
+        result = self._pool.request(exchange.method, url, body=exchange.body or None, headers=headers, redirect=False)
+        return Reply(result.status, result.data, result.headers.get("Content-Type", "application/json"))
 
 
 @contextmanager

@@ -30,21 +30,21 @@ def summarise(result: Result) -> list[str]:
     """Return what the run found, a sentence each."""
     verdicts = Counter(one.outcome.verdict for one in result.injected)
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    found = [
+    matched = [
         f"{len(result.injected)} of {result.asked} faults in {result.seconds / 60:.1f} min: {counted}",
         f"{sum(one.is_expected for one in result.injected)} ended as was expected before the run",
         f"{result.puts} requests came to the proxy; the reactive part wanted {result.reactive} of them",
     ]
-    found += [f"VIOLATED: {one.invariant}: {one.detail}" for one in result.violations]
-    found += [f"LOST: {one}" for one in result.losses]
+    matched += [f"VIOLATED: {one.invariant}: {one.detail}" for one in result.violations]
+    matched += [f"LOST: {one}" for one in result.losses]
     if not result.violations:
-        found.append("no invariant was violated")
+        matched.append("no invariant was violated")
     if not result.losses:
-        found.append(
+        matched.append(
             "every restart restored the newest checkpoint; records due, emitted and counted add up, and of each job in "
             "one checkpoint what was emitted is what the sink has got and the state holds"
         )
-    return found
+    return matched
 
 
 def write_expected(faults: Sequence[Fault], folder: Path) -> Path:

@@ -93,14 +93,14 @@ def run(
     injected: list[Injected] = []
     say("starting Flink with three jobs, and a controller")
     with open_world(out, conditions) as world:
-        left, turn = deque(faults), 0
-        while left and turn < 2 * len(faults):
+        remaining, turn = deque(faults), 0
+        while remaining and turn < 2 * len(faults):
             turn += 1
-            fault, number = left.popleft(), len(injected) + 1
+            fault, number = remaining.popleft(), len(injected) + 1
             one = inject(world, fault, number, random.Random(f"{seed} {turn}"))
             say(f"{number} of {len(faults)}  {describe(one)}")
             if not one.is_hit and one.outcome.is_good:
-                left.append(fault)
+                remaining.append(fault)
                 say("it met no open step, so it does not count and comes again later")
                 continue
             injected.append(one)

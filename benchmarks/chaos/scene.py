@@ -92,8 +92,8 @@ class Scene:
         if len(rows) != self._last[0]:
             self._last = len(rows), world.ticks
         ticks = world.ticks - max(self.over_at, self._last[1])
-        found = judge(rows, self._step_id, self.target, lambda: world.observe(self.job), ticks)
-        return NOT_TOUCHED if found is None and self._is_past(rows, ticks) else found
+        result = judge(rows, self._step_id, self.target, lambda: world.observe(self.job), ticks)
+        return NOT_TOUCHED if result is None and self._is_past(rows, ticks) else result
 
     def settle(self) -> Outcome:
         """Wait for the end, now that the fault is over."""

@@ -70,23 +70,27 @@ class SnapshotWatch:
         try:
             if job_id not in self._paths:
                 self._paths[job_id] = self._list_paths(job_id)
-            found = read_counts([one for path in self._paths[job_id] for one in self._client.transport.get_json(path)])
+            result = read_counts([one for path in self._paths[job_id] for one in self._client.transport.get_json(path)])
         except (FlinkError, KeyError):
             self._paths.pop(job_id, None)
             return
-        if found is not None:
-            self.seen.setdefault(job_id, {})[found.snapshot_id] = found
+        if result is not None:
+            self.seen.setdefault(job_id, {})[result.snapshot_id] = result
 
     def find_differences(self, emit_every: Mapping[str, int]) -> Iterator[str]:
-        """Yield the checkpoints in which the records of a job do not add up.
+        """Yield the checkpoints in which the records of a job do not add up, nor in the next one that was read.
+
+        The counts are of all records since the job was submitted, so what is lost is missing in every later checkpoint;
+        a difference in one alone was read while its counts were being reported one after the other.
 
         Args:
             emit_every: job id -> for how many records the operator behind the source emits one.
         """
         for job_id, counts in self.seen.items():
-            for one in counts.values():
-                difference = find_difference(one, emit_every[job_id])
-                if difference:
+            in_order = [counts[number] for number in sorted(counts)]
+            differences = [find_difference(one, emit_every[job_id]) for one in in_order]
+            for difference, following in zip(differences, [*differences[1:], "the newest"], strict=True):
+                if difference and following:
                     yield f"{job_id}: {difference}"
 
     def _list_paths(self, job_id: str) -> list[str]:

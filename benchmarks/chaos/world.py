@@ -176,8 +176,8 @@ class World:
         names = self.jobs.names(job)
         lifted = {one.block_id for one in LiftedBlockStore(str(self.lake)).read()}
         blocked = rows[-1].history.get("blocked", ()) if rows else ()
-        found = [one["parallelism"] for one in blocked if one.get("block_id") not in lifted]
-        return {count for target in found for vertex, count in target.items() if names.get(vertex) == ENRICH}
+        result = [one["parallelism"] for one in blocked if one.get("block_id") not in lifted]
+        return {count for target in result for vertex, count in target.items() if names.get(vertex) == ENRICH}
 
     def _terms(self) -> list[Path]:
         return list((self.lake / "ops" / "leases" / f"cluster={CLUSTER}").glob("*.json"))

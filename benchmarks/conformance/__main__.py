@@ -70,15 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for outcome in outcomes:
         if not outcome.agrees:
             print(show(outcome))
-    found = report(given.kind, given.cases, outcomes)
+    result = report(given.kind, given.cases, outcomes)
     if given.json is not None:
         try:
-            write_text(given.json, json.dumps(found, indent=1) + "\n")
+            write_text(given.json, json.dumps(result, indent=1) + "\n")
         except OSError as error:
             print(f"conformance: cannot write {given.json}: {error}", file=sys.stderr)
             return 2
-    print(f"{found['agree']} of {found['total']} agree")
-    return 0 if found["agree"] == found["total"] else 1
+    print(f"{result['agree']} of {result['total']} agree")
+    return 0 if result["agree"] == result["total"] else 1
 
 
 if __name__ == "__main__":

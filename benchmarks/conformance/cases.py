@@ -65,14 +65,14 @@ def read_lines(path: Path) -> list[Json]:
     Raises:
         CaseFileError: not such a file.
     """
-    found = []
+    result = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             try:
-                found.append(json.loads(line))
+                result.append(json.loads(line))
             except json.JSONDecodeError as error:
                 raise CaseFileError(f"{path}, line {number}, is not JSON: {error}") from None
-    return objects(path, found)
+    return objects(path, result)
 
 
 def read_text(path: Path) -> str:
@@ -136,11 +136,11 @@ def same(expected: Any, got: Any) -> bool:
     if isinstance(expected, bool) or isinstance(got, bool) or expected is None or got is None:
         return expected is got
     try:
-        wanted, found = float(expected), float(got)
+        wanted, result = float(expected), float(got)
     except (TypeError, ValueError):
         return bool(expected == got)
     if isinstance(expected, int) and isinstance(got, int):
         return expected == got
-    if math.isnan(wanted) or math.isnan(found):
-        return math.isnan(wanted) and math.isnan(found)
-    return math.isclose(wanted, found, rel_tol=_RELATIVE, abs_tol=_RELATIVE)
+    if math.isnan(wanted) or math.isnan(result):
+        return math.isnan(wanted) and math.isnan(result)
+    return math.isclose(wanted, result, rel_tol=_RELATIVE, abs_tol=_RELATIVE)

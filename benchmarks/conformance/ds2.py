@@ -25,9 +25,9 @@ def check(case: Json) -> Outcome:
         f"expected.{one}" for one, wanted in expected["expected"].items() if got["expected"].get(one) != wanted
     ]
     for key in ("raw", "target_rate"):
-        found: dict[str, float] = got[key]
+        result: dict[str, float] = got[key]
         given = expected.get(key, {})
-        differing += [f"{key}.{one}" for one, wanted in given.items() if not _close(wanted, found.get(one))]
+        differing += [f"{key}.{one}" for one, wanted in given.items() if not _close(wanted, result.get(one))]
     if "workers" in expected and not _close(expected["workers"], got["workers"]):
         differing.append("workers")
     return Outcome(name, expected, got, tuple(differing))
@@ -44,20 +44,20 @@ def _run(case: Json) -> dict[str, Any]:
             raise CaseError(f"the edge {one!r} -> {other!r} joins no two operators of the case")
         upstream[other].append(one)
     graph = JobGraph.from_operators([Operator(name, tuple(feeding)) for name, feeding in upstream.items()])
-    found = optimum(graph, rates, scaling_factor=number(case.get("factor", 0.0)))
+    result = optimum(graph, rates, scaling_factor=number(case.get("factor", 0.0)))
     return {
-        "expected": dict(found.parallelism),
-        "raw": dict(found.raw),
-        "target_rate": dict(found.target_per_s),
-        "workers": found.timely_workers_raw,
+        "expected": dict(result.parallelism),
+        "raw": dict(result.raw),
+        "target_rate": dict(result.target_per_s),
+        "workers": result.timely_workers_raw,
     }
 
 
-def _close(wanted: object, found: float | None) -> bool:
+def _close(wanted: object, result: float | None) -> bool:
     """Return whether a value is the given one, to half a unit of its last digit."""
-    if found is None or not isinstance(wanted, (int, float)):
+    if result is None or not isinstance(wanted, (int, float)):
         return False
     digits = repr(float(wanted))
     decimals = 0 if digits.endswith(".0") or "e" in digits else len(digits.partition(".")[2])
     tolerance = 0.51 * 10.0**-decimals if decimals else _WHOLE_TOLERANCE
-    return abs(found - wanted) <= max(tolerance, _LEAST_RELATIVE * abs(wanted))
+    return abs(result - wanted) <= max(tolerance, _LEAST_RELATIVE * abs(wanted))

@@ -83,15 +83,15 @@ def _processing_backlog(config: AutoscalerConfig, inputs: Json) -> dict[str, Any
 
 
 def _thresholds(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
-    found = bounds(
+    result = bounds(
         config,
         demand_of(inputs),
         restart_s=number(inputs.get("restart_time_s", config.restart_time_s)),
         processing_backlog=inputs.get("processing_backlog", False),
     )
     return {
-        "scale_up_rate_threshold": found.scale_up_below_per_s,
-        "scale_down_rate_threshold": found.scale_down_above_per_s,
+        "scale_up_rate_threshold": result.scale_up_below_per_s,
+        "scale_down_rate_threshold": result.scale_down_above_per_s,
     }
 
 
@@ -115,7 +115,7 @@ def _edge_ratios(_: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 
 def _evaluate(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
-    found = evaluate(
+    result = evaluate(
         config,
         topology_of(inputs["topology"], inputs),
         window_of(inputs["samples"]),
@@ -123,15 +123,15 @@ def _evaluate(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     )
     return {
         name: {
-            "load": found.load[name],
+            "load": result.load[name],
             "target_data_rate": state.demand.target_per_s,
             "catch_up_data_rate": state.demand.catch_up_per_s,
             "true_processing_rate": state.true_processing_per_s,
             "scale_up_rate_threshold": state.bounds.scale_up_below_per_s,
             "scale_down_rate_threshold": state.bounds.scale_down_above_per_s,
         }
-        for name, state in found.vertices.items()
-    } | {"processing_backlog": found.processing_backlog}
+        for name, state in result.vertices.items()
+    } | {"processing_backlog": result.processing_backlog}
 
 
 def _vertex_scale(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
@@ -145,33 +145,33 @@ def _vertex_scale(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 def _ineffective(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     history: list[Scaling] = []
-    found: list[int] = []
+    result: list[int] = []
     expected: dict[str, float] = {}
     for index, step in enumerate(inputs["steps"]):
         of_step = replace(config, scaling_effectiveness_detection_enabled=step.get("detection", False))
         change, _ = _scale(of_step, {**inputs, **step}, history, None)
-        found.append(change.parallelism)
+        result.append(change.parallelism)
         if change.expected_per_s is not None:
             expected[str(index)] = change.expected_per_s
         if step.get("record", False):
             rate = number(step["true_processing_rate"])
             history.append(Scaling(index, change.current, change.parallelism, rate, change.expected_per_s))
-    return {"new_parallelism": found, "expected_processing_rate_after_step": expected}
+    return {"new_parallelism": result, "expected_processing_rate_after_step": expected}
 
 
 def _scale_down(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     delayed: DelayedScaleDown | None = None
-    found: list[int] = []
+    result: list[int] = []
     for step in inputs["steps"]:
         change, delayed = _scale(config, {**inputs, **step}, [], delayed)
-        found.append(change.parallelism)
-    return {"new_parallelism": found}
+        result.append(change.parallelism)
+    return {"new_parallelism": result}
 
 
 def _job_decision(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     topology, window = topology_of(inputs["topology"], inputs), window_of(inputs["samples"])
-    found = evaluate(config, topology, window, restart_s=config.restart_time_s)
-    plan, _ = decide(config, topology, found, Memory(), now_s=float(window.times_s[-1]))
+    result = evaluate(config, topology, window, restart_s=config.restart_time_s)
+    plan, _ = decide(config, topology, result, Memory(), now_s=float(window.times_s[-1]))
     return {"new_parallelism": plan.parallelism(topology)}
 
 

@@ -27,8 +27,8 @@ def check(case: Json) -> Outcome:
 
 
 def _run(case: Json) -> dict[str, Any]:
-    found = logged_rule(candidates(case), int(case["current"]))
-    return as_logged(found)
+    result = logged_rule(candidates(case), int(case["current"]))
+    return as_logged(result)
 
 
 def as_logged(decision: Decision) -> dict[str, Any]:

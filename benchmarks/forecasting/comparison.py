@@ -88,14 +88,14 @@ def compare_last_third(name: str, rates: Floats, calendar: Calendar, method: str
         quantiles = roll(rates, calendar, origins, ForecastSettings(horizon=calendar.day)).quantiles
     else:
         quantiles = REFERENCES[method](rates, calendar, origins, calendar.day)
-    found = score(name, method, rates, calendar, quantiles, origins=origins)
+    result = score(name, method, rates, calendar, quantiles, origins=origins)
     return {
         "trace": name,
         "method": method,
         "origins": len(origins),
-        "coverage_q90": found.coverage_q90,
-        "pinball_q50": found.pinball_q50,
-        "pinball_q90": found.pinball_q90,
+        "coverage_q90": result.coverage_q90,
+        "pinball_q50": result.pinball_q50,
+        "pinball_q90": result.pinball_q90,
     }
 
 
@@ -104,10 +104,10 @@ def compare_first_days(name: str, rates: Floats, calendar: Calendar) -> Iterator
     mean = float(np.nanmean(rates))
     for day in FIRST_DAYS:
         origins = np.arange((day - 1) * calendar.day, day * calendar.day, calendar.bins(HOUR_S), dtype=np.int64)
-        seen = select_after(rates, origins, calendar.day)
+        observed = select_after(rates, origins, calendar.day)
         quantiles = roll(rates, calendar, origins, ForecastSettings(horizon=calendar.day)).quantiles
         repeated = repeat_day_before(rates, origins, calendar)
-        known = np.where(np.isfinite(repeated), seen, np.nan)
+        known = np.where(np.isfinite(repeated), observed, np.nan)
         middle, upper = (quantiles[:, QUANTILES.index(level)] for level in (0.5, 0.9))
         yield {
             "trace": name,
@@ -195,10 +195,10 @@ def read_kept(path: Path, settings: dict[str, int]) -> dict[str, Any]:
     """
     if not path.exists():
         return {"settings": settings, "last_third": [], "first_days": []}
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if kept["settings"] != settings:
-        raise UsageError(f"{path} was made with {kept['settings']}, not {settings}: choose another --json")
-    return kept
+    retained: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if retained["settings"] != settings:
+        raise UsageError(f"{path} was made with {retained['settings']}, not {settings}: choose another --json")
+    return retained
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -217,14 +217,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for path, option in ((chosen.json, "--json"), (chosen.table, "--table")):
             require_writable_file(path, option)
-        kept = read_kept(chosen.json, settings)
+        retained = read_kept(chosen.json, settings)
         files = [find_trace(name) for side in chosen.side for name in list_traces(side)]
         with threadpool_limits(limits=1):
             for path in files if chosen.methods else ():
-                _compare(path, chosen.methods, kept)
-                write_json(chosen.json, kept)
+                _compare(path, chosen.methods, retained)
+                write_json(chosen.json, retained)
                 console.print(f"{path.name} done")
-        tables = format_tables(kept)
+        tables = format_tables(retained)
         write_text(chosen.table, tables)
         if chosen.page:
             page = chosen.page.read_text(encoding="utf-8")

@@ -62,11 +62,11 @@ def forecast_lightgbm(rates_per_s: Floats, calendar: Calendar, origins: Ints, ho
     made = np.full((len(origins), len(QUANTILES), horizon), np.nan)
     for begin in np.unique(origins // day) * day:
         mine = np.flatnonzero(origins // day == begin // day)
-        seen = prepare(rates_per_s[None, :begin], calendar)
-        models = _fit_levels(seen.observed[0], calendar, horizon)
+        observed = prepare(rates_per_s[None, :begin], calendar)
+        models = _fit_levels(observed.observed[0], calendar, horizon)
         if not models:
             continue
-        today = append_rates(seen, rates_per_s[None, begin : begin + day]).observed[0]
+        today = append_rates(observed, rates_per_s[None, begin : begin + day]).observed[0]
         features, level = lag_features(today, calendar, origins[mine], np.arange(horizon, dtype=np.int64))
         for place, model in enumerate(models):
             share = np.asarray(model.predict(features.reshape(-1, features.shape[2]), num_threads=1))
@@ -155,8 +155,8 @@ def forecast_mstl_autoets(rates_per_s: Floats, calendar: Calendar, origins: Ints
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = MSTL(season_length=seasons, trend_forecaster=AutoETS(model="ZZN"), stl_kwargs=jumps)
-            found: dict[str, Any] = model.forecast(values, h=horizon, level=[80, 90])
-        paths = (found["lo-80"], found["mean"], found["hi-80"], found["hi-90"])  # the levels of QUANTILES
+            result: dict[str, Any] = model.forecast(values, h=horizon, level=[80, 90])
+        paths = (result["lo-80"], result["mean"], result["hi-80"], result["hi-90"])  # the levels of QUANTILES
         made[place] = np.maximum(np.stack(paths), 0.0)
     return made
 

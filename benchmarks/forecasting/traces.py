@@ -107,14 +107,14 @@ def score(
 ) -> Score:
     """Score forecasts, quantiles (O, L, H), from some origins; without them, those of the last third."""
     origins = last_third(rates, calendar) if origins is None else origins
-    seen = select_after(rates, origins, quantiles.shape[2])
-    known = np.isfinite(seen)
+    observed = select_after(rates, origins, quantiles.shape[2])
+    known = np.isfinite(observed)
     lead_h = np.arange(quantiles.shape[2]) * calendar.bin_s / HOUR_S
     mean = float(np.nanmean(rates))
 
     def measure_coverage(level: float, low_h: float = 0, high_h: float = np.inf) -> float:
         mine = known & (lead_h >= low_h) & (lead_h < high_h)
-        return float((seen <= quantiles[:, QUANTILES.index(level)])[mine].mean()) if mine.any() else float("nan")
+        return float((observed <= quantiles[:, QUANTILES.index(level)])[mine].mean()) if mine.any() else float("nan")
 
     return Score(
         name,
@@ -123,8 +123,8 @@ def score(
         measure_coverage(0.95),
         measure_coverage(0.1),
         {f"{low}-{high} h": measure_coverage(0.9, low, high) for low, high in LEAD_GROUPS_H},
-        100 * pinball(seen, quantiles[:, QUANTILES.index(0.5)], 0.5) / mean,
-        100 * pinball(seen, quantiles[:, QUANTILES.index(0.9)], 0.9) / mean,
+        100 * pinball(observed, quantiles[:, QUANTILES.index(0.5)], 0.5) / mean,
+        100 * pinball(observed, quantiles[:, QUANTILES.index(0.9)], 0.9) / mean,
     )
 
 

@@ -151,13 +151,13 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     truths, trials = known_truths | measured[0], known_trials | measured[1]
     busy = progress.cpu.in_all()
     wrong = judge(truths, trials)
-    found = {
+    result = {
         "minutes": args.minutes,
         "cpu_share": busy,
         **format_results(truths, trials),
         "falls_short": wrong,
     }
-    write_json(args.out / "nexmark.json", found)
+    write_json(args.out / "nexmark.json", result)
     say(f"all processors were {busy:.0%} busy on average")
     if busy > args.cpu_max:
         say(f"discarded: above {args.cpu_max:.0%} the jobs compete for processors, which is no measurement")

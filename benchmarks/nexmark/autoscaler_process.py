@@ -61,11 +61,11 @@ def start_autoscaler(jar: Path, rest_url: str, log: Path) -> subprocess.Popen[by
 
 def read_advice(log: Path) -> list[Advice]:
     """Return what the process would have done, in the order of its log."""
-    found = []
+    result = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []:
         job, moment = _JOB.search(line), _MOMENT.search(line)
         if job is None or moment is None:
             continue
         at_s = datetime.strptime(moment[1], "%Y-%m-%d %H:%M:%S").astimezone().timestamp()
-        found += [Advice(at_s, job[1], vertex, int(wanted)) for vertex, _, wanted in _CHANGE.findall(line)]
-    return found
+        result += [Advice(at_s, job[1], vertex, int(wanted)) for vertex, _, wanted in _CHANGE.findall(line)]
+    return result

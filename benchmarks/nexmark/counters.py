@@ -66,13 +66,13 @@ def read_counters(client: FlinkClient, job_ids: list[str]) -> Reading:
 def compare(before: Reading, after: Reading, job_id: str) -> dict[str, Flow]:
     """Return vertex id -> flow; NaN where the vertex was rescaled in between."""
     seconds = after.at_s - before.at_s
-    found = dict[str, Flow]()
+    result = dict[str, Flow]()
     for vertex, now in after.jobs[job_id].items():
         then = before.jobs[job_id].get(vertex)
         same = then is not None and then.parallelism == now.parallelism and now.read >= then.read
         first = then if then is not None and same else Counters(now.name, 0, *([math.nan] * 4))
         subtask_ms = 1000 * seconds * now.parallelism
-        found[vertex] = Flow(
+        result[vertex] = Flow(
             now.name,
             now.parallelism,
             (now.read - first.read) / seconds,
@@ -80,7 +80,7 @@ def compare(before: Reading, after: Reading, job_id: str) -> dict[str, Flow]:
             (now.busy_ms - first.busy_ms) / subtask_ms,
             (now.backpressured_ms - first.backpressured_ms) / subtask_ms,
         )
-    return found
+    return result
 
 
 class CounterSeries:
@@ -96,15 +96,15 @@ class CounterSeries:
 
     def rates_between(self, start_s: float, end_s: float) -> dict[str, float]:
         """Return vertex id -> records/s in, linear between readings; none of a vertex rescaled meanwhile."""
-        found = dict[str, float]()
+        result = dict[str, float]()
         for vertex in self._readings[-1][1] if self._readings else ():
             known = [(at_s, one[vertex].read) for at_s, one in self._readings if vertex in one]
             at_s, read = np.array(known).T
             inside = (at_s >= start_s - POLL_EVERY_S) & (at_s <= end_s + POLL_EVERY_S)
             if at_s[0] <= start_s and at_s[-1] >= end_s and (np.diff(read[inside]) >= 0).all():
                 first, last = np.interp([start_s, end_s], at_s, read)
-                found[vertex] = float(last - first) / (end_s - start_s)
-        return found
+                result[vertex] = float(last - first) / (end_s - start_s)
+        return result
 
 
 def _vertices(client: FlinkClient, job_id: str) -> dict[str, Counters]:

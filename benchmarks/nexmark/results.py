@@ -29,10 +29,10 @@ def read_results(path: Path) -> tuple[dict[str, Truth], dict[str, dict[str, JobT
         UsageError: the file is missing, or of another format.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        truths = {name: _read_truth(one) for name, one in found["truths"].items()}
+        result = json.loads(path.read_text(encoding="utf-8"))
+        truths = {name: _read_truth(one) for name, one in result["truths"].items()}
         trials = {
-            name: {policy: JobTrial(**one) for policy, one in jobs.items()} for name, jobs in found["trials"].items()
+            name: {policy: JobTrial(**one) for policy, one in jobs.items()} for name, jobs in result["trials"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} holds no results of `make nexmark`: {error}") from error

@@ -45,7 +45,7 @@ that {ds2}.
 |---|---|---|---|---|---|---|"""
 
 
-_SAID_HEAD = """### What Tidewise said of its own jobs
+_REPORTED_HEAD = """### What Tidewise said of its own jobs
 
 | query | load, units | row of the control log |
 |---|---|---|"""
@@ -110,9 +110,9 @@ def _rate_rows(
 
 
 def _rate_row(
-    query: str, name: str, load: float, truth: float, found: Sequence[float]
+    query: str, name: str, load: float, truth: float, result: Sequence[float]
 ) -> tuple[str, str, float, float, float, float]:
-    known = [one for one in found if math.isfinite(one)]
+    known = [one for one in result if math.isfinite(one)]
     measured = fmean(known) if known else float("nan")
     return query, name, load, truth, measured, (measured - truth) / truth if truth else measured - truth
 
@@ -131,12 +131,12 @@ def _capacity_rows(
     rows = []
     for query, jobs in trials.items():
         truth = truths[query]
-        found = [
+        result = [
             one for job in jobs.values() for one in job.capacities if one[1] > BUSY_ENOUGH and math.isfinite(one[2])
         ]
-        for count in sorted({one[0] for one in found} & set(truth.capacity_per_s)):
+        for count in sorted({one[0] for one in result} & set(truth.capacity_per_s)):
             if truth.saturated[count]:
-                known = [rate for running, _, rate in found if running == count]
+                known = [rate for running, _, rate in result if running == count]
                 right, measured = truth.capacity_per_s[count], median(known)
                 name = shorten(truth.names[truth.costly])
                 rows.append((query, name, count, right, measured, len(known), (measured - right) / right))
@@ -145,8 +145,8 @@ def _capacity_rows(
 
 def _capacities(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     rows = [
-        f"| {query} | {vertex} | {count} | {_figure(truth)} | {_figure(found)} | {windows} | {_percent(error)} |"
-        for query, vertex, count, truth, found, windows, error in _capacity_rows(truths, trials)
+        f"| {query} | {vertex} | {count} | {_figure(truth)} | {_figure(result)} | {windows} | {_percent(error)} |"
+        for query, vertex, count, truth, result, windows, error in _capacity_rows(truths, trials)
     ]
     return "\n".join([_CAPACITIES_HEAD, *rows])
 
@@ -176,19 +176,19 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
 
 def _changes(job: JobTrial) -> list[tuple[int, int]]:
     """Return (step, parallelism) of the changes that changed the limiting vertex."""
-    before, found = 1, []
+    before, result = 1, []
     for step, to, _ in job.wanted:
         if to != before:
-            found.append((step, to))
+            result.append((step, to))
         before = to
-    return found
+    return result
 
 
 def _steps(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     conttune = json.loads((_PUBLISHED / "conttune.json").read_text())["table4a_avg_reconfigurations"]
     runs = json.loads((_PUBLISHED / "ds2.json").read_text())["runs_by_steps"]
-    told = ", ".join(f"{count} runs took {steps} steps" for steps, count in runs.items())
-    lines = [_STEPS_HEAD.replace("{ds2}", told)]
+    reported = ", ".join(f"{count} runs took {steps} steps" for steps, count in runs.items())
+    lines = [_STEPS_HEAD.replace("{ds2}", reported)]
     for query, jobs in trials.items():
         own = {policy: _mean_changes(job) for policy, job in jobs.items()}
         published = [_mean(conttune[one].get(query.upper())) for one in ("DS2", "ContTune_a3")]
@@ -204,7 +204,7 @@ def _said(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
         for query, jobs in trials.items()
         for step, why in jobs[TIDEWISE].said
     ]
-    return "\n".join([_SAID_HEAD, *rows])
+    return "\n".join([_REPORTED_HEAD, *rows])
 
 
 def _mean_changes(job: JobTrial) -> str:

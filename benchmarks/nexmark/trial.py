@@ -39,7 +39,7 @@ from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
 from models.policies.observations import Observations
 
-_KEPT_WINDOWS = 60
+_RETAINED_WINDOWS = 60
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Trial:
 
     def _observe(self, say: Callable[[str], None]) -> None:
         source = RestSource(self._client, CLUSTER, time.time)
-        history = PollHistory({CLUSTER: WINDOW_S}, polls=round(_KEPT_WINDOWS * WINDOW_S / POLL_EVERY_S), settle_s=0)
+        history = PollHistory({CLUSTER: WINDOW_S}, polls=round(_RETAINED_WINDOWS * WINDOW_S / POLL_EVERY_S), settle_s=0)
         next_s = self._began_s + DECIDE_EVERY_S
         while (now_s := time.time()) < self._began_s + self._seconds:
             history.add(source.poll().records)
@@ -117,18 +117,18 @@ class Trial:
                 self._end_step(say)
                 self._step = step
             windows = history.windows(time.time())
-            for number, seen in enumerate(history.jobs()):
-                job = self._jobs.get(seen.job)
-                if job is not None and seen.job_id == job.job_id and seen.graph is not None:
-                    found = windows.observations(number)
-                    self._note(job, seen, found)
+            for number, observed in enumerate(history.jobs()):
+                job = self._jobs.get(observed.job)
+                if job is not None and observed.job_id == job.job_id and observed.graph is not None:
+                    result = windows.observations(number)
+                    self._note(job, observed, result)
                     if now_s >= next_s and job.rival is not None:
-                        self._decide(job, seen, found, say)
+                        self._decide(job, observed, result, say)
             next_s += DECIDE_EVERY_S if now_s >= next_s else 0.0
             time.sleep(max(0.0, POLL_EVERY_S - (time.time() - now_s)))
         self._end_step(say)
 
-    def _note(self, job: _Job, seen: SeenJob, found: Observations) -> None:
+    def _note(self, job: _Job, seen: SeenJob, result: Observations) -> None:
         """Keep what the last window showed, and whether the job was asked for something else."""
         assert seen.graph is not None
         assert job.counters is not None
@@ -142,14 +142,14 @@ class Trial:
                 job.trial.wanted.append((self._step, bounds[self._truth.costly], max(bounds.values())))
                 job.rescaled_s = time.time()
             job.bounds = bounds
-        if not len(found):
+        if not len(result):
             return
         places = {vertex: seen.graph.position(name) for name, vertex in seen.vertex_ids.items()}
         source = seen.graph.position(seen.graph.sources[0])
-        pending = found.pending_records[:, source]
+        pending = result.pending_records[:, source]
         job.pending = float(pending[-1]) if np.isfinite(pending[-1]) else job.pending
-        starts_s = int(found.window_start_s[-1])
-        if found.disturbed[-1] or starts_s <= job.noted_s:
+        starts_s = int(result.window_start_s[-1])
+        if result.disturbed[-1] or starts_s <= job.noted_s:
             return
         step = find_step(starts_s + WINDOW_S - job.began_s, self._seconds)
         is_settled = find_step(starts_s - SETTLES_S - job.began_s, self._seconds) == step
@@ -157,23 +157,23 @@ class Trial:
             return
         job.noted_s = starts_s
         trial, place = job.trial, places[self._truth.costly]
-        trial.arrivals.append((step, float(found.target_data_rate_per_s[-1, source])))
+        trial.arrivals.append((step, float(result.target_data_rate_per_s[-1, source])))
         counted = job.counters.rates_between(starts_s, starts_s + WINDOW_S)
         trial.rates += [
-            (step, one, float(found.processing_rate_per_s[-1, at]), counted[one])
+            (step, one, float(result.processing_rate_per_s[-1, at]), counted[one])
             for one, at in places.items()
             if one in counted
         ]
-        running, busy = int(found.parallelism[-1, place]), float(found.busy_share[-1, place])
-        trial.capacities.append((running, busy, float(found.true_processing_rate_per_s[-1, place])))
+        running, busy = int(result.parallelism[-1, place]), float(result.busy_share[-1, place])
+        trial.capacities.append((running, busy, float(result.true_processing_rate_per_s[-1, place])))
 
-    def _decide(self, job: _Job, seen: SeenJob, found: Observations, say: Callable[[str], None]) -> None:
+    def _decide(self, job: _Job, seen: SeenJob, result: Observations, say: Callable[[str], None]) -> None:
         assert seen.graph is not None
         assert job.rival is not None
         asked = {name: job.bounds.get(vertex) for name, vertex in seen.vertex_ids.items()}
         if not seen.is_up or asked != dict(seen.running):
             return  # while it is rescaled nobody decides
-        wanted = job.rival.decide(seen.graph, seen.running, found, round(time.time()))
+        wanted = job.rival.decide(seen.graph, seen.running, result, round(time.time()))
         if wanted is not None:
             self._client.put_resource_requirements(
                 job.job_id, {vertex: wanted[name] for name, vertex in seen.vertex_ids.items()}

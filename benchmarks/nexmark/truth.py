@@ -27,7 +27,7 @@ def find_truth(
     say: Callable[[str], None],
 ) -> dict[str, Truth]:
     """Measure all queries at the same time; returns query -> truth."""
-    found = {query.name: Truth() for query in queries}
+    result = {query.name: Truth() for query in queries}
     each_s = seconds / (MOST + 3)
     ids = _submit(client, folder, jar_id, queries, {query.name: ((0.0, FLOOD),) for query in queries})
     time.sleep(each_s)  # the first one is as warm as those that follow
@@ -35,8 +35,8 @@ def find_truth(
         _rescale_all(client, ids, queries, parallelism)
         flows = _measure(client, ids, each_s)
         for query in queries:
-            _note_capacity(found[query.name], flows[query.name], query, parallelism)
-            truth = found[query.name]
+            _note_capacity(result[query.name], flows[query.name], query, parallelism)
+            truth = result[query.name]
             figures = f"{truth.job_per_s[parallelism]:.0f} events/s, {truth.capacity_per_s[parallelism]:.0f} records/s"
             say(f"{query.name}: {parallelism} of `{truth.names[truth.costly]}` do {figures}")
     _cancel(client, ids)
@@ -45,10 +45,12 @@ def find_truth(
         _rescale_all(client, ids, queries, MOST)
         flows = _measure(client, ids, each_s)
         for query in queries:
-            found[query.name].inflow_per_s[load] = {vertex: flow.in_per_s for vertex, flow in flows[query.name].items()}
-            found[query.name].busy[load] = {vertex: flow.busy for vertex, flow in flows[query.name].items()}
+            result[query.name].inflow_per_s[load] = {
+                vertex: flow.in_per_s for vertex, flow in flows[query.name].items()
+            }
+            result[query.name].busy[load] = {vertex: flow.busy for vertex, flow in flows[query.name].items()}
         _cancel(client, ids)
-    return found
+    return result
 
 
 def _submit(

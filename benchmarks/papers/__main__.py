@@ -97,10 +97,10 @@ def run(papers: Sequence[str], out: Path, console: Console) -> list[Cell]:
 
         for paper in papers:
             progress.update(task, description=paper)
-            found = experiments_of(paper)(tell, out)
-            cells += found
+            result = experiments_of(paper)(tell, out)
+            cells += result
             write(cells, out / RESULTS)
-            console.print("", *tables_of(found), "", sep="\n")
+            console.print("", *tables_of(result), "", sep="\n")
             progress.advance(task)
     return cells
 

@@ -62,9 +62,9 @@ def dhalion_on_heron(seconds: float = 7200.0) -> HeronRun:
         np.minimum(bed.state.backlog, QUEUE_BYTES / SENTENCE_BYTES, out=bed.state.backlog)
         if bed.time_s - last_s < _ACTION_S:
             continue
-        seen = observations(windows[-1:], 0, len(names))
-        found = readings(graph, seen, dict(zip(names, map(int, now), strict=True)), np.full(len(names), _LIMIT))
-        action = resolve(Options(), found)
+        observed = observations(windows[-1:], 0, len(names))
+        result = readings(graph, observed, dict(zip(names, map(int, now), strict=True)), np.full(len(names), _LIMIT))
+        action = resolve(Options(), result)
         if action is not None:
             now = now.copy()
             now[graph.position(action.operator)] = action.instances

@@ -96,8 +96,8 @@ def update_summary(page: str, sections: Mapping[str, str], ending: str = "") -> 
         sections: paper -> its part.
         ending: what follows the papers' parts; empty to keep what is there.
     """
-    kept = {paper: _between(page, paper) for paper in NAMES} | {"ending": _between(page, "ending")}
-    parts = {**kept, **sections, **({"ending": ending} if ending else {})}
+    retained = {paper: _between(page, paper) for paper in NAMES} | {"ending": _between(page, "ending")}
+    parts = {**retained, **sections, **({"ending": ending} if ending else {})}
     marked = [
         f"{_BEGIN.format(paper)}\n{parts[paper].strip()}\n{_END.format(paper)}\n"
         for paper in (*NAMES, "ending")
@@ -107,8 +107,8 @@ def update_summary(page: str, sections: Mapping[str, str], ending: str = "") -> 
 
 
 def _between(page: str, paper: str) -> str:
-    _, found, rest = page.partition(_BEGIN.format(paper))
-    return rest.partition(_END.format(paper))[0] if found else ""
+    _, result, rest = page.partition(_BEGIN.format(paper))
+    return rest.partition(_END.format(paper))[0] if result else ""
 
 
 def _table(item: JudgedItem) -> Iterable[str]:

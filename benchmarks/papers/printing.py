@@ -41,7 +41,7 @@ def tables_of(cells: Iterable[Cell]) -> list[Table]:
     grouped: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         grouped.setdefault((cell.paper, cell.table), []).append(cell)
-    return [_table(f"{paper}, {name}", found) for (paper, name), found in grouped.items()]
+    return [_table(f"{paper}, {name}", result) for (paper, name), result in grouped.items()]
 
 
 def write(cells: Iterable[Cell], path: Path) -> None:

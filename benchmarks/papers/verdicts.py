@@ -70,11 +70,11 @@ def judge(registry: PaperRegistry, cells: Iterable[Cell]) -> list[JudgedItem]:
     tables: dict[str, list[Cell]] = {}
     for cell in cells:
         tables.setdefault(cell.table, []).append(cell)
-    found = [_judge_item(item, tables.pop(item.id, [])) for item in registry.items]
-    for name, left in tables.items():
+    result = [_judge_item(item, tables.pop(item.id, [])) for item in registry.items]
+    for name, remaining in tables.items():
         item = Item(id=name, label=name, title="", nothing=OWN_TABLE)
-        found.append(_judge_item(item, left))
-    return found
+        result.append(_judge_item(item, remaining))
+    return result
 
 
 def count(items: Iterable[JudgedItem]) -> Counter[Verdict]:

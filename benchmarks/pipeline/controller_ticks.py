@@ -38,24 +38,24 @@ def read_and_time(directory: Path, lake: Path) -> dict[str, float]:
     now = {"s": 0.0}
     names = [f"cluster-{number}" for number in range(CLUSTERS)]
     ticker = build_ticker(load_settings, names, "benchmark", lambda: now["s"], is_rehearsal=True)
-    found = {"evaluation_s": 0.0, "idle_s": 0.0, "add_s": 0.0, "jobs": 0.0}
+    result = {"evaluation_s": 0.0, "idle_s": 0.0, "add_s": 0.0, "jobs": 0.0}
     for path in sorted(directory.glob("poll-*.jsonl.gz")):
         records = read_records(path)
         now["s"] = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
-        _tick(ticker, records, found)
-    return found
+        _tick(ticker, records, result)
+    return result
 
 
-def _tick(ticker: Ticker, records: list[RawRecord], found: dict[str, float]) -> None:
+def _tick(ticker: Ticker, records: list[RawRecord], result: dict[str, float]) -> None:
     """Time a tick with news, and one without."""
     ticker.add_records(records)
     began = time.perf_counter()
     summary = ticker.tick()
-    found["evaluation_s" if summary.is_evaluation else "add_s"] = time.perf_counter() - began
+    result["evaluation_s" if summary.is_evaluation else "add_s"] = time.perf_counter() - began
     began = time.perf_counter()
     ticker.tick()
-    found["idle_s"] = time.perf_counter() - began
-    found["jobs"] = summary.jobs
+    result["idle_s"] = time.perf_counter() - began
+    result["jobs"] = summary.jobs
 
 
 def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
@@ -65,23 +65,23 @@ def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
         work: an empty directory; everything is written below it.
         sizes: jobs.
     """
-    found = []
+    result = []
     for jobs in sizes:
-        polls, told = work / f"polls-{jobs}", work / f"{jobs}.json"
+        polls, reported = work / f"polls-{jobs}", work / f"{jobs}.json"
         for poll, lines in enumerate(poll_lines(jobs)):
             write_lines(polls / f"poll-{poll:02}.jsonl.gz", lines)
-        command = [sys.executable, "-m", __name__, str(polls), str(work / f"lake-{jobs}"), str(told)]
+        command = [sys.executable, "-m", __name__, str(polls), str(work / f"lake-{jobs}"), str(reported)]
         usage = measure(command, {}, work / f"{jobs}.log")
-        times = json.loads(told.read_text())
+        times = json.loads(reported.read_text())
         if times["jobs"] != jobs:
             raise RuntimeError(f"{times['jobs']:.0f} of {jobs} jobs were seen")
         size = f"{jobs:,} jobs x 8 operators"
-        found += [
+        result += [
             _measurement(f"controller, evaluation of {size}", times["evaluation_s"], "s", EVALUATION_S, jobs),
             _measurement(f"controller, tick without news, {size}", times["idle_s"], "s", IDLE_S, jobs),
             _measurement(f"controller, peak memory, {size}", usage.peak_bytes / 2**30, "GiB", MEMORY_GIB, jobs),
         ]
-    return found
+    return result
 
 
 def _measurement(name: str, value: float, unit: str, goal: float, jobs: int) -> Measurement:

@@ -94,7 +94,7 @@ def _bodies(cluster: FakeCluster) -> dict[str, bytes]:
     """Return the body of each path, of the size that a real cluster's replies have."""
     job_ids = [f"{number:032x}" for number in range(1, cluster.jobs + 1)]
     listed = [{"jid": job_id, "name": f"job-{job_id[-4:]}", "state": "RUNNING"} for job_id in job_ids]
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         "/overview": {"slots-total": 1000, "slots-available": 500},
         "/jobs/metrics": [],
         "/jobs/overview": {"jobs": listed},
@@ -119,13 +119,13 @@ def _bodies(cluster: FakeCluster) -> dict[str, bytes]:
             for vertex_id in vertex_ids
         ]
         plan = {"jid": job["jid"], "name": job["name"], "nodes": nodes}
-        found[base] = {**job, "start-time": 1, "timestamps": {"RUNNING": 1}, "vertices": vertices, "plan": plan}
-        found[f"{base}/plan"] = {"plan": plan}
-        found[f"{base}/metrics"] = [{"id": f"metric{number}", "value": "12345"} for number in range(15)]
-        found[f"{base}/checkpoints"] = {"latest": {"completed": {"status": "COMPLETED"}}, "history": ["x" * 4000]}
-        found[f"{base}/exceptions"] = {"exceptionHistory": {"entries": []}}
+        result[base] = {**job, "start-time": 1, "timestamps": {"RUNNING": 1}, "vertices": vertices, "plan": plan}
+        result[f"{base}/plan"] = {"plan": plan}
+        result[f"{base}/metrics"] = [{"id": f"metric{number}", "value": "12345"} for number in range(15)]
+        result[f"{base}/checkpoints"] = {"latest": {"completed": {"status": "COMPLETED"}}, "history": ["x" * 4000]}
+        result[f"{base}/exceptions"] = {"exceptionHistory": {"entries": []}}
         for place, vertex_id in enumerate(vertex_ids):
             names = [*VERTEX_METRICS, *(() if place else SOURCE_METRICS)]
             aggregates = dict.fromkeys(("min", "max", "avg", "sum", "skew"), 123.456)
-            found[f"{base}/vertices/{vertex_id}/subtasks/metrics"] = [{"id": name, **aggregates} for name in names]
-    return {path: json.dumps(body).encode() for path, body in found.items()}
+            result[f"{base}/vertices/{vertex_id}/subtasks/metrics"] = [{"id": name, **aggregates} for name in names]
+    return {path: json.dumps(body).encode() for path, body in result.items()}

@@ -77,10 +77,10 @@ def source_history(spark: SparkSession, sources: DataFrame, until: datetime) -> 
         "date": F.to_date(timestamp),
         "hour": F.hour(timestamp),
     }
-    kept = ("cluster", "job", "job_id", "operator", "vertex_id", "parallelism")
-    rows = windows.crossJoin(F.broadcast(sources.select(*kept)))
+    retained = ("cluster", "job", "job_id", "operator", "vertex_id", "parallelism")
+    rows = windows.crossJoin(F.broadcast(sources.select(*retained)))
     columns = [
-        (known[name] if name in known else F.col(name) if name in kept else F.lit(None)).cast(kind).alias(name)
+        (known[name] if name in known else F.col(name) if name in retained else F.lit(None)).cast(kind).alias(name)
         for name, kind in OBSERVATIONS.columns.items()
     ]
     return rows.select(*columns)
@@ -124,11 +124,11 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
             stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
         }
     size = f"{jobs:,} jobs x {operators} operators x 60 windows"
-    found = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
+    result = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
     total = sum(usage.seconds for usage in usages.values())
     peak = max(usage.peak_bytes for usage in usages.values())
     return [
-        *found,
+        *result,
         Measurement(f"hourly pass, {size}", total, "s", reference=300.0, ratio=300.0 / total),
         Measurement(f"hourly pass peak memory, {size}", peak / 2**30, "GiB"),
     ]

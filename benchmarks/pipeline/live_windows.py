@@ -55,46 +55,46 @@ def tick(history: PollHistory, records: list[RawRecord], now_s: float) -> dict[s
     faults = history.add(records)
     added = time.perf_counter()
     windows, jobs = history.windows(now_s), history.jobs()
-    seen = [windows.observations(number) for number in range(len(jobs))]
+    observed = [windows.observations(number) for number in range(len(jobs))]
     ended, cpu_s = time.perf_counter(), time.process_time() - began_cpu
     if faults:
         raise RuntimeError(f"{len(faults)} replies could not be used, such as {faults[0]}")
-    windows_seen = float(sum(map(len, seen)))
-    return {"add_s": added - began, "windows_s": ended - added, "cpu_s": cpu_s, "windows": windows_seen}
+    windows_observed = float(sum(map(len, observed)))
+    return {"add_s": added - began, "windows_s": ended - added, "cpu_s": cpu_s, "windows": windows_observed}
 
 
 def read_and_time(directory: Path) -> dict[str, float]:
     """Run all ticks of the polls in a directory; returns the middle one of the last."""
     history = PollHistory({}, other_window_s=POLL_S, polls=POLLS)
-    found = []
+    result = []
     for path in sorted(directory.glob("poll-*.jsonl.gz")):
         records = read_records(path)
         now_s = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
-        found.append(tick(history, records, now_s))
-    last = sorted(found[-TIMED:], key=lambda one: one["add_s"] + one["windows_s"])
+        result.append(tick(history, records, now_s))
+    last = sorted(result[-TIMED:], key=lambda one: one["add_s"] + one["windows_s"])
     return {**last[TIMED // 2], "arrays_bytes": float(history.nbytes)}
 
 
 def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
     """Measure each size in a process of its own."""
-    found: list[Measurement] = []
+    result: list[Measurement] = []
     for jobs in sizes:
-        below, told = work / str(jobs), work / f"{jobs}.json"
+        below, reported = work / str(jobs), work / f"{jobs}.json"
         for poll, lines in enumerate(poll_lines(jobs)):
             write_lines(below / f"poll-{poll:02}.jsonl.gz", lines)
-        usage = measure([sys.executable, "-m", __name__, str(below), str(told)], {}, work / f"{jobs}.log")
-        figures = json.loads(told.read_text())
+        usage = measure([sys.executable, "-m", __name__, str(below), str(reported)], {}, work / f"{jobs}.log")
+        figures = json.loads(reported.read_text())
         if figures["windows"] < 0.8 * jobs * (POLLS - 1):
             raise RuntimeError(f"{figures['windows']:g} windows of {jobs} jobs are too few: the fleet was not seen")
         size = f"{jobs:,} jobs x {OPERATORS} operators, {POLLS} polls"
-        found += [
+        result += [
             Measurement(f"live windows, replies of a poll taken in, {size}", figures["add_s"], "s"),
             Measurement(f"live windows, windows of all jobs, {size}", figures["windows_s"], "s"),
             Measurement(f"live windows, processor time of both, {size}", figures["cpu_s"], "s"),
             Measurement(f"live windows, arrays, {size}", figures["arrays_bytes"] / 2**20, "MiB"),
             Measurement(f"live windows, whole process at its peak, {size}", usage.peak_bytes / 2**20, "MiB"),
         ]
-    return found
+    return result
 
 
 if __name__ == "__main__":

@@ -78,8 +78,8 @@ def _measure(tree: Path, told: Path, history: Sequence[str]) -> Table:
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"the models in {tree} cannot be measured: {done.stderr.strip().splitlines()[-1]}")
-    found: Table = json.loads(told.read_text())
-    return found
+    result: Table = json.loads(told.read_text())
+    return result
 
 
 def _ratio(figure: str, value: float, family: str, before: Table) -> float | None:

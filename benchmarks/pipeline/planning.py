@@ -63,7 +63,7 @@ def models_of(jobs: int) -> FleetBundle:
 
 def graph_frame(jobs: int) -> pd.DataFrame:
     """Return rows of silver.job_graphs: chains that run at 8."""
-    seen = END - timedelta(minutes=1)
+    observed = END - timedelta(minutes=1)
     return pd.DataFrame(
         [
             {
@@ -77,9 +77,9 @@ def graph_frame(jobs: int) -> pd.DataFrame:
                 "ship_strategies": ["HASH"] if place else [],
                 "parallelism": 8,
                 "max_parallelism": 128,
-                "observed_at": seen,
-                "date": seen.date(),
-                "hour": seen.hour,
+                "observed_at": observed,
+                "date": observed.date(),
+                "hour": observed.hour,
             }
             for job in range(jobs)
             for place, name in enumerate(_NAMES)
@@ -170,7 +170,7 @@ def prepare(spark: SparkSession, jobs: int) -> None:
 
 def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
     """Measure the plan stage for each size, as the whole spark-submit application."""
-    found: list[Measurement] = []
+    result: list[Measurement] = []
     for jobs in sizes:
         below = work / str(jobs)
         with environment(below):
@@ -186,8 +186,8 @@ def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
         if summary["refused"] or summary["over_budget"]:
             raise RuntimeError(f"the made-up fleet could not be planned for: {summary}")
         size = f"{jobs:,} jobs x {OPERATORS} operators, budget {SLOTS_PER_JOB * jobs:,} slots"
-        found += [
+        result += [
             Measurement(f"plan stage as a whole, {size}", seconds, "s"),
             Measurement(f"plan stage without Spark's start, {size}", float(summary["seconds"]), "s"),
         ]
-    return found
+    return result

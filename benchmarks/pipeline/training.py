@@ -54,13 +54,13 @@ def fleet(operators: int, points: int, repeats: int, seed: int = 11) -> Fleet:
     ranges = ((1e3, 1e6), (0.005, 0.06), (0.01, 0.08))
     g, a, noise = (generator.uniform(*bounds, (operators, 1)) for bounds in ranges)
     order = generator.permuted(np.tile(np.arange(1, TOP + 1), (operators, 1)), axis=1)
-    seen, held = np.repeat(order[:, :points], repeats, axis=1), order[:, points : points + HELD_BACK]
+    observed, held = np.repeat(order[:, :points], repeats, axis=1), order[:, points : points + HELD_BACK]
 
     def observe(parallelism: Ints) -> Floats:
         truth = g * parallelism / (1 + a * (parallelism - 1))
         return np.asarray(truth * (1 + noise * generator.standard_normal(parallelism.shape)), float)
 
-    return Fleet(seen, observe(seen), held, observe(held))
+    return Fleet(observed, observe(observed), held, observe(held))
 
 
 def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floats, Floats]:
@@ -74,18 +74,18 @@ def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floa
     for first in range(0, operators, BATCH):
         rows = np.arange(first, min(first + BATCH, operators))
         part = samples.take(rows)
-        found = fit(part, part.parallelism.max(axis=1), None if start is None else start[rows])
+        result = fit(part, part.parallelism.max(axis=1), None if start is None else start[rows])
         mean, _ = predict(
             part,
-            found.spectrum,
+            result.spectrum,
             GRID,
-            ratio=found.ratio,
-            slope=found.slope,
-            noise_variance=found.noise_variance,
-            slope_precision=found.slope_precision,
+            ratio=result.ratio,
+            slope=result.slope,
+            noise_variance=result.noise_variance,
+            slope_precision=result.slope_precision,
         )
         means.append(mean)
-        lengths.append(found.spectrum.length_scale)
+        lengths.append(result.spectrum.length_scale)
     return time.process_time() - begin, np.concatenate(means), np.concatenate(lengths)
 
 
@@ -107,8 +107,8 @@ def held_out_error(data: Fleet, mean: Floats) -> float:
     """Return mean |predicted - seen| / seen over the held-back observations of the operators in ``mean``."""
     count = len(mean)
     predicted = np.take_along_axis(mean, data.held_parallelism[:count] - 1, axis=1)
-    seen = data.held_per_s[:count]
-    return float(np.mean(np.abs(predicted - seen) / seen))
+    observed = data.held_per_s[:count]
+    return float(np.mean(np.abs(predicted - observed) / observed))
 
 
 def compare_ways(label: str, points: int, repeats: int) -> list[Measurement]:

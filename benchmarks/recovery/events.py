@@ -99,10 +99,12 @@ def fit_capacities(fleet: Fleet, job: int, windows: Windows, until_s: float) -> 
     for operator in np.flatnonzero(fleet.present[job]).tolist():
         busy = windows.busy[:, operator]
         used = before & (busy >= training.min_busy_share)
-        seen = pd.DataFrame(
+        observed = pd.DataFrame(
             {"p": windows.parallelism[used, operator], "c": (windows.rate_per_s[:, operator] / busy)[used]}
         )
-        points = seen.groupby("p").tail(training.recent_per_parallelism).groupby("p")["c"].agg(["size", "mean", "var"])
+        points = (
+            observed.groupby("p").tail(training.recent_per_parallelism).groupby("p")["c"].agg(["size", "mean", "var"])
+        )
         if points.empty:
             continue
         squares = (points["var"].fillna(0.0) * (points["size"] - 1)).to_numpy(float)
@@ -143,15 +145,15 @@ class EventReader:
             out = polls.out_per_s[mine]
             rate = np.where(np.isfinite(out), out, polls.emitted[mine] / for_s[:, None])
             has_caught_up = (polls.pending[mine] < LAG_S * rate) & (for_s > STALE_S)[:, None]
-        found = dict.fromkeys(("catch_up_s", "unseen_s", "emitted_records", "pending_records"), float("nan"))
+        result = dict.fromkeys(("catch_up_s", "unseen_s", "emitted_records", "pending_records"), float("nan"))
         if has_caught_up.any(axis=0).all():
             shown = int(has_caught_up.argmax(axis=0).max())  # the poll at which the last source is shown to
-            found["catch_up_s"], found["unseen_s"] = float(for_s[shown]), float(np.fmin(since_s[shown], for_s[shown]))
-            found["emitted_records"] = float(polls.emitted[mine[shown]].sum())
-            found["pending_records"] = float(polls.pending[mine[shown]].sum())
+            result["catch_up_s"], result["unseen_s"] = float(for_s[shown]), float(np.fmin(since_s[shown], for_s[shown]))
+            result["emitted_records"] = float(polls.emitted[mine[shown]].sum())
+            result["pending_records"] = float(polls.pending[mine[shown]].sum())
         around = 0.5 * (np.where(np.isfinite(before), before, after) + np.where(np.isfinite(after), after, before))
         return {
-            **found,
+            **result,
             "pending_before_records": float(polls.pending[near][-1].sum()) if near.any() else float("nan"),
             "load_per_s": float(before.sum()),
             "load_after_per_s": float(after.sum()),

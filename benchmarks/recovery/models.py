@@ -105,7 +105,7 @@ def score(rows: pd.DataFrame) -> Figures:
     age = rows.groupby(["job", "cause_kind"])["started_s"].rank(ascending=False)
     rows = rows[age <= RECENT_EVENTS].reset_index(drop=True)
     column = {name: rows[name].to_numpy(float) for name in rows.columns if name != "cause_kind"}
-    down_s, (before_s, seen_before) = column["downtime_s"], _expect_downtimes(rows)
+    down_s, (before_s, observed_before) = column["downtime_s"], _expect_downtimes(rows)
     load = count_load_per_s(
         emitted=column["emitted_records"],
         pending=column["pending_records"],
@@ -139,7 +139,7 @@ def score(rows: pd.DataFrame) -> Figures:
     floor = predict(column["true_expected_downtime_s"], true_behind, true_load, column["true_expected_capacity_per_s"])
     scored = pd.DataFrame({"seen_s": label_s, "predicted_s": predicted, "resolution_s": resolution_s})
     error = recovery_errors(scored)
-    scale = error_scale(predicted, before_s, load / capacity, seen_before)
+    scale = error_scale(predicted, before_s, load / capacity, observed_before)
     standardised = standardise_errors(label_s, predicted, scale)
     inside = is_inside_ahead(standardised)[newest]
 
@@ -180,7 +180,7 @@ def score(rows: pd.DataFrame) -> Figures:
 
 def _expect_downtimes(rows: pd.DataFrame) -> tuple[Floats, Floats]:
     """Return (n,) s what was expected of each event from those before it, and (n,) from how many of the job."""
-    before_s, seen_before = np.full(len(rows), np.nan), np.zeros(len(rows))
+    before_s, observed_before = np.full(len(rows), np.nan), np.zeros(len(rows))
     seconds, size, job = (rows[name].to_numpy() for name in ("downtime_s", "state_bytes", "job"))
     jobs, failed = int(job.max()) + 1, (rows["cause_kind"] == "taskmanager_lost").to_numpy()
     change_s = find_change_s(seconds, size, job, jobs, CAUSE_PRIOR_S["rescale"], is_other=failed)
@@ -190,9 +190,9 @@ def _expect_downtimes(rows: pd.DataFrame) -> tuple[Floats, Floats]:
     )
     for cause, mine, change in causes:
         own = (seconds[mine], size[mine], job[mine], jobs)
-        found = fit_downtimes(*own, CAUSE_PRIOR_S[cause], change_s=change)
-        before_s[mine], seen_before[mine] = found.before_s, found.seen_before
-    return before_s, seen_before
+        result = fit_downtimes(*own, CAUSE_PRIOR_S[cause], change_s=change)
+        before_s[mine], observed_before[mine] = result.before_s, result.seen_before
+    return before_s, observed_before
 
 
 def _mean(values: Floats, used: Bools) -> float:
@@ -200,9 +200,9 @@ def _mean(values: Floats, used: Bools) -> float:
     return float(known.mean())
 
 
-def measurements(found: Figures) -> list[Measurement]:
+def measurements(result: Figures) -> list[Measurement]:
     """Return the figures, as shares."""
-    return [Measurement(f"recovery, {name}", value, "", None, None) for name, value in found.shares.items()]
+    return [Measurement(f"recovery, {name}", value, "", None, None) for name, value in result.shares.items()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -211,10 +211,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--days", type=whole_number(2, 60), default=DAYS, help="length of the simulated history")
     parser.add_argument("--seed", type=whole_number(0), default=SEED, help="of the history")
     options = parser.parse_args(argv)
-    found = measure(options.days, options.seed)
-    title = f"Recovery models, {found.events} events, {found.unbounded} not predicted to end"
+    result = measure(options.days, options.seed)
+    title = f"Recovery models, {result.events} events, {result.unbounded} not predicted to end"
     table = Table("figure", "share", title=title)
-    for name, value in found.shares.items():
+    for name, value in result.shares.items():
         table.add_row(name, f"{value:.1%}")
     Console().print(table)
     return 0

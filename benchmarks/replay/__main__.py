@@ -42,14 +42,14 @@ SCENARIO_HELP = f"loads and disturbances on which plans should lose: {', '.join(
 
 def build_parser() -> CommandParser:
     """Return the command line."""
-    found = CommandParser(
+    result = CommandParser(
         prog="replay",
         description=__doc__,
         epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}; when named "
         f"{', '.join((JAR, *read_forms()))}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    found.add_argument(
+    result.add_argument(
         "--trace",
         type=Path,
         nargs="+",
@@ -57,53 +57,57 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="CSV of times and rates (default: data/traces)",
     )
-    found.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
-    found.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
-    found.add_argument("--time-format", metavar="FORMAT", help="of dates: %%d/%%m/%%Y %%H:%%M, say (default: ISO 8601)")
-    found.add_argument(
+    result.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
+    result.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
+    result.add_argument(
+        "--time-format", metavar="FORMAT", help="of dates: %%d/%%m/%%Y %%H:%%M, say (default: ISO 8601)"
+    )
+    result.add_argument(
         "--policy",
         nargs="+",
         action="extend",
         metavar="NAME",
         help="candidate policies (default: all); clairvoyant always runs",
     )
-    found.add_argument(
+    result.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
     )
-    found.add_argument(
+    result.add_argument(
         "--scenario", nargs="+", action="extend", choices=sorted(SCENARIOS), metavar="NAME", help=SCENARIO_HELP
     )
-    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
-    found.add_argument(
+    result.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
+    result.add_argument(
         "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
     )
-    found.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
-    found.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
+    result.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
+    result.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
     prices, cadence = Prices(), Cadence()
-    found.add_argument(
+    result.add_argument(
         "--lag-target-s", type=number(0, 1e9), default=prices.lag_target_s, help="late beyond it (default: 60)"
     )
-    found.add_argument(
+    result.add_argument(
         "--late-weight", type=number(0, 1e9), default=prices.late, help="cost of a late minute (default: 0.4)"
     )
-    found.add_argument(
+    result.add_argument(
         "--tick", type=whole_number(1), default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)"
     )
-    found.add_argument(
+    result.add_argument(
         "--plan-every",
         type=whole_number(1),
         default=cadence.plan_every_s,
         metavar="S",
         help="between plans (default: 3600)",
     )
-    found.add_argument(
+    result.add_argument(
         "--plan-after",
         type=whole_number(0),
         metavar="S",
         help="from the last window that a plan knows to the plan (default: 900, the DAG's; one tick for shorter plans)",
     )
-    found.add_argument("-j", "--jobs", type=whole_number(1), default=os.cpu_count() or 1, metavar="N", help="processes")
-    return found
+    result.add_argument(
+        "-j", "--jobs", type=whole_number(1), default=os.cpu_count() or 1, metavar="N", help="processes"
+    )
+    return result
 
 
 def build_conditions(options: argparse.Namespace) -> Conditions:
@@ -217,10 +221,10 @@ def replay(case: ReplayCase, options: argparse.Namespace, console: Console) -> l
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(f"{case.trace.name}, {case.job}", total=count_windows(case))
-        found = replay_in_processes(case, options.jobs, lambda windows: progress.update(task, completed=windows))
-    console.print(*build_tables(found.rows, SEGMENTS), sep="\n")
+        result = replay_in_processes(case, options.jobs, lambda windows: progress.update(task, completed=windows))
+    console.print(*build_tables(result.rows, SEGMENTS), sep="\n")
     console.print(f"{time.monotonic() - began:.0f} s for {len(case.policies)} candidates x {len(case.seeds)} seeds")
-    busy = {name: count for name, count in found.refused.items() if count}
+    busy = {name: count for name, count in result.refused.items() if count}
     if busy:
         refused = ", ".join(f"{name} {count}" for name, count in busy.items())
         console.print(
@@ -230,9 +234,9 @@ def replay(case: ReplayCase, options: argparse.Namespace, console: Console) -> l
         from benchmarks.replay.replay_plots import draw, name_plot
 
         path = name_plot(options.plot, case.trace.name, case.job, several=len(options.trace or [1, 2]) > 1)
-        draw(found, case, path)
+        draw(result, case, path)
         console.print(f"plot: {path}")
-    return found.rows
+    return result.rows
 
 
 if __name__ == "__main__":

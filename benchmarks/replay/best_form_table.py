@@ -57,7 +57,7 @@ def collect_costs(rows: Sequence[Row], policy: str) -> dict[tuple[str, int], flo
 def summarise(rows: Sequence[Row]) -> list[list[str]]:
     """Return the table of one job, headings first, the cheapest first; bold: the planner, and what is cheaper."""
     floor, planner = collect_costs(rows, FLOOR), collect_costs(rows, PLANNER)
-    found: list[tuple[float, list[str]]] = []
+    result: list[tuple[float, list[str]]] = []
     for policy in sorted({str(row["policy"]) for row in rows}):
         costs = collect_costs(rows, policy)
         over_floor = float(np.mean([cost / floor[pair] for pair, cost in costs.items()]))
@@ -66,8 +66,8 @@ def summarise(rows: Sequence[Row]) -> list[list[str]]:
         rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
         cells = [policy, f"{over_floor:.3f}", f"{ratio.mean:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}", *rates]
         is_bold = policy == PLANNER or (ratio.is_cheaper and policy not in {FLOOR, BEST_CONSTANT})
-        found.append((over_floor, [f"**{cell}**" for cell in cells] if is_bold else cells))
-    return [list(HEADINGS), *(cells for _, cells in sorted(found))]
+        result.append((over_floor, [f"**{cell}**" for cell in cells] if is_bold else cells))
+    return [list(HEADINGS), *(cells for _, cells in sorted(result))]
 
 
 def publish(rows: Sequence[Row]) -> None:

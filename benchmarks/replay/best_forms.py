@@ -19,7 +19,7 @@ _HEADER = """# Written by `python -m benchmarks.replay.tuning`: the best of each
 
 
 @dataclass(frozen=True, slots=True)
-class FoundForm:
+class BestForm:
     """Result of a search.
 
     Attributes:
@@ -34,7 +34,7 @@ class FoundForm:
     cost_best: float
 
 
-def read_found(path: Path = BEST_FORMS) -> dict[str, FoundForm]:
+def read_found(path: Path = BEST_FORMS) -> dict[str, BestForm]:
     """Return candidate -> its search's result; none before the first search."""
     if not path.is_file():
         return {}
@@ -44,16 +44,16 @@ def read_found(path: Path = BEST_FORMS) -> dict[str, FoundForm]:
 
 def read_forms(path: Path = BEST_FORMS) -> dict[str, CandidateForm]:
     """Return "<candidate>_best" -> its form."""
-    return {f"{name}{FORMED}": found.form for name, found in read_found(path).items()}
+    return {f"{name}{FORMED}": result.form for name, result in read_found(path).items()}
 
 
-def write_found(found: Mapping[str, FoundForm], path: Path = BEST_FORMS) -> None:
+def write_found(result: Mapping[str, BestForm], path: Path = BEST_FORMS) -> None:
     """Write the file, sorted by name."""
-    parts = [_format_entry(name, found[name]) for name in sorted(found)]
+    parts = [_format_entry(name, result[name]) for name in sorted(result)]
     write_text(path, _HEADER + "".join(parts))
 
 
-def _parse(name: str, entry: Mapping[str, Any]) -> FoundForm:
+def _parse(name: str, entry: Mapping[str, Any]) -> BestForm:
     form = CandidateForm(
         name,
         entry.get("parameters", {}),
@@ -61,17 +61,17 @@ def _parse(name: str, entry: Mapping[str, Any]) -> FoundForm:
         scale_down_delay_s=int(entry["scale_down_delay_s"]),
         cadence_s=int(entry["cadence_s"]),
     )
-    return FoundForm(form, int(entry["trials"]), float(entry["cost_own"]), float(entry["cost_best"]))
+    return BestForm(form, int(entry["trials"]), float(entry["cost_own"]), float(entry["cost_best"]))
 
 
-def _format_entry(name: str, found: FoundForm) -> str:
-    form = found.form
+def _format_entry(name: str, result: BestForm) -> str:
+    form = result.form
     lines = [
         "",
         f"[{name}]",
-        f"trials = {found.trials}",
-        f"cost_own = {found.cost_own:.4f}",
-        f"cost_best = {found.cost_best:.4f}",
+        f"trials = {result.trials}",
+        f"cost_own = {result.cost_own:.4f}",
+        f"cost_best = {result.cost_best:.4f}",
         f"headroom = {form.headroom!r}",
         f"scale_down_delay_s = {form.scale_down_delay_s}",
         f"cadence_s = {form.cadence_s}",

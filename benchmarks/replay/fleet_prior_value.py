@@ -38,8 +38,8 @@ _WITHIN_80 = 1.2816  # standard deviations that hold 80% of a normal distributio
 def find_kinds(spec: JobSpec) -> Ints:
     """Return (O,) the kinds of a job's operators, indices into KINDS."""
     feeds = [name for operator in spec.operators for name in operator.upstream]
-    found = [kind_of(one.name, len(one.upstream), feeds.count(one.name)) for one in spec.operators]
-    return np.array([KINDS.index(kind) for kind in found], np.int64)
+    result = [kind_of(one.name, len(one.upstream), feeds.count(one.name)) for one in spec.operators]
+    return np.array([KINDS.index(kind) for kind in result], np.int64)
 
 
 def simulate_windows(specs: Sequence[JobSpec], at: Ints, disturbances: Disturbances) -> Samples:
@@ -122,8 +122,8 @@ def main() -> int:
         "make run": [one.spec for one in load_simulated_jobs()],
     }
     for name, specs in fleets.items():
-        found = [compare_with_prior(new, [one for one in specs if one is not new], disturbances) for new in specs]
-        errors, inside = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        result = [compare_with_prior(new, [one for one in specs if one is not new], disturbances) for new in specs]
+        errors, inside = (np.concatenate(parts, axis=1) for parts in zip(*result, strict=True))
         operators = sum(len(spec.operators) for spec in specs)
         table.add_row(name, str(len(specs)), str(operators), *_format_shares(errors), *_format_shares(inside))
     Console(width=WIDTH).print(table)

@@ -112,13 +112,13 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
         if JAR in case.policies:
             process = stack.enter_context(AutoscalerProcess(list_options(workload.spec.slots_max)))
             built.append(CandidatePolicy(JAR, JarDriver(process)))
-        found = ReplayRun(workload, built, case.seeds, conditions).run(progress)
-    windows = len(found.ledger.slots)
+        result = ReplayRun(workload, built, case.seeds, conditions).run(progress)
+    windows = len(result.ledger.slots)
     rows: list[Row] = []
-    for place, (policy, seed) in enumerate(zip(found.names, found.seeds, strict=True)):
+    for place, (policy, seed) in enumerate(zip(result.names, result.seeds, strict=True)):
         for segment in SEGMENTS:
             score = compute_score(
-                found.ledger,
+                result.ledger,
                 place,
                 find_span(segment, windows, cadence.window_s),
                 window_s=cadence.window_s,
@@ -135,13 +135,13 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
                     **asdict(score),
                 }
             )
-    first = {name: found.names.index(name) for name in case.policies}
-    slots = {name: found.ledger.slots[:, place] for name, place in first.items()}
+    first = {name: result.names.index(name) for name in case.policies}
+    slots = {name: result.ledger.slots[:, place] for name, place in first.items()}
     refused = {
-        name: int(sum(count for other, count in zip(found.names, found.refused, strict=True) if other == name))
+        name: int(sum(count for other, count in zip(result.names, result.refused, strict=True) if other == name))
         for name in case.policies
     }
-    return CaseResult(rows, slots, found.arrivals_per_s, refused)
+    return CaseResult(rows, slots, result.arrivals_per_s, refused)
 
 
 def merge(parts: Sequence[CaseResult], policies: Sequence[str]) -> CaseResult:

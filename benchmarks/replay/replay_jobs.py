@@ -86,10 +86,10 @@ def _compute_scale(spec: JobSpec, shapes: Floats, peak_share: float) -> float:
 
 def _build_query(name: str) -> Callable[[], ReplayJob]:
     def build() -> ReplayJob:
-        found = query(name)
+        result = query(name)
         label = "wordcount" if name == "WordCount" else f"nexmark-{name.lower()}"
-        spec = replace(found.job(label), slots_max=SLOTS)
-        return ReplayJob(spec, tuple(SourceShare(rate) for rate in found.unit_per_s.values()))
+        spec = replace(result.job(label), slots_max=SLOTS)
+        return ReplayJob(spec, tuple(SourceShare(rate) for rate in result.unit_per_s.values()))
 
     return build
 
@@ -109,10 +109,10 @@ _CLICKS_PER_S, _PURCHASE_SHARE, _PURCHASE_LAG_H = 100_000.0, 0.15, 3
 
 
 # Chained as by default: the source filters in its chain, and three operators have side outputs.
-_ORDERS_PER_S, _KEPT, _EXPRESS = 50_000.0, 0.3, 0.1
+_ORDERS_PER_S, _RETAINED, _EXPRESS = 50_000.0, 0.3, 0.1
 _SIDE_SOURCE, _RETURNS, _ROUTE = "Source: orders -> parse -> keep paid", "Source: returns -> parse", "route"
 _SIDE_OUTPUTS: tuple[tuple[str, tuple[str, ...], float, dict[str, float]], ...] = (
-    (_SIDE_SOURCE, (), 9.0, {_ROUTE: 0.9 * _KEPT, "rejects -> Sink: dead letters": 0.1 * _KEPT}),
+    (_SIDE_SOURCE, (), 9.0, {_ROUTE: 0.9 * _RETAINED, "rejects -> Sink: dead letters": 0.1 * _RETAINED}),
     (_RETURNS, (), 3.0, {"match": 1.0}),
     (_ROUTE, (_SIDE_SOURCE,), 12.0, {"standard": 1.0 - _EXPRESS, "express": _EXPRESS}),
     ("standard", (_ROUTE,), PEAK_SHARE * SLOTS, {"match": 1.0}),

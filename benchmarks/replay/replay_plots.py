@@ -24,46 +24,46 @@ def name_plot(path: Path, trace: str, job: str, *, several: bool) -> Path:
     return path.with_name(f"{path.stem}_{trace}_{Path(job).stem}{path.suffix}") if several else path
 
 
-def draw(found: CaseResult, case: ReplayCase, path: Path) -> None:
+def draw(result: CaseResult, case: ReplayCase, path: Path) -> None:
     """Draw one trace and job: all of it, its last days, and the costs."""
     figure = Figure(figsize=(13, 11), layout="constrained")
     grid = figure.add_gridspec(3, 2, height_ratios=[1, 1, 1.3])
-    days = len(found.arrivals_per_s) * case.conditions.cadence.window_s / 86_400
+    days = len(result.arrivals_per_s) * case.conditions.cadence.window_s / 86_400
     whole, detail = figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1, :])
-    shown = choose_shown(found)
-    _draw_over_time(whole, found, case, shown, days)
+    shown = choose_shown(result)
+    _draw_over_time(whole, result, case, shown, days)
     whole.set_title(f"{case.trace.name}, {case.job}: load and slots, first seed")
-    _draw_over_time(detail, found, case, shown, min(days, _DAYS_DETAILED))
+    _draw_over_time(detail, result, case, shown, min(days, _DAYS_DETAILED))
     detail.set_title("its last days")
     for column, segment in enumerate(_SEGMENT_TITLES):
-        _draw_costs(figure.add_subplot(grid[2, column]), found, segment)
+        _draw_costs(figure.add_subplot(grid[2, column]), result, segment)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
 
-def choose_shown(found: CaseResult) -> list[str]:
+def choose_shown(result: CaseResult) -> list[str]:
     """Return the candidates that are shown over time."""
-    by_cost = sorted(found.slots, key=lambda name: _find_cost(found, name, "all"))
-    return [*(name for name in _FIRST if name in found.slots), *(name for name in by_cost if name not in _FIRST)][
+    by_cost = sorted(result.slots, key=lambda name: _find_cost(result, name, "all"))
+    return [*(name for name in _FIRST if name in result.slots), *(name for name in by_cost if name not in _FIRST)][
         :SHOWN
     ]
 
 
-def _find_cost(found: CaseResult, policy: str, segment: str) -> float:
-    return compute_mean([row for row in found.rows if row["policy"] == policy and row["segment"] == segment], "cost")
+def _find_cost(result: CaseResult, policy: str, segment: str) -> float:
+    return compute_mean([row for row in result.rows if row["policy"] == policy and row["segment"] == segment], "cost")
 
 
-def _draw_over_time(axes: Axes, found: CaseResult, case: ReplayCase, shown: list[str], days: float) -> None:
+def _draw_over_time(axes: Axes, result: CaseResult, case: ReplayCase, shown: list[str], days: float) -> None:
     window_s = case.conditions.cadence.window_s
     count = round(days * 86_400 / window_s)
-    times = (case.trace.start_s + window_s * np.arange(len(found.arrivals_per_s)))[-count:] / 86_400  # days since 1970
-    load = found.arrivals_per_s.sum(axis=1)[-count:]
+    times = (case.trace.start_s + window_s * np.arange(len(result.arrivals_per_s)))[-count:] / 86_400  # days since 1970
+    load = result.arrivals_per_s.sum(axis=1)[-count:]
     axes.fill_between(times, load, color="0.88", lw=0)
     axes.set_ylabel("load, records/s")
     axes.set_ylim(0, None)
     slots = axes.twinx()
     for name in shown:
-        slots.step(times, found.slots[name][-count:], where="post", lw=1.0, label=name)
+        slots.step(times, result.slots[name][-count:], where="post", lw=1.0, label=name)
     slots.set_ylabel("slots")
     slots.set_ylim(0, None)
     slots.legend(loc="lower right", ncols=len(shown), fontsize=8)
@@ -72,11 +72,11 @@ def _draw_over_time(axes: Axes, found: CaseResult, case: ReplayCase, shown: list
     axes.margins(x=0)
 
 
-def _draw_costs(axes: Axes, found: CaseResult, segment: str) -> None:
+def _draw_costs(axes: Axes, result: CaseResult, segment: str) -> None:
     """Draw the cost of each candidate, cheapest above."""
-    names = sorted(found.slots, key=lambda name: _find_cost(found, name, segment))
-    costs = [_find_cost(found, name, segment) for name in names]
-    least = _find_cost(found, FLOOR, segment)
+    names = sorted(result.slots, key=lambda name: _find_cost(result, name, segment))
+    costs = [_find_cost(result, name, segment) for name in names]
+    least = _find_cost(result, FLOOR, segment)
     axes.barh(names, costs, color=["tab:green" if name in _FIRST else "tab:blue" for name in names])
     axes.invert_yaxis()
     # A candidate that was late all the time would hide the differences of the others.

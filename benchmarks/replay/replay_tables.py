@@ -34,11 +34,11 @@ def build_tables(rows: Sequence[Row], segments: Sequence[str] = SEGMENTS) -> lis
 
 
 def _select(rows: Iterable[Row], trace: str, job: str, segment: str) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    result: dict[str, list[Row]] = {}
     for row in rows:
         if (row["trace"], row["job"], row["segment"]) == (trace, job, segment):
-            found.setdefault(str(row["policy"]), []).append(row)
-    return dict(sorted(found.items(), key=lambda item: compute_mean(item[1], "cost")))
+            result.setdefault(str(row["policy"]), []).append(row)
+    return dict(sorted(result.items(), key=lambda item: compute_mean(item[1], "cost")))
 
 
 def compute_mean(rows: Sequence[Row], column: str) -> float:
@@ -47,13 +47,13 @@ def compute_mean(rows: Sequence[Row], column: str) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def _build_table(title: str, found: dict[str, list[Row]]) -> Table:
+def _build_table(title: str, result: dict[str, list[Row]]) -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("policy", no_wrap=True)
     for heading, _ in _COLUMNS.values():
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("+-", justify="right", no_wrap=True)
-    for policy, rows in found.items():
+    for policy, rows in result.items():
         figures = [_format_figure(form, compute_mean(rows, column)) for column, (_, form) in _COLUMNS.items()]
         table.add_row(policy, *figures, _format_figure("{:.3f}", _compute_deviation(rows)))
     return table

@@ -51,16 +51,16 @@ def read_trace(path: Path, choice: ColumnChoice | None = None) -> Trace:
     Raises:
         TraceError: no such columns, or which are meant is not certain; too short, or a step outside 1 s .. 1 h.
     """
-    found = read_columns(path, choice or ColumnChoice())
-    times_s, values, columns = found.times_s, found.rates, found.text
-    kept = np.isfinite(times_s) & np.isfinite(values) & (values >= 0)
+    result = read_columns(path, choice or ColumnChoice())
+    times_s, values, columns = result.times_s, result.rates, result.text
+    retained = np.isfinite(times_s) & np.isfinite(values) & (values >= 0)
     notes = [columns]
-    if not kept.all():
-        notes.append(f"{int((~kept).sum())} rows without a time or a rate left out")
-    series = pd.Series(values[kept]).groupby(times_s[kept]).mean().sort_index()
+    if not retained.all():
+        notes.append(f"{int((~retained).sum())} rows without a time or a rate left out")
+    series = pd.Series(values[retained]).groupby(times_s[retained]).mean().sort_index()
     at, rates = np.array(series.index, float), np.array(series, float)
-    if len(at) < int(kept.sum()):
-        notes.append(f"{int(kept.sum()) - len(at)} doubled times averaged")
+    if len(at) < int(retained.sum()):
+        notes.append(f"{int(retained.sum()) - len(at)} doubled times averaged")
     if len(at) < 2:
         raise TraceError(f"{path}: fewer than two rows with a time and a rate")
     step_s = float(np.median(np.diff(at)))

@@ -43,21 +43,21 @@ def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
         rows: of a replay's JSON file.
         segment: of ``models.evaluation.scores.SEGMENTS``.
     """
-    kept = [row for row in rows if row["segment"] == segment]
-    pairs = sorted({(str(row["trace"]), str(row["job"])) for row in kept})
-    found: list[tuple[float, list[str]]] = []
-    for policy in sorted({str(row["policy"]) for row in kept}):
-        own = [row for row in kept if row["policy"] == policy]
+    retained = [row for row in rows if row["segment"] == segment]
+    pairs = sorted({(str(row["trace"]), str(row["job"])) for row in retained})
+    result: list[tuple[float, list[str]]] = []
+    for policy in sorted({str(row["policy"]) for row in retained}):
+        own = [row for row in retained if row["policy"] == policy]
         costs = [
             compute_mean([row for row in own if (row["trace"], row["job"]) == pair], "cost_vs_clairvoyant")
             for pair in pairs
         ]
         rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
         average = float(np.mean(costs))
-        found.append((average, [policy, *(f"{cost:.3f}" for cost in costs), f"{average:.3f}", *rates]))
+        result.append((average, [policy, *(f"{cost:.3f}" for cost in costs), f"{average:.3f}", *rates]))
     headings = ["policy", *(f"{job}: {trace}" for trace, job in pairs), "mean", "rescales / day", "late min / day"]
-    cells = [headings, *(cells for _, cells in sorted(found))]
-    return transpose(cells) if len(pairs) > len(found) else cells
+    cells = [headings, *(cells for _, cells in sorted(result))]
+    return transpose(cells) if len(pairs) > len(result) else cells
 
 
 def transpose(cells: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -77,10 +77,10 @@ def read_columns(path: Path, choice: ColumnChoice) -> Columns:
     rate = file.place_of(choice.rate, "--rate-column") if choice.rate else file.find_rate(time)
     if rate == time:
         raise TraceError(f"{path}: {file.show([rate])} cannot be both time and rate")
-    left_out = [place for place in file.indices() if place not in (time, rate)]
+    excluded = [place for place in file.indices() if place not in (time, rate)]
     text = f"time: {header[time]}, rate: {header[rate]}"
-    if left_out:
-        text += f", left out as row numbers: {file.show(left_out)}"
+    if excluded:
+        text += f", left out as row numbers: {file.show(excluded)}"
     return Columns(at, numbers[rate].to_numpy(float), text)
 
 
@@ -135,10 +135,10 @@ class _File:
         rising = [place for place in self.places if self.is_number(place) and _only_rises(self.numbers[place])]
         epochs = [place for place in rising if float(self.numbers[place].abs().max()) > _UNITS[-1][0]]
         named = [place for place in rising if _unit_in(self.header[place]) is not None]
-        found = dates or epochs or named
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        result = dates or epochs or named
+        if len(result) == 1:
+            return result[0]
+        if not result:
             unnamed = [place for place in rising if place not in self.indices()]
             hint = (
                 f"; {self.show(unnamed)} may be seconds, milliseconds or numbers of rows: write time_s or time_ms as "
@@ -148,23 +148,23 @@ class _File:
             )
             raise TraceError(f"{self.path}: needs a column of times and one of rates; found {self.header}{hint}")
         raise TraceError(
-            f"{self.path}: {self.show(found)} can be the time; say which with --time-column, or leave one in the file"
+            f"{self.path}: {self.show(result)} can be the time; say which with --time-column, or leave one in the file"
         )
 
     def find_rate(self, time: int) -> int:
         """Return the only other column of numbers."""
         passed_over = (time, *self.indices())
-        found = [
+        result = [
             place
             for place in self.places
             if place not in passed_over and self.numbers[place].notna().mean() >= READABLE_SHARE / 2
         ]
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        if len(result) == 1:
+            return result[0]
+        if not result:
             raise TraceError(f"{self.path}: needs a column of times and one of rates; found {self.header}")
         raise TraceError(
-            f"{self.path}: {self.show(found)} can be the rate; say which with --rate-column, or leave one in the file"
+            f"{self.path}: {self.show(result)} can be the rate; say which with --rate-column, or leave one in the file"
         )
 
     def read_times(self, place: int, choice: ColumnChoice) -> Floats:

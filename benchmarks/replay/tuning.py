@@ -20,7 +20,7 @@ from pathlib import Path
 
 import optuna
 
-from benchmarks.replay.best_forms import BEST_FORMS, FoundForm, read_found, write_found
+from benchmarks.replay.best_forms import BEST_FORMS, BestForm, read_found, write_found
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_case
 from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.search_spaces import SPACES
@@ -105,35 +105,35 @@ def search_form(name: str, trials: int, side: SplitSide, unseen: Path) -> tuple[
     return name, tried
 
 
-def choose_best(tried: Sequence[TriedForm]) -> FoundForm:
+def choose_best(tried: Sequence[TriedForm]) -> BestForm:
     """Return the cheapest of the trials; the first is the candidate's own form."""
     best = min(tried, key=lambda one: one.cost)
-    return FoundForm(best.form, len(tried), tried[0].cost, best.cost)
+    return BestForm(best.form, len(tried), tried[0].cost, best.cost)
 
 
 def write_trials(name: str, tried: Sequence[TriedForm], path: Path = TRIALS_FILE) -> None:
     """Replace a candidate's trials in the log."""
-    kept: list[list[str]] = []
+    retained: list[list[str]] = []
     if path.is_file():
         with path.open(newline="") as file:
-            kept = [row for row in list(csv.reader(file))[1:] if row[0] != name]
+            retained = [row for row in list(csv.reader(file))[1:] if row[0] != name]
     own = [
         [name, str(one.trial), f"{one.cost:.4f}", f"{one.seconds:.1f}", json.dumps(asdict(one.form))] for one in tried
     ]
     with path.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
-            [list(_COLUMNS), *sorted([*kept, *own], key=lambda row: row[0])]
+            [list(_COLUMNS), *sorted([*retained, *own], key=lambda row: row[0])]
         )
 
 
 def build_parser() -> CommandParser:
     """Return the command line."""
-    found = CommandParser(prog="replay.tuning", description=__doc__)
-    found.add_argument("--candidate", nargs="+", choices=sorted(SPACES), metavar="NAME", help="default: all")
-    found.add_argument("--trials", type=whole_number(2), default=12, metavar="N", help="of each (default: 12)")
-    found.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
-    found.add_argument("-j", "--jobs", type=whole_number(1), default=2, metavar="N", help="processes (default: 2)")
-    return found
+    result = CommandParser(prog="replay.tuning", description=__doc__)
+    result.add_argument("--candidate", nargs="+", choices=sorted(SPACES), metavar="NAME", help="default: all")
+    result.add_argument("--trials", type=whole_number(2), default=12, metavar="N", help="of each (default: 12)")
+    result.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
+    result.add_argument("-j", "--jobs", type=whole_number(1), default=2, metavar="N", help="processes (default: 2)")
+    return result
 
 
 def main(argv: Sequence[str] | None = None) -> int:

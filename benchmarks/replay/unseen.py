@@ -97,10 +97,10 @@ TRACES: Mapping[str, Callable[[Path], pd.Series]] = {
 def build_parser() -> CommandParser:
     """Return the command line."""
     about = "Write traces on which nothing was tuned, from clones of " + ", ".join(SOURCES)
-    found = CommandParser(prog="unseen", description=about)
-    found.add_argument("clones", type=folder, metavar="DIR", help="holds the clones")
-    found.add_argument("out", type=Path, metavar="OUT", help="folder for the CSV files")
-    return found
+    result = CommandParser(prog="unseen", description=about)
+    result.add_argument("clones", type=folder, metavar="DIR", help="holds the clones")
+    result.add_argument("out", type=Path, metavar="OUT", help="folder for the CSV files")
+    return result
 
 
 def main(argv: list[str] | None = None) -> int:

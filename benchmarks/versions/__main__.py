@@ -41,15 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables are written")
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)
-    kept = options.out / "results.json"
-    results = load_results(kept)
-    failed = _try_versions(options.version, options.out, results, kept) if options.version else []
+    retained = options.out / "results.json"
+    results = load_results(retained)
+    failed = _try_versions(options.version, options.out, results, retained) if options.version else []
     for name in options.situation:
         try:
             try_situation(name, find_flink, options.out / "situations", results)
         except (FlinkError, SetupError, NotReachedError) as error:
             failed.append(f"{name}: {error}")
-        save_results(results, kept)
+        save_results(results, retained)
     write_text(options.document, print_tables(results))
     wrong = [*failed, *results.wrong()]
     print("\n".join([f"written: {options.document}", *(f"wrong: {one}" for one in wrong)]))

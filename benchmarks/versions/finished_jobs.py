@@ -40,10 +40,10 @@ def try_history_server(flink_home: Path, folder: Path) -> Seen:
             cluster.client.cancel(job_id)
             wait_until(lambda: _state(client, job_id), _WITHIN_S, "the history server lists the job")
             state = _state(client, job_id)
-            told = [leaf or "job" for leaf in _LEAVES if client.transport.get(_path(job_id, leaf)).ok]
-            seen = _observe(FlinkActuator(client, "finished"))
-    text = f"{state}; it tells {', '.join(told)}; the controller finds {seen}, so nothing is sent through it"
-    return Seen(text, state == "CANCELED" and len(told) == len(_LEAVES) and seen != "a job to act on")
+            reported = [leaf or "job" for leaf in _LEAVES if client.transport.get(_path(job_id, leaf)).ok]
+            observed = _observe(FlinkActuator(client, "finished"))
+    text = f"{state}; it tells {', '.join(reported)}; the controller finds {observed}, so nothing is sent through it"
+    return Seen(text, state == "CANCELED" and len(reported) == len(_LEAVES) and observed != "a job to act on")
 
 
 def _path(job_id: str, leaf: str) -> str:

@@ -141,8 +141,8 @@ def _run_time_s(client: FlinkClient, job_id: str) -> float:
 
 
 def _count_failures(client: FlinkClient, job_id: str) -> int:
-    found: Any = client.transport.get_json(f"/jobs/{job_id}/exceptions")
-    return len(found.get("exceptionHistory", {}).get("entries", []))
+    result: Any = client.transport.get_json(f"/jobs/{job_id}/exceptions")
+    return len(result.get("exceptionHistory", {}).get("entries", []))
 
 
 def _note_collected(version: str, settings: VersionSettings, rest_url: str, results: Results) -> None:
@@ -152,8 +152,8 @@ def _note_collected(version: str, settings: VersionSettings, rest_url: str, resu
     needed = {str(kind) for kind in Kind} - {str(Kind.KAFKA_OFFSETS), str(Kind.RESCALE)}
     findings = check_cluster(cluster_name(version), Cluster(rest_url=rest_url, slots_max=SLOTS), Settings())
     errors = [f"{one.check}: {one.text}" for one in findings if one.level is Level.ERROR]
-    said = f"doctor: {'; '.join(errors)}" if errors else f"doctor: {len(findings)} checks without an error"
-    text = f"{len(records):,} replies in {len(files)} polls; {said}"
+    reported = f"doctor: {'; '.join(errors)}" if errors else f"doctor: {len(findings)} checks without an error"
+    text = f"{len(records):,} replies in {len(files)} polls; {reported}"
     results.note(version, "collect", text, is_right=not errors and needed <= kinds)
 
 
@@ -162,9 +162,9 @@ def _note_history(version: str, client: FlinkClient, job_id: str, results: Resul
     if known is None or known < RESCALE_HISTORY_SINCE:
         results.note(version, "rescale history", "none before 2.3")
         return
-    found = json.loads(client.transport.get(f"/jobs/{job_id}/rescales/history").body)
-    told = [f"{one['triggerCause']} {one['terminalState']}" for one in found]
-    results.note(version, "rescale history", f"{len(found)}: {', '.join(told)}", is_right=len(found) > 1)
+    result = json.loads(client.transport.get(f"/jobs/{job_id}/rescales/history").body)
+    reported = [f"{one['triggerCause']} {one['terminalState']}" for one in result]
+    results.note(version, "rescale history", f"{len(result)}: {', '.join(reported)}", is_right=len(result) > 1)
 
 
 __all__ = ["NotReachedError", "cluster_name", "try_version"]

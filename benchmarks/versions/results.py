@@ -39,12 +39,14 @@ class Results:
     def wrong(self) -> list[str]:
         """Return the cells that are not what they have to be."""
         of_versions = (
-            f"{version}, {check}: {seen.text}"
+            f"{version}, {check}: {observed.text}"
             for version, row in self.versions.items()
-            for check, seen in row.items()
-            if not seen.is_right
+            for check, observed in row.items()
+            if not observed.is_right
         )
-        others = (f"{name}: {seen.text}" for name, (_, seen) in self.situations.items() if not seen.is_right)
+        others = (
+            f"{name}: {observed.text}" for name, (_, observed) in self.situations.items() if not observed.is_right
+        )
         return [*of_versions, *others]
 
 
@@ -52,9 +54,11 @@ def load_results(path: Path) -> Results:
     """Return what earlier runs have left; nothing where there is none."""
     if not path.is_file():
         return Results()
-    found = json.loads(path.read_text())
-    versions = {name: {check: Seen(**seen) for check, seen in row.items()} for name, row in found["versions"].items()}
-    situations = {name: (version, Seen(**seen)) for name, (version, seen) in found["situations"].items()}
+    result = json.loads(path.read_text())
+    versions = {
+        name: {check: Seen(**observed) for check, observed in row.items()} for name, row in result["versions"].items()
+    }
+    situations = {name: (version, Seen(**observed)) for name, (version, observed) in result["situations"].items()}
     return Results(versions, situations)
 
 
@@ -83,7 +87,9 @@ def print_tables(results: Results) -> str:
     ]
     if results.situations:
         lines += ["", "## Other clusters", "", "| what | Flink | seen |", "|---|---|---|"]
-        lines += [f"| {name} | {version} | {_show(seen)} |" for name, (version, seen) in results.situations.items()]
+        lines += [
+            f"| {name} | {version} | {_show(observed)} |" for name, (version, observed) in results.situations.items()
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -111,9 +111,9 @@ def _see_refusal(cluster: LocalCluster, job: str, reason: str) -> Seen:
     observed = wait_until(lambda: observe_running(actuator, f"c/{job}"), _WITHIN_S, "the job runs")
     findings = check_cluster("c", Cluster(rest_url=cluster.rest_url, slots_max=2), Settings())
     errors = [one for one in findings if one.level is Level.ERROR and one.check in {"version", "scheduler"}]
-    said = "; ".join(f"{one.check}: {one.text}" for one in errors)
+    reported = "; ".join(f"{one.check}: {one.text}" for one in errors)
     return Seen(
-        f"controller: `{observed.obstacle}` ({observed.obstacle_detail}); doctor: {said}",
+        f"controller: `{observed.obstacle}` ({observed.obstacle_detail}); doctor: {reported}",
         observed.obstacle == reason and observed.requested is None and bool(errors),
     )
 

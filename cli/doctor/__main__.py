@@ -27,11 +27,11 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     table.add_column("found, and what to do", ratio=1)
     last = ""
     for one in findings:
-        told = Text(hide_credentials(one.text))
+        reported = Text(hide_credentials(one.text))
         if one.remedy:
-            told.append(f"\n-> {hide_credentials(one.remedy)}", style="bold")
+            reported.append(f"\n-> {hide_credentials(one.remedy)}", style="bold")
         part = Text(one.part if one.part != last else "")
-        table.add_row(Text(str(one.level), style=_STYLES[one.level]), part, Text(one.check), told)
+        table.add_row(Text(str(one.level), style=_STYLES[one.level]), part, Text(one.check), reported)
         last = one.part
     return table
 
@@ -53,8 +53,8 @@ def main(argv: Sequence[str]) -> int:
     progress = Console(stderr=True)
     with progress.status("doctor: looking ...") as status:
 
-        def show(name: str, found: list[Finding]) -> None:
-            status.update(f"doctor: {name} done, {len(found)} findings; looking further ...")
+        def show(name: str, result: list[Finding]) -> None:
+            status.update(f"doctor: {name} done, {len(result)} findings; looking further ...")
 
         findings = run_checks(extent, show)
     counts = count_levels(findings)

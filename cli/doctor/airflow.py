@@ -47,25 +47,25 @@ def check_airflow(settings: Settings, environment: Mapping[str, str] = os.enviro
             (line for line in reversed(done.stderr.splitlines()) if line.strip()), f"exit code {done.returncode}"
         )
         return [error(PART, "start", f"it does not start: {last[:300]}", "run `make setup`, then `airflow info`")]
-    found = json.loads(lines[-1].removeprefix(MARK))
-    return [_check_database(found, home), _check_dags(found)]
+    result = json.loads(lines[-1].removeprefix(MARK))
+    return [_check_database(result, home), _check_dags(result)]
 
 
-def _check_database(found: Mapping[str, Any], home: Path) -> Finding:
-    if found["database"] is None:
+def _check_database(result: Mapping[str, Any], home: Path) -> Finding:
+    if result["database"] is None:
         return ok(PART, "database", f"{home / 'airflow.db'} is made by `make ui` or `make run`")
-    if not found["database"]:
+    if not result["database"]:
         return ok(PART, "database", f"the one of {home} answers, its tables are of this version")
     remedy = "run `airflow db migrate`; is AIRFLOW__DATABASE__SQL_ALCHEMY_CONN right?"
-    return error(PART, "database", str(found["database"]), remedy)
+    return error(PART, "database", str(result["database"]), remedy)
 
 
-def _check_dags(found: Mapping[str, Any]) -> Finding:
-    ours = [dag for dag in found["dags"] if dag.startswith("tidewise_")]
-    if found["errors"]:
-        file, why = next(iter(found["errors"].items()))
+def _check_dags(result: Mapping[str, Any]) -> Finding:
+    ours = [dag for dag in result["dags"] if dag.startswith("tidewise_")]
+    if result["errors"]:
+        file, why = next(iter(result["errors"].items()))
         remedy = "Airflow's Python needs this project's packages and its folder on PYTHONPATH"
-        return error(PART, "DAGs", f"{len(found['errors'])} DAG files do not import: {Path(file).name}: {why}", remedy)
+        return error(PART, "DAGs", f"{len(result['errors'])} DAG files do not import: {Path(file).name}: {why}", remedy)
     if not ours:
         return error(PART, "DAGs", "no DAG of Tidewise is found", f"set core.dags_folder to {PROJECT / 'dags'}")
     return ok(PART, "DAGs", f"{len(ours)} import: {list_names(ours, 3)}")

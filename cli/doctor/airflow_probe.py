@@ -17,8 +17,12 @@ def main(argv: Sequence[str]) -> int:
 
     bag = DagBag(conf.get("core", "dags_folder"))
     errors = {file: trace.strip().splitlines()[-1] for file, trace in bag.import_errors.items()}
-    found: dict[str, Any] = {"dags": sorted(bag.dags), "errors": errors, "database": None if argv else check_database()}
-    print(MARK + json.dumps(found), flush=True)
+    result: dict[str, Any] = {
+        "dags": sorted(bag.dags),
+        "errors": errors,
+        "database": None if argv else check_database(),
+    }
+    print(MARK + json.dumps(result), flush=True)
     return 0
 
 

@@ -109,9 +109,9 @@ def _return(finding: Finding) -> Finding:
 def _run(name: str, check: Callable[[], Found], on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
     """Run a check; one that fails itself is a finding, so that the others are still seen."""
     try:
-        found = check()
+        result = check()
     except Exception as problem:
-        found = error(name, "check", f"the check itself failed: {describe(problem)}", "report this, with the line")
-    findings = [found] if isinstance(found, Finding) else list(found)
+        result = error(name, "check", f"the check itself failed: {describe(problem)}", "report this, with the line")
+    findings = [result] if isinstance(result, Finding) else list(result)
     on_done(name, findings)
     return findings

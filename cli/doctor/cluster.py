@@ -76,12 +76,12 @@ def _check_inside(
     configuration, jobs = read_configuration(probe), read_jobs(probe)
     overview = probe.get("/overview")
     own = {job.name: job.configuration for job in jobs}
-    told = {job.name: job.has_requirements for job in jobs}
+    reported = {job.name: job.has_requirements for job in jobs}
     details = [probe.get(endpoints.job_path(job.job_id), again=True) for job in jobs[:1]]
     skew_s = find_skew_s(probe.get("/config"), *details)
     return [
         check_version(part, config),
-        check_scheduler(part, configuration, told),
+        check_scheduler(part, configuration, reported),
         *check_autoscaler(part, configuration, own, [job.name for job in jobs if not job.tells_configuration]),
         *check_keys(part, configuration, find_version(config)),
         *check_rescale_history(part, configuration, find_version(config)),

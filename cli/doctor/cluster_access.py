@@ -50,13 +50,13 @@ def find_version(config: dict[str, Any]) -> Version | None:
 
 def check_version(part: str, config: dict[str, Any]) -> Finding:
     """Check that Flink can be rescaled through REST, from 1.18 on."""
-    text, found = f"Flink {config.get('flink-version')}", find_version(config)
-    if found is None:
+    text, result = f"Flink {config.get('flink-version')}", find_version(config)
+    if result is None:
         return warning(part, "version", f"{text}: no version that is known", "read the first plans as advice only")
-    if found < OLDEST:
+    if result < OLDEST:
         remedy = "upgrade to Flink 1.18 or later; until then read the plans as advice"
         return error(part, "version", f"{text} cannot change parallelism through REST", remedy)
-    if found > NEWEST_TRIED:
+    if result > NEWEST_TRIED:
         newest = ".".join(map(str, NEWEST_TRIED))
         return warning(
             part, "version", f"{text} is newer than {newest}", "leave the mode at dry-run until you saw it work"
@@ -87,8 +87,8 @@ def find_skew_s(*replies: ProbeReply) -> float | None:
     By the ``Date`` header, which a proxy sets, and by ``now`` of a reply to ``/jobs/:id``, which Flink sets itself; of
     several the largest.
     """
-    found = [skew for reply in replies for skew in (_read_date(reply), _read_now(reply)) if skew is not None]
-    return max(found, key=abs, default=None)
+    result = [skew for reply in replies for skew in (_read_date(reply), _read_now(reply)) if skew is not None]
+    return max(result, key=abs, default=None)
 
 
 def _read_date(reply: ProbeReply) -> float | None:

@@ -65,10 +65,10 @@ def read_jobs(probe: Probe) -> list[SeenJob]:
 def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     job_id = str(listed["jid"])
     details = probe.get_json(endpoints.job_path(job_id), {})
-    told = probe.get_json(endpoints.job_path(job_id, "config"), {})
-    own = cluster_facts.read_user_configuration(told)
+    reported = probe.get_json(endpoints.job_path(job_id, "config"), {})
+    own = cluster_facts.read_user_configuration(reported)
     checkpoints = probe.get(endpoints.job_path(job_id, "checkpoints/config"))
-    is_told = checkpoints.is_ok or checkpoints.status == _NOT_FOUND  # 404 where they are off
+    is_reported = checkpoints.is_ok or checkpoints.status == _NOT_FOUND  # 404 where they are off
     metrics = {
         str(vertex["name"]): [
             str(one["id"]) for one in probe.get_json(endpoints.vertex_metric_names_path(job_id, str(vertex["id"])), [])
@@ -76,9 +76,9 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
         for vertex in details.get("vertices", [])
     }
     requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
-    name, tells = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(told)
+    name, reports = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(reported)
     config = checkpoints.payload if checkpoints.is_ok else None
-    return SeenJob(job_id, name, details, own, config, metrics, requirements.is_ok, tells, is_told)
+    return SeenJob(job_id, name, details, own, config, metrics, requirements.is_ok, reports, is_reported)
 
 
 def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
@@ -98,7 +98,7 @@ def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> li
     )
     keys = {key: name for name, brokers in cluster.kafka.items() for key in brokers.topics}
     unknown = [key for key in keys if find_source(key, known) is None] if known else []
-    found = [
+    result = [
         warning(
             part,
             f"topics of {keys[key]}",
@@ -108,8 +108,8 @@ def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> li
         for key in unknown
     ]
     if keys and not unknown:
-        found.append(ok(part, "topics", f"{len(keys)} sources of Kafka are known"))
-    found += [
+        result.append(ok(part, "topics", f"{len(keys)} sources of Kafka are known"))
+    result += [
         warning(
             part,
             f'partitions."{key}"',
@@ -119,7 +119,7 @@ def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> li
         for key in cluster.partitions
         if known and find_source(key, known) is None
     ]
-    return found
+    return result
 
 
 def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Settings) -> list[Finding]:
@@ -127,15 +127,15 @@ def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Sett
     running = {f"{name}/{job.name}": job.name for job in jobs}
     if not running:
         return []
-    found = []
+    result = []
     for section, keys in settings.job_keys.items():
         for key in keys:
             if not key.startswith(f"{name}/") or key in running:
                 continue
             near = get_close_matches(key, running, n=1, cutoff=0.5)
             meant = f'write "{near[0]}", or ' if near else ""
-            found.append(warning(part, f'{section}."{key}"', "no such job runs here", f"{meant}start the job"))
-    return found
+            result.append(warning(part, f'{section}."{key}"', "no such job runs here", f"{meant}start the job"))
+    return result
 
 
 def check_checkpoints(
@@ -185,12 +185,12 @@ def check_metrics(part: str, job: SeenJob) -> list[Finding]:
     if lacking:
         remedy = "are all TaskManagers up, and is metrics.fetcher.update-interval above 0? Then run the doctor again"
         return [error(part, check, "; ".join(lacking[:3]), remedy)]
-    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices{_describe_sources(read_by)}")]
+    result = [ok(part, check, f"all needed of {len(job.vertices)} vertices{_describe_sources(read_by)}")]
     if silent:
         text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it takes in"
         remedy = "use a connector that reports it (Kafka: from the first record on), or name the topic's brokers"
-        found.append(warning(part, f"backlog of {job.name}", text, remedy))
-    return found
+        result.append(warning(part, f"backlog of {job.name}", text, remedy))
+    return result
 
 
 def _describe_counters(names: set[str]) -> str:

@@ -33,7 +33,7 @@ def check_scheduler(part: str, configuration: Mapping[str, str], requirements: M
             part, "scheduler", text, "remove scheduler-mode and set jobmanager.scheduler: adaptive; restart Flink"
         )
     named = configuration.get("jobmanager.scheduler", "default").lower()
-    refused = [job for job, told in requirements.items() if not told]
+    refused = [job for job, reported in requirements.items() if not reported]
     if named != "adaptive" and (not requirements or refused):
         text = f"jobmanager.scheduler is {named}, which cannot rescale a running job"
         remedy = (
@@ -92,11 +92,11 @@ def check_rescale_history(part: str, configuration: Mapping[str, str], version: 
     """Say whether Flink keeps the times of rescales, which it can from 2.3 on."""
     if version is None or version < RESCALE_HISTORY_SINCE:
         return []
-    kept = configuration.get(RESCALE_HISTORY_KEY, "0")
-    if not kept.isdigit() or int(kept) == 0:
+    retained = configuration.get(RESCALE_HISTORY_KEY, "0")
+    if not retained.isdigit() or int(retained) == 0:
         text = f"none: with {RESCALE_HISTORY_KEY}: 100 the times of rescales would be exact"
         return [ok(part, "rescale history", text)]
-    return [ok(part, "rescale history", f"the last {kept} of each job")]
+    return [ok(part, "rescale history", f"the last {retained} of each job")]
 
 
 def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:

@@ -44,18 +44,18 @@ def _check_objects(settings: Settings) -> list[Finding]:
         return [warning(PART, CHECK, f"the answers cannot be read, so no step is approved: {problem}", "see above")]
     if not unread:
         return []
-    told = f"{len(unread)} objects in {APPROVALS} are no answer that could be read, so no yes counts: {unread[0]}"
-    return [warning(PART, CHECK, told, f"remove them from {settings.paths.lake}/{APPROVALS}")]
+    reported = f"{len(unread)} objects in {APPROVALS} are no answer that could be read, so no yes counts: {unread[0]}"
+    return [warning(PART, CHECK, reported, f"remove them from {settings.paths.lake}/{APPROVALS}")]
 
 
 def list_writers(settings: Settings) -> list[Finding]:
     """Return who can write each of the folders that are there."""
     folder = local_folder(settings.paths.lake)
     if folder is None:
-        told = (
+        reported = (
             f"whoever may write {settings.paths.lake}/_control in the object store may approve steps and release holds"
         )
-        return [ok(PART, CHECK, told)]
+        return [ok(PART, CHECK, reported)]
     lake = Path(folder)
     places = [lake, lake / "_control", lake / APPROVALS, lake / HOLDS]
     return [_check_place(place) for place in places if place.is_dir()]
@@ -66,13 +66,13 @@ def _check_place(place: Path) -> Finding:
     mode = stat.filemode(about.st_mode)
     owner, group = login_of(about.st_uid), _group_of(about.st_gid)
     writers = [f"the user {owner}", *([f"the group {group}"] if about.st_mode & stat.S_IWGRP else [])]
-    told = f"{place} ({mode}, {owner}:{group}) can be written by {' and '.join(writers)}"
+    reported = f"{place} ({mode}, {owner}:{group}) can be written by {' and '.join(writers)}"
     if about.st_mode & stat.S_IWOTH:
         remedy = f"chmod o-w {place}: whoever can write there can approve steps and release holds"
         return warning(
             PART, CHECK, f"{place} ({mode}, {owner}:{group}) can be written by everyone on this machine", remedy
         )
-    return ok(PART, CHECK, f"{told}: they may approve steps and release holds")
+    return ok(PART, CHECK, f"{reported}: they may approve steps and release holds")
 
 
 def _group_of(group_id: int) -> str:

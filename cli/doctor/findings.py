@@ -59,8 +59,8 @@ def error(part: str, check: str, text: str, remedy: str) -> Finding:
 
 def count_levels(findings: Iterable[Finding]) -> dict[str, int]:
     """Return level -> number of findings, every level named."""
-    found = Counter(one.level for one in findings)
-    return {str(level): found[level] for level in Level}
+    result = Counter(one.level for one in findings)
+    return {str(level): result[level] for level in Level}
 
 
 def hide_credentials(text: str) -> str:

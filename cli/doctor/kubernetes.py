@@ -104,15 +104,15 @@ def _read(cluster: Cluster, api: ResourceApi) -> tuple[list[JobResource], Sequen
     own = cluster.kubernetes
     sessions: dict[str, Mapping[str, Any] | None] = {}
     readable, unreadable = [], []
-    for found in api.list_resources(own.kind):
-        name = str(found.get("metadata", {}).get("name", ""))
-        deployment = str(found.get("spec", {}).get("deploymentName", "")) if own.kind == SESSION_JOB else name
+    for result in api.list_resources(own.kind):
+        name = str(result.get("metadata", {}).get("name", ""))
+        deployment = str(result.get("spec", {}).get("deploymentName", "")) if own.kind == SESSION_JOB else name
         if own.deployment not in {None, deployment}:
             continue
         if own.kind == SESSION_JOB and deployment not in sessions:
             sessions[deployment] = api.read_resource(DEPLOYMENT, deployment)
         try:
-            readable.append(read_job_resource(found, sessions.get(deployment)))
+            readable.append(read_job_resource(result, sessions.get(deployment)))
         except OverridesError as problem:
             unreadable.append(f"{own.kind} {name}: {problem}")
     return readable, unreadable

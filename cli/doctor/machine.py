@@ -28,10 +28,10 @@ def check_interpreter(version: tuple[int, ...] = sys.version_info[:3]) -> Findin
 def check_java(environment: Mapping[str, str] | None = None) -> Finding:
     """Check that Spark finds a JDK 17."""
     try:
-        found = find_jdk(environment)
+        result = find_jdk(environment)
     except PreflightError as problem:
         return error("Java", "version", *_split(problem))
-    return ok("Java", "version", f"{found.version} at {found.java}")
+    return ok("Java", "version", f"{result.version} at {result.java}")
 
 
 def check_jars(settings: Settings) -> Finding:
@@ -47,13 +47,13 @@ def check_jars(settings: Settings) -> Finding:
 def check_disk(settings: Settings) -> list[Finding]:
     """Check the free space where data are written; each file system once."""
     places = {"out": settings.paths.out, "raw files": settings.paths.raw, "lake": settings.paths.lake, "/tmp": "/tmp"}
-    seen: dict[int, Finding] = {}
+    observed: dict[int, Finding] = {}
     for name, place in places.items():
         if "://" in place:
             continue
         folder = find_existing(Path(place))
-        seen.setdefault(folder.stat().st_dev, _judge_space(name, folder))
-    return list(seen.values())
+        observed.setdefault(folder.stat().st_dev, _judge_space(name, folder))
+    return list(observed.values())
 
 
 def find_existing(path: Path) -> Path:

@@ -122,23 +122,23 @@ class Probe:
     def _ask(self, path: str) -> ProbeReply:
         started_s, began = time.time(), time.monotonic()
         try:
-            found = self._pool.request("GET", f"{self.url}{path}", redirect=False)
+            result = self._pool.request("GET", f"{self.url}{path}", redirect=False)
         except HTTPError as problem:
             raise name_cause(self.url, problem, self._server) from problem
         seconds = time.monotonic() - began
         self.latencies_s.append(seconds)
         try:
-            payload = json.loads(found.data)
+            payload = json.loads(result.data)
         except ValueError:
             payload = None
-        headers = {name.lower(): value for name, value in found.headers.items()}
-        return ProbeReply(found.status, headers, payload, seconds, started_s + seconds / 2)
+        headers = {name.lower(): value for name, value in result.headers.items()}
+        return ProbeReply(result.status, headers, payload, seconds, started_s + seconds / 2)
 
 
 def name_cause(url: str, problem: HTTPError, server: Server = FLINK) -> ProbeError:
     """Return why a server did not answer, and what to do."""
-    found = urlsplit(url)
-    where = f"{found.hostname}:{found.port or (443 if found.scheme == 'https' else 80)}"
+    result = urlsplit(url)
+    where = f"{result.hostname}:{result.port or (443 if result.scheme == 'https' else 80)}"
     causes = list(_causes(problem))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -150,7 +150,7 @@ def name_cause(url: str, problem: HTTPError, server: Server = FLINK) -> ProbeErr
                 "TLS", text, f"is it plain HTTP? Then write http:// in {server.address}; else look at the TLS setup"
             )
         if isinstance(cause, socket.gaierror):
-            text = f"the name {found.hostname} is not known here"
+            text = f"the name {result.hostname} is not known here"
             return ProbeError("address", text, f"correct the host in {server.address}")
         if isinstance(cause, ConnectionRefusedError):
             text = f"nothing listens at {where}"
@@ -192,10 +192,10 @@ def _name_certificate_fault(where: str, cause: ssl.SSLCertVerificationError, ser
 
 def _causes(problem: BaseException) -> list[BaseException]:
     """Return an error and what it stems from."""
-    found: list[BaseException] = []
+    result: list[BaseException] = []
     at: object = problem
-    while isinstance(at, BaseException) and at not in found:
-        found.append(at)
+    while isinstance(at, BaseException) and at not in result:
+        result.append(at)
         inner = at.reason if isinstance(at, MaxRetryError) else None
         at = inner or at.__cause__ or at.__context__ or next((a for a in at.args if isinstance(a, BaseException)), None)
-    return found
+    return result

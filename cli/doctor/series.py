@@ -70,12 +70,12 @@ def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Co
     """
     names = wanted_names or SeriesNames()
     try:
-        found = {name: _count_by_job(probe, names, name) for name in (*names.needed, *names.useful)}
+        result = {name: _count_by_job(probe, names, name) for name in (*names.needed, *names.useful)}
     except ProbeError as problem:
         return [error(PART, problem.check, str(problem), problem.remedy)]
     except SeriesError as problem:
         return [error(PART, "address", str(problem), problem.remedy)]
-    known = {job for counts in found.values() for job in counts}
+    known = {job for counts in result.values() for job in counts}
     wanted = {_as_label(job) for job in jobs} or known
     first = ok(PART, "address", f"{probe.url} replies, with {len(known)} jobs")
     if not wanted:
@@ -83,7 +83,7 @@ def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Co
             "set metrics.reporter.prom.factory.class in Flink's configuration, and scrape JobManager and TaskManagers"
         )
         return [first, error(PART, "series", f"no series of Flink's reporter ({names.needed[0]})", remedy)]
-    judged = [_judge_job(job, names, found) for job in sorted(wanted)]
+    judged = [_judge_job(job, names, result) for job in sorted(wanted)]
     return [first, check_retention(probe), *judged, _check_labels(probe, names)]
 
 
@@ -93,16 +93,16 @@ def check_retention(probe: Probe) -> Finding:
         reply = probe.get("/api/v1/status/runtimeinfo")
     except ProbeError as problem:  # a gateway may drop what is no query
         return warning(PART, "retention", f"not told: {problem}", "nothing, if queries are all that it lets through")
-    told = None
+    reported = None
     if reply.is_ok and isinstance(reply.payload, dict) and isinstance(reply.payload.get("data"), dict):
-        told = reply.payload["data"].get("storageRetention")
-    if not told:
+        reported = reply.payload["data"].get("storageRetention")
+    if not reported:
         return ok(PART, "retention", "not told by this server")
-    days = re.fullmatch(r"(\d+)d.*", str(told))
+    days = re.fullmatch(r"(\d+)d.*", str(reported))
     if days is not None and int(days[1]) < ENOUGH_DAYS:
         remedy = f"raise --storage.tsdb.retention.time to {ENOUGH_DAYS}d, or backfill before it is gone"
-        return warning(PART, "retention", f"{told}: forecasts know no weekday below three weeks", remedy)
-    return ok(PART, "retention", str(told))
+        return warning(PART, "retention", f"{reported}: forecasts know no weekday below three weeks", remedy)
+    return ok(PART, "retention", str(reported))
 
 
 class SeriesError(RuntimeError):
@@ -136,17 +136,17 @@ def query(probe: Probe, expression: str) -> list[dict[str, Any]]:
 
 def _count_by_job(probe: Probe, names: SeriesNames, name: str) -> dict[str, int]:
     label = names.names.job_label
-    found = query(probe, f"count by ({label}) ({names.select(name)})")
-    return {str(one["metric"].get(label, "")): int(float(one["value"][1])) for one in found}
+    result = query(probe, f"count by ({label}) ({names.select(name)})")
+    return {str(one["metric"].get(label, "")): int(float(one["value"][1])) for one in result}
 
 
-def _judge_job(job: str, names: SeriesNames, found: Mapping[str, Mapping[str, int]]) -> Finding:
+def _judge_job(job: str, names: SeriesNames, result: Mapping[str, Mapping[str, int]]) -> Finding:
     check = f"series of {job}"
-    missing = [name for name in names.needed if not found[name].get(job)]
+    missing = [name for name in names.needed if not result[name].get(job)]
     if missing:
         text = f"missing: {', '.join(missing)}"
         return error(PART, check, text, _remedy_for(missing, names))
-    lacking = [name for name in names.useful if not found[name].get(job)]
+    lacking = [name for name in names.useful if not result[name].get(job)]
     if lacking:
         return warning(
             PART, check, f"missing: {', '.join(lacking)}", "backlogs or checkpoint ages are not known without"
@@ -164,10 +164,10 @@ def _remedy_for(missing: Sequence[str], names: SeriesNames) -> str:
 
 def _check_labels(probe: Probe, names: SeriesNames) -> Finding:
     try:
-        found = query(probe, f"count by ({', '.join(names.labels)}) ({names.select(names.needed[0])})")
+        result = query(probe, f"count by ({', '.join(names.labels)}) ({names.select(names.needed[0])})")
     except (ProbeError, SeriesError) as problem:
         return error(PART, "labels", str(problem), "run the doctor again")
-    missing = [label for label in names.labels if any(label not in one["metric"] for one in found)]
+    missing = [label for label in names.labels if any(label not in one["metric"] for one in result)]
     if missing:
         remedy = "leave Flink's labels in the scrape configuration's relabelling"
         return error(PART, "labels", f"series lack {list_names(missing)}: subtasks cannot be told apart", remedy)

@@ -39,10 +39,10 @@ def java_tool(name: str) -> str:
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / name).is_file():
         return str(Path(home) / "bin" / name)
-    found = shutil.which(name)
-    if found is None:
+    result = shutil.which(name)
+    if result is None:
         raise FlinkSetupError(f"`{name}` not found: install a JDK 17 and put it on PATH (or set JAVA_HOME)")
-    return found
+    return result
 
 
 def flink_jars(flink_home: Path = FLINK_HOME) -> list[Path]:

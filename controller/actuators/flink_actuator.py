@@ -96,8 +96,8 @@ class FlinkActuator:
         if len(wanted) == 1:
             return {wanted[0]: self._observe(wanted[0], listed, slots)}
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"observe-{self._cluster}") as pool:
-            found = pool.map(lambda job: self._observe(job, listed, slots), wanted)
-            return dict(zip(wanted, found, strict=True))
+            result = pool.map(lambda job: self._observe(job, listed, slots), wanted)
+            return dict(zip(wanted, result, strict=True))
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
         """Ask for a parallelism of every vertex, once, if the job is asked for what it was when it was last observed.
@@ -141,7 +141,7 @@ class FlinkActuator:
         with self._lock:
             judged = self._judged.pop(job_id, None)
         try:
-            found = job_replies.read_requirements(self._client.resource_requirements(job_id))
+            result = job_replies.read_requirements(self._client.resource_requirements(job_id))
         except FlinkRefused as error:
             if error.is_unknown_job:
                 raise _unknown_job(job, job_id) from error
@@ -150,9 +150,9 @@ class FlinkActuator:
             raise RequestConflictError(str(error)) from error
         except (FlinkError, ReplyError) as error:
             raise RequestConflictError(str(error)) from error
-        if judged != found:
+        if judged != result:
             raise RequestConflictError(f"{job}: it is asked for something else than when it was judged")
-        return found.lower_bounds
+        return result.lower_bounds
 
     def read_scheduler(self) -> str:
         """Return the scheduler that the cluster reports; empty when it does not tell.
@@ -180,8 +180,8 @@ class FlinkActuator:
     def _slots(self) -> Slots | None:
         try:
             overview = self._client.transport.get_json("/overview")
-            told = overview.get("flink-version") if isinstance(overview, dict) else None
-            self._readiness.note_version(read_version(told))
+            reported = overview.get("flink-version") if isinstance(overview, dict) else None
+            self._readiness.note_version(read_version(reported))
             return job_replies.read_overview(overview)
         except (FlinkRefused, ReplyError) as error:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
@@ -288,8 +288,8 @@ class FlinkActuator:
             overview = self._client.transport.get_json("/overview")
         except FlinkRefused:
             overview = None
-        told = overview.get("flink-version") if isinstance(overview, dict) else None
-        return explain_no_requirements(read_version(told), is_reactive=is_reactive)
+        reported = overview.get("flink-version") if isinstance(overview, dict) else None
+        return explain_no_requirements(read_version(reported), is_reactive=is_reactive)
 
 
 def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkActuator:

@@ -13,7 +13,7 @@ from include.flink.faults import FlinkRefused
 
 log = logging.getLogger(__name__)
 
-_KEPT_S = 30.0  # a JobManager has its configuration from its start, but may be started again with another
+_RETAINED_S = 30.0  # a JobManager has its configuration from its start, but may be started again with another
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class FlinkConfiguration:
         # Of a job's own configuration, by job id; an application has the same id whenever it is deployed.
         self._autoscalers: dict[str, tuple[int, str | None]] = {}
 
-    def read_cluster(self, most_age_s: float = _KEPT_S) -> ClusterFacts:
+    def read_cluster(self, most_age_s: float = _RETAINED_S) -> ClusterFacts:
         """Return what the cluster's configuration tells, or told at most so many seconds ago.
 
         Raises:
@@ -68,14 +68,14 @@ class FlinkConfiguration:
         except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
             log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
             return ClusterFacts(unknown=f"the cluster's configuration is not told: {error}")
-        told = cluster_facts.read_configuration(reply)
+        reported = cluster_facts.read_configuration(reply)
         facts = ClusterFacts(
-            is_elastic=cluster_facts.is_elastic(told),
-            is_reactive=cluster_facts.is_reactive(told),
-            autoscaler=cluster_facts.active_autoscaler(told),
+            is_elastic=cluster_facts.is_elastic(reported),
+            is_reactive=cluster_facts.is_reactive(reported),
+            autoscaler=cluster_facts.active_autoscaler(reported),
             unknown="" if cluster_facts.is_configuration(reply) else "the cluster's configuration cannot be read",
-            scheduler=told.get("jobmanager.scheduler", ""),
-            told=told,
+            scheduler=reported.get("jobmanager.scheduler", ""),
+            told=reported,
         )
         if not facts.unknown:
             with self._lock:
@@ -101,13 +101,13 @@ class FlinkConfiguration:
             reply = self._client.job_config(job_id)
         except FlinkRefused as error:
             return None, f"the job's configuration is not told: {error}"
-        found = cluster_facts.active_autoscaler(cluster_facts.read_user_configuration(reply))
+        result = cluster_facts.active_autoscaler(cluster_facts.read_user_configuration(reply))
         if not cluster_facts.is_user_configuration(reply):
-            return found, "the job's configuration cannot be read"
+            return result, "the job's configuration cannot be read"
         if submitted_ms is not None:
             with self._lock:
-                self._autoscalers[job_id] = (submitted_ms, found)
-        return found, ""
+                self._autoscalers[job_id] = (submitted_ms, result)
+        return result, ""
 
     def forget(self, job_ids: Iterable[str]) -> None:
         """Forget all jobs but these."""

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _AT_ONCE_S = 5.0  # what is the same for all jobs of a cluster is asked once in a tick
 _FORGET_AFTER = 1.5  # times the time in which Flink gives a checkpoint up: it was for another request
-_FAILURES_KEPT = 64  # of a job
+_RETAINED_FAILURES = 64  # of a job
 _OFF = ("ot enabled", "ot been enabled")  # Checkpointing (has) not (been) enabled: 404 with it
 
 
@@ -142,30 +142,30 @@ class FlinkReadiness:
         config = self._read_config(job_id)
         if config.interval_s is None:
             return Checkpoints(None, None)
-        found = read_checkpoints(self._client.checkpoints(job_id), config)
+        result = read_checkpoints(self._client.checkpoints(job_id), config)
         with self._lock:
-            self._last_ids[job_id] = found.last_id
-        return found
+            self._last_ids[job_id] = result.last_id
+        return result
 
     def _read_failures(self, job_id: str) -> tuple[Failure, ...]:
         """Return what Flink tells now with what it told before; ``web.exception-history-size`` may be 1."""
-        told = failure_replies.read_failures(self._client.exceptions(job_id))
+        reported = failure_replies.read_failures(self._client.exceptions(job_id))
         with self._lock:
-            every = sorted({*self._failures.get(job_id, ()), *told}, key=lambda one: (one.at_s, one.kind))
-            self._failures[job_id] = tuple(every[-_FAILURES_KEPT:])
+            every = sorted({*self._failures.get(job_id, ()), *reported}, key=lambda one: (one.at_s, one.kind))
+            self._failures[job_id] = tuple(every[-_RETAINED_FAILURES:])
             return self._failures[job_id]
 
     def _read_config(self, job_id: str) -> CheckpointConfig:
         # Not from memory: an application that is deployed anew has the same id, and may take no checkpoints any more.
         try:
-            found = read_config(self._client.checkpoint_config(job_id))
+            result = read_config(self._client.checkpoint_config(job_id))
         except FlinkRefused as error:
             if not any(text in error.message for text in _OFF):
                 raise
-            found = CheckpointConfig(None)
+            result = CheckpointConfig(None)
         with self._lock:
-            self._configs[job_id] = found
-        return found
+            self._configs[job_id] = result
+        return result
 
     def _takes_several(self, job_id: str) -> bool:
         with self._lock:
@@ -177,10 +177,10 @@ class FlinkReadiness:
             if self._memory is not None and now_s - self._memory[0] < _AT_ONCE_S:
                 return self._memory[1]
         heap, gc = map(self._client.task_manager_metrics, (memory_replies.HEAP_METRICS, memory_replies.GC_METRICS))
-        found = memory_replies.read_memory(heap, gc)
+        result = memory_replies.read_memory(heap, gc)
         with self._lock:
-            self._memory = (now_s, found)
-        return found
+            self._memory = (now_s, result)
+        return result
 
     def _read_times(self, facts: ClusterFacts, checkpoints: Checkpoints | None) -> RescaleTimes:
         return read_rescale_times(facts.told, None if checkpoints is None else checkpoints.interval_s, self._version)

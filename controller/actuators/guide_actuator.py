@@ -31,7 +31,7 @@ class GuideActuator(OperatorActuator):
         least, maxima = _read_least(resource), observed.max_parallelism.values()
         above = max(observed.slots - least, 0)
         free, used = observed.free_slots, observed.cluster_slots_used
-        seen = replace(
+        recorded = replace(
             observed,
             running={MIN_PARALLELISM: least} if observed.running and not resource.is_pending else {},
             requested={MIN_PARALLELISM: least},
@@ -45,9 +45,9 @@ class GuideActuator(OperatorActuator):
         )
         if resource.autoscaler is None:
             detail = f'mode guide: {resource.title} does not set job.autoscaler.enabled: "true"'
-            return hinder(seen, "autoscaler_off", detail)
+            return hinder(recorded, "autoscaler_off", detail)
         obstacle = find_obstacle(resource)
-        return seen if obstacle is None else hinder(seen, obstacle.name, obstacle.detail)
+        return recorded if obstacle is None else hinder(recorded, obstacle.name, obstacle.detail)
 
     def _form_patch(
         self,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from controller.actuators.actuator import Inspector, RequestConflictError, RequestRefusedError, RequestUnknownError
-from controller.actuators.resource_directory import FoundResource, ResourceDirectory
+from controller.actuators.resource_directory import MatchedResource, ResourceDirectory
 from include.kubernetes.api import ResourceApi
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.job_resource import JobResource, find_obstacle, find_upgrade_reason
@@ -78,11 +78,11 @@ class OperatorActuator:
             RequestUnknownError: Flink or the API server does not reply.
         """
         # The resource is read first: a change of it that comes in between is then met by a conflict.
-        found = _ask(lambda: self._directory.find_known(job))
+        result = _ask(lambda: self._directory.find_known(job))
         observed = self._flink.observe(job)
-        if observed.job_id is not None and (found is None or not found.fits(observed.job_id)):
-            found = _ask(lambda: self._directory.find(job, observed.job_id))
-        return self._join(job, observed, found)
+        if observed.job_id is not None and (result is None or not result.fits(observed.job_id)):
+            result = _ask(lambda: self._directory.find(job, observed.job_id))
+        return self._join(job, observed, result)
 
     def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:
         """Return what Flink and the resources say of jobs now; an error for those without a reply.
@@ -91,10 +91,10 @@ class OperatorActuator:
             RequestUnknownError: Flink or the API server does not reply.
         """
         _ask(self._directory.read_all)
-        seen = self._flink.observe_all(jobs)
+        observed = self._flink.observe_all(jobs)
         return {
             job: one if isinstance(one, RequestUnknownError) else self._join(job, one, self._directory.match(job, one))
-            for job, one in seen.items()
+            for job, one in observed.items()
         }
 
     def inspect(self, job: str, job_id: str) -> Readiness | None:
@@ -138,20 +138,20 @@ class OperatorActuator:
         except ApiError as error:
             raise RequestUnknownError(f"{resource.title}: {error}") from error
 
-    def _join(self, job: str, observed: ObservedJob, found: FoundResource | None) -> ObservedJob:
+    def _join(self, job: str, observed: ObservedJob, result: MatchedResource | None) -> ObservedJob:
         """Return what Flink says, with what the resource adds; keeps the resource for the request that may follow."""
         with self._lock:
             self._judged.pop(job, None)
         if observed.job_id is None or observed.requested is None:
             return observed
-        if found is None or found.resource is None:
-            return hinder(observed, *(("no_resource", "") if found is None else (found.obstacle, found.detail)))
+        if result is None or result.resource is None:
+            return hinder(observed, *(("no_resource", "") if result is None else (result.obstacle, result.detail)))
         with self._lock:
-            self._judged[job] = _Judged(found.resource, frozenset(observed.requested))
+            self._judged[job] = _Judged(result.resource, frozenset(observed.requested))
         try:
-            return self._describe(observed, found.resource)
+            return self._describe(observed, result.resource)
         except OverridesError as error:
-            return hinder(observed, "unreadable_resource", f"{found.resource.title}: {error}")
+            return hinder(observed, "unreadable_resource", f"{result.resource.title}: {error}")
 
     def _form_patch(
         self, resource: JobResource, parallelism: Parallelism, vertices: frozenset[str]

@@ -35,10 +35,10 @@ class RecordedActuator:
         Raises:
             RequestUnknownError: nothing is kept of the job.
         """
-        found = self.seen().get((self.cluster, job.partition("/")[2]), ())
-        if not found:
+        result = self.seen().get((self.cluster, job.partition("/")[2]), ())
+        if not result:
             raise RequestUnknownError("no reply of it is kept")
-        last = max(found, key=lambda one: one.polled_at_ms)
+        last = max(result, key=lambda one: one.polled_at_ms)
         running = {last.vertex_ids[name]: count for name, count in last.running.items() if name not in last.finished}
         operators = () if last.graph is None else last.graph.operators
         slots = self.slots.get(self.cluster)
@@ -54,13 +54,13 @@ class RecordedActuator:
 
     def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
         """Return each job as last seen, or why nothing is known of it."""
-        found: dict[str, ObservedJob | RequestUnknownError] = {}
+        result: dict[str, ObservedJob | RequestUnknownError] = {}
         for job in jobs:
             try:
-                found[job] = self.observe(job)
+                result[job] = self.observe(job)
             except RequestUnknownError as error:
-                found[job] = error
-        return found
+                result[job] = error
+        return result
 
     def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - there is nobody to ask
         """Return None: nothing is ever sent from recorded replies."""

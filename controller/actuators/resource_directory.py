@@ -18,7 +18,7 @@ _FORBIDDEN = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
-class FoundResource:
+class MatchedResource:
     """The resource of a job, or why there is none.
 
     Attributes:
@@ -61,13 +61,13 @@ class ResourceDirectory:
         kind = self._settings.kind
         readable, unreadable, forbidden = [], {}, ""
         try:
-            found = self._api.list_resources(kind)
-            sessions = {} if kind == DEPLOYMENT else self._read_sessions(found)
+            result = self._api.list_resources(kind)
+            sessions = {} if kind == DEPLOYMENT else self._read_sessions(result)
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
                 raise
-            found, sessions, forbidden = [], {}, str(error)
-        for one in found:
+            result, sessions, forbidden = [], {}, str(error)
+        for one in result:
             name = str(one.get("metadata", {}).get("name", ""))
             if not self._is_wanted(one, name):
                 continue
@@ -78,11 +78,11 @@ class ResourceDirectory:
         with self._lock:
             self._all, self._unreadable, self._forbidden = readable, unreadable, forbidden
 
-    def match(self, job: str, observed: ObservedJob) -> FoundResource:
+    def match(self, job: str, observed: ObservedJob) -> MatchedResource:
         """Return the resource of a job among those that were read last."""
         return self._match(job, observed.job_id)
 
-    def find(self, job: str, job_id: str | None) -> FoundResource:
+    def find(self, job: str, job_id: str | None) -> MatchedResource:
         """Read all resources and return that of a job.
 
         Raises:
@@ -91,7 +91,7 @@ class ResourceDirectory:
         self.read_all()
         return self._match(job, job_id)
 
-    def find_known(self, job: str) -> FoundResource | None:
+    def find_known(self, job: str) -> MatchedResource | None:
         """Read the resource that a job had last; None when that is not known.
 
         Raises:
@@ -102,56 +102,56 @@ class ResourceDirectory:
         if name is None:
             return None
         try:
-            found = self._api.read_resource(self._settings.kind, name)
-            if found is None or not self._is_wanted(found, name):
+            result = self._api.read_resource(self._settings.kind, name)
+            if result is None or not self._is_wanted(result, name):
                 return None
-            sessions = {} if self._settings.kind == DEPLOYMENT else self._read_sessions([found])
-            return FoundResource(read_job_resource(found, sessions.get(_deployment_of(found))))
+            sessions = {} if self._settings.kind == DEPLOYMENT else self._read_sessions([result])
+            return MatchedResource(read_job_resource(result, sessions.get(_deployment_of(result))))
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
                 raise
-            return FoundResource(None, "no_rights", _tell_rights(error))
+            return MatchedResource(None, "no_rights", _tell_rights(error))
         except OverridesError as error:
-            return FoundResource(None, "unreadable_resource", f"{self._settings.kind} {name}: {error}")
+            return MatchedResource(None, "unreadable_resource", f"{self._settings.kind} {name}: {error}")
 
-    def _match(self, job: str, job_id: str | None) -> FoundResource:
+    def _match(self, job: str, job_id: str | None) -> MatchedResource:
         name, kind = job.partition("/")[2], self._settings.kind
         with self._lock:
             known, unreadable, forbidden = list(self._all), dict(self._unreadable), self._forbidden
         if forbidden:
-            return FoundResource(None, "no_rights", _tell_rights(forbidden))
+            return MatchedResource(None, "no_rights", _tell_rights(forbidden))
         named = self._settings.resources.get(name)
         if named in unreadable:
-            return FoundResource(None, "unreadable_resource", f"{kind} {named}: {unreadable[named]}")
+            return MatchedResource(None, "unreadable_resource", f"{kind} {named}: {unreadable[named]}")
         fitting = [one for one in known if job_id and one.job_id == job_id and named in {None, one.name}]
         if len(fitting) > 1:  # clusters of one application each may all use the same id
             fitting = [one for one in fitting if one.job_name == name] or fitting
         if len(fitting) == 1:
             with self._lock:
                 self._names[job] = fitting[0].name
-            return FoundResource(fitting[0])
+            return MatchedResource(fitting[0])
         which = f"{kind} {named}" if named else f"a {kind}"
         if fitting:
             names = ", ".join(sorted(one.name for one in fitting))
             detail = f"{names} have this job's id {job_id}: write kubernetes.resources or kubernetes.deployment"
-            return FoundResource(None, "ambiguous_resource", detail)
+            return MatchedResource(None, "ambiguous_resource", detail)
         detail = f"namespace {self._settings.namespace} has no {which.removeprefix('a ')} with job id {job_id}"
-        return FoundResource(None, "no_resource", detail)
+        return MatchedResource(None, "no_resource", detail)
 
-    def _read_sessions(self, found: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    def _read_sessions(self, result: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
         """Return the FlinkDeployments of session jobs, by name."""
-        names = {_deployment_of(one) for one in found if self._is_wanted(one, "")}
+        names = {_deployment_of(one) for one in result if self._is_wanted(one, "")}
         read = {name: self._api.read_resource(DEPLOYMENT, name) for name in sorted(names) if name}
         return {name: one for name, one in read.items() if one is not None}
 
-    def _is_wanted(self, found: Mapping[str, Any], name: str) -> bool:
+    def _is_wanted(self, result: Mapping[str, Any], name: str) -> bool:
         wanted = self._settings.deployment
-        own = _deployment_of(found) if self._settings.kind == SESSION_JOB else name
+        own = _deployment_of(result) if self._settings.kind == SESSION_JOB else name
         return wanted is None or own == wanted
 
 
-def _deployment_of(found: Mapping[str, Any]) -> str:
-    spec = found.get("spec")
+def _deployment_of(result: Mapping[str, Any]) -> str:
+    spec = result.get("spec")
     return str(spec.get("deploymentName") or "") if isinstance(spec, Mapping) else ""
 
 

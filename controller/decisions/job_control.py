@@ -131,15 +131,15 @@ class JobControl:
 
     def _record(self, entries: Sequence[LogEntry]) -> dict[str, str]:
         """Append entries in one commit; returns the jobs whose entry cannot be written down, and why."""
-        left, refused = list(entries), dict[str, str]()
-        while left:
+        remaining, refused = list(entries), dict[str, str]()
+        while remaining:
             try:
-                self.log.append_all(left)
+                self.log.append_all(remaining)
                 break
             except EntryRefusedError as error:
                 log.exception("%s is not recorded", error.job)
                 refused[error.job] = str(error)
-                left = [entry for entry in left if entry.job not in refused]
+                remaining = [entry for entry in remaining if entry.job not in refused]
         return refused
 
     def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
@@ -226,8 +226,8 @@ class JobControl:
             return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
         except Exception as error:  # it may have arrived or not
             log.exception("request for %s", task.job)
-            told = f"no reply: {type(error).__name__}: {error}"
-            return entry.action, self._answer(entry, told, self._look(task.job, entry.history))
+            reported = f"no reply: {type(error).__name__}: {error}"
+            return entry.action, self._answer(entry, reported, self._look(task.job, entry.history))
         ask_after_request(self.actuator, task.job, entry.case, request)
         return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
 

@@ -62,10 +62,10 @@ class NamedReview:
             return None, self.problem
         if self.monotonic() < self._paused_until_s or (self._late is not None and self._late.is_alive()):
             return None, f"took longer than {self.timeout_s:g} s lately"
-        said, problem, self._late = call_within(lambda: review(step, situation), self.timeout_s)
+        reported, problem, self._late = call_within(lambda: review(step, situation), self.timeout_s)
         if self._late is not None:
             self._paused_until_s = self.monotonic() + PAUSE_S
-        return said, problem
+        return reported, problem
 
 
 def call_within(function: Callable[[], object], timeout_s: float) -> tuple[object, str, threading.Thread | None]:
@@ -113,9 +113,11 @@ class StepReviews:
         for one in self.reviews:  # each gets its own: what it does to them must not reach the next
             step = describe_step(job, wanted, case.observed, names)
             try:
-                said, problem = one.ask(step, describe_situation(case, names))
+                reported, problem = one.ask(step, describe_situation(case, names))
                 wanted = (
-                    fail(one.name, problem, wanted) if problem else take_review(one.name, said, wanted, asked, names)
+                    fail(one.name, problem, wanted)
+                    if problem
+                    else take_review(one.name, reported, wanted, asked, names)
                 )
             except Exception as error:  # an answer that cannot be read
                 wanted = fail(one.name, f"its answer cannot be read: {type(error).__name__}: {error}", wanted)
@@ -124,14 +126,14 @@ class StepReviews:
         return wanted
 
 
-def load_reviews(found: Iterable[EntryPoint] | None = None) -> StepReviews:
+def load_reviews(result: Iterable[EntryPoint] | None = None) -> StepReviews:
     """Return the reviews that are installed.
 
     Args:
-        found: their entry points; those of the group when None.
+        result: their entry points; those of the group when None.
     """
     try:
-        points = sorted(entry_points(group=GROUP) if found is None else found, key=lambda one: (one.name, one.value))
+        points = sorted(entry_points(group=GROUP) if result is None else result, key=lambda one: (one.name, one.value))
     except Exception as error:  # a distribution beside this one may be damaged
         log.exception("the reviews that are installed cannot be listed: every step is vetoed")
         problem = f"what is installed cannot be listed: {type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller.evaluation.policy_evaluation import decide
-from controller.view.job_view import JobView, Kept, NotSeenError, Standing, name_step, take_snapshot
+from controller.view.job_view import ActiveTarget, EvaluationState, JobView, NotObservedError, name_step, take_snapshot
 from controller.view.plan_rows import EVALUATED, LoadBand
 from controller.view.present_names import follow_kept, match_kept
 from include.domain.graph import JobGraph
@@ -35,75 +35,82 @@ LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean ov
 log = logging.getLogger(__name__)
 
 
-def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
+def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s: int) -> EvaluationState:
     """Return what the job should run at from now on, with the memory for the next evaluation.
 
     One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
     """
     present = view.seen.placed if view.seen is not None else ()
-    renamed = match_kept(kept, present)
-    kept = follow_kept(kept, present)
-    return replace(_evaluate(view, kept, settings, now_s, renamed), operators=kept.operators)
+    renamed = match_kept(previous, present)
+    previous = follow_kept(previous, present)
+    return replace(_evaluate(view, previous, settings, now_s, renamed), operators=previous.operators)
 
 
-def _evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int, renamed: Mapping[str, str] | None) -> Kept:
+def _evaluate(
+    view: JobView, previous: EvaluationState, settings: Settings, now_s: int, renamed: Mapping[str, str] | None
+) -> EvaluationState:
     if view.seen is not None and view.seen.job_type == BATCH:
-        return Kept(kept.memory, _plan_as_of_s(view), None, kept.remembered)  # it chooses its parallelism itself
+        return EvaluationState(
+            previous.memory, _plan_as_of_s(view), None, previous.remembered
+        )  # it chooses its parallelism itself
     chosen = settings.planner.policy_of(view.cluster, view.job)
     if decides_at_evaluations(chosen):
-        return _let_policy_decide(chosen, view, kept, settings, now_s, renamed=renamed)
+        return _let_policy_decide(chosen, view, previous, settings, now_s, renamed=renamed)
     if chosen != EVALUATED:
-        return _follow_plan(view, kept, now_s)
-    memory = _meet_plan(view, kept, settings, now_s)
+        return _follow_plan(view, previous, now_s)
+    memory = _meet_plan(view, previous, settings, now_s)
     try:
         snapshot = take_snapshot(view, settings, now_s)
-        told, after = evaluate_job(snapshot, memory)
+        reported, after = evaluate_job(snapshot, memory)
         running = snapshot.running
-    except NotSeenError as error:
+    except NotObservedError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
-        told, after = decide_without_windows(memory, now_s)
+        reported, after = decide_without_windows(memory, now_s)
         running = {}
     except Exception as error:
         log.exception("evaluation of %s/%s", view.cluster, view.job)
-        told, after = decide_without_windows(memory, now_s)
-        told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
-    told = _limit_unconfirmed(told, view, running, settings)
+        reported, after = decide_without_windows(memory, now_s)
+        reported, running = (
+            replace(reported, reason=f"the evaluation failed ({type(error).__name__}); {reported.reason}"),
+            {},
+        )
+    reported = _limit_unconfirmed(reported, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
-    standing = _stand(view, told, running, valid_until_s)
-    return Kept(_leave_due(told, after), _plan_as_of_s(view), standing, remark=told.remark)
+    active = _stand(view, reported, running, valid_until_s)
+    return EvaluationState(_leave_due(reported, after), _plan_as_of_s(view), active, remark=reported.remark)
 
 
 def form_intention(
-    view: JobView, kept: Kept, settings: Settings, now_s: float, band: LoadBand | None
+    view: JobView, previous: EvaluationState, settings: Settings, now_s: float, band: LoadBand | None
 ) -> Intention | None:
     """Return what is wanted of a job by vertex id; None when it is to stay as it is or its vertices are not known.
 
     Args:
         view: of the job.
-        kept: of its last evaluation.
+        previous: of its last evaluation.
         settings: of the run.
         now_s: epoch seconds.
         band: of the forecast behind the plan for now, all sources; None without one.
     """
-    standing = kept.standing
-    if standing is None or view.seen is None or now_s > standing.valid_until_s:
+    active = previous.standing
+    if active is None or view.seen is None or now_s > active.valid_until_s:
         return None
     vertex_ids = view.seen.vertex_ids
     # An operator that the job does not have stays in under its name: the step is refused for it.
-    wanted = {vertex_ids.get(name, name): count for name, count in standing.wanted.items()}
+    wanted = {vertex_ids.get(name, name): count for name, count in active.wanted.items()}
     for name in view.seen.finished:
         wanted.pop(vertex_ids[name], None)
     wanted |= {vertex_ids[name]: count for name, count in view.seen.idle.items()}
     objection, detail = "", ""
-    if standing.origin is Origin.PLAN:
+    if active.origin is Origin.PLAN:
         objection, detail = _object_to_step(view, settings, now_s, band)
     return Intention(
         parallelism=wanted,
-        origin=standing.origin,
-        step_id=standing.step_id,
-        reason=standing.reason,
-        valid_until_s=standing.valid_until_s,
-        settle_s=_settle_s(view, standing),
+        origin=active.origin,
+        step_id=active.step_id,
+        reason=active.reason,
+        valid_until_s=active.valid_until_s,
+        settle_s=_settle_s(view, active),
         objection=objection,
         objection_detail=detail,
     )
@@ -121,14 +128,14 @@ def measure_load_per_s(observations: Observations | None, graph: JobGraph | None
     return float(np.nanmean(of_sources, axis=0).sum())
 
 
-def _meet_plan(view: JobView, kept: Kept, settings: Settings, now_s: int) -> ControllerMemory:
+def _meet_plan(view: JobView, previous: EvaluationState, settings: Settings, now_s: int) -> ControllerMemory:
     """Return the memory of the last evaluation, with a newer plan accepted."""
-    plan, of_plan, memory = view.plan, view.plan_memory, kept.memory
+    plan, of_plan, memory = view.plan, view.plan_memory, previous.memory
     memory = memory or of_plan or ControllerMemory()
     too_old = plan is None or now_s - plan.as_of_s > HOUR_S * settings.apply.max_plan_age_h
     if plan is None or of_plan is None or not of_plan.planned or too_old:
         return drop_plan(memory)
-    if kept.memory is not None and plan.as_of_s == kept.plan_as_of_s:
+    if previous.memory is not None and plan.as_of_s == previous.plan_as_of_s:
         return memory
     if (of_plan.seen_until_s or 0) > (memory.seen_until_s or 0):  # evaluations missed what ingestion has seen
         memory = replace(memory, seen_until_s=of_plan.seen_until_s, histories=of_plan.histories)
@@ -143,15 +150,17 @@ def _leave_due(told: ReactiveDecision, after: ControllerMemory) -> ControllerMem
     return after if told.due is None else replace(after, due=(told.due, *after.due))
 
 
-def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], valid_until_s: float) -> Standing | None:
+def _stand(
+    view: JobView, told: ReactiveDecision, running: Mapping[str, int], valid_until_s: float
+) -> ActiveTarget | None:
     """Return what a decision wants; one of the reactive controller's own is valid until the next evaluation."""
     if told.due is not None:
         step_id, until_s = _id_of(view, told.due), float(told.due.valid_until_s)
-        return Standing(dict(told.due.parallelism), Origin.PLAN, step_id, told.reason, until_s)
+        return ActiveTarget(dict(told.due.parallelism), Origin.PLAN, step_id, told.reason, until_s)
     if told.wanted is None or dict(told.wanted) == dict(running):
         return None
     step_id = name_step(view, running, told.wanted)
-    return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
+    return ActiveTarget(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
 
 
 def _limit_unconfirmed(
@@ -168,12 +177,12 @@ def _limit_single(
     wanted: dict[str, int], view: JobView, running: Mapping[str, int], settings: Settings
 ) -> tuple[dict[str, int], str]:
     """Return what is wanted within the share for a single window, and what to say of it: nothing where two agree."""
-    graph, seen = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
+    graph, observed = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
     if (
         graph is not None
-        and seen is not None
-        and seen.parallelism.shape[1] == len(graph.operators)
-        and agree(seen, [graph.position(name) for name in graph.sources])
+        and observed is not None
+        and observed.parallelism.shape[1] == len(graph.operators)
+        and agree(observed, [graph.position(name) for name in graph.sources])
     ):
         return wanted, ""
     levels = (settings.limits, settings.cluster(view.cluster).limits, settings.job_limits(view.cluster, view.job))
@@ -184,42 +193,48 @@ def _limit_single(
 
 
 def _let_policy_decide(
-    name: str, view: JobView, kept: Kept, settings: Settings, now_s: int, *, renamed: Mapping[str, str] | None
-) -> Kept:
+    name: str,
+    view: JobView,
+    previous: EvaluationState,
+    settings: Settings,
+    now_s: int,
+    *,
+    renamed: Mapping[str, str] | None,
+) -> EvaluationState:
     """Return what a policy that reacts wants now; nothing of a job that is not seen or where the policy fails."""
-    remembered = kept.remembered if kept.remembered is not None else view.left
-    unchanged = replace(kept, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
+    remembered = previous.remembered if previous.remembered is not None else view.left
+    unchanged = replace(previous, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
     try:
         snapshot = take_snapshot(view, settings, now_s)
         of_job = f"{view.cluster}/{view.job}"
         wanted, reason, after = decide(
             name, snapshot, remembered, settings, models=view.models, job=of_job, renamed=renamed
         )
-    except NotSeenError as error:
+    except NotObservedError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
         return unchanged
     except Exception:
         log.exception("policy %s of %s/%s", name, view.cluster, view.job)
         return unchanged
     wanted, why = _limit_single(dict(wanted), view, snapshot.running, settings)
-    standing = None
+    active = None
     if wanted != dict(snapshot.running):
         step_id = name_step(view, snapshot.running, wanted)
         valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
-        standing = Standing(wanted, Origin.REACTIVE, step_id, reason + why, valid_until_s)
-    return replace(unchanged, standing=standing, remembered=after)
+        active = ActiveTarget(wanted, Origin.REACTIVE, step_id, reason + why, valid_until_s)
+    return replace(unchanged, standing=active, remembered=after)
 
 
-def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
+def _follow_plan(view: JobView, previous: EvaluationState, now_s: int) -> EvaluationState:
     """Return the step of the plan that was due last, for as long as it is valid."""
     plan = view.plan
     steps = () if plan is None else plan.steps
     due = [(step.apply_at_s, step) for step in steps if step.apply_at_s is not None and step.apply_at_s <= now_s]
     if plan is None or not due:
-        return Kept(kept.memory, _plan_as_of_s(view))
+        return EvaluationState(previous.memory, _plan_as_of_s(view))
     _, last = max(due, key=lambda one: one[0])
-    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s or 0.0)
-    return Kept(kept.memory, plan.as_of_s, standing)
+    active = ActiveTarget(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s or 0.0)
+    return EvaluationState(previous.memory, plan.as_of_s, active)
 
 
 def _plan_as_of_s(view: JobView) -> float | None:
@@ -262,7 +277,7 @@ def _observed_until_s(view: JobView) -> float:
     return float(view.observations.window_start_s[-1]) + view.observations.window_s
 
 
-def _settle_s(view: JobView, standing: Standing) -> float:
+def _settle_s(view: JobView, standing: ActiveTarget) -> float:
     """Return how long the job catches up after the rescale: the plan's expectation, else that of the recovery model."""
     for step in view.plan.steps if view.plan is not None else ():
         if step.step_id == standing.step_id and step.expected_recovery_s is not None:

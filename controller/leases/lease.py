@@ -29,7 +29,7 @@ from include.object_store import open_store
 EXPIRY_S, MARGIN_S = 180.0, 10.0
 SEND_WITHIN_S = 15.0
 """After a check a request has so long to leave; a process that was stopped for longer has to check again."""
-_KEPT = 8  # terms that are not cleaned up
+_RETAINED = 8  # terms that are not cleaned up
 
 
 class LeaseLostError(Exception):
@@ -177,8 +177,8 @@ class Lease:
         if newest != number:
             self._own = None
             raise LeaseLostError(f"{self._cluster}: term {number} of the lease is followed by {newest}")
-        left_s = min(own.until_s - now_s, own.length_s - lasted_s) - self._margin_s
-        within_s = min(SEND_WITHIN_S, left_s)
+        remaining_s = min(own.until_s - now_s, own.length_s - lasted_s) - self._margin_s
+        within_s = min(SEND_WITHIN_S, remaining_s)
         return now_s, now_s + within_s, monotonic_s + within_s
 
     def release(self) -> None:
@@ -217,7 +217,7 @@ class Lease:
         self._own = term if max(numbers, default=0) == number else None
         self._own_since_s = since_s
         for old in numbers:
-            if old <= number - _KEPT:
+            if old <= number - _RETAINED:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, self._path(old))
         return self._own is not None
@@ -228,13 +228,13 @@ class Lease:
 
     def _read_term(self, number: int) -> LeaseTerm:
         """Return a term; one that cannot be read ends as late as any that was written then."""
-        found = obstore.get(self._store, self._path(number))
+        result = obstore.get(self._store, self._path(number))
         try:
-            content = json.loads(bytes(found.bytes()))
+            content = json.loads(bytes(result.bytes()))
             length_s = float(content.get("length_s", EXPIRY_S))  # earlier releases did not write it
             return LeaseTerm(number, str(content["owner"]), float(content["until_s"]), length_s)
         except (ValueError, KeyError, TypeError, AttributeError):
-            written_s = found.meta["last_modified"].timestamp()
+            written_s = result.meta["last_modified"].timestamp()
             return LeaseTerm(number, "unknown", written_s + self._expiry_s)
 
     def _read_numbers(self) -> list[int]:

@@ -79,14 +79,14 @@ class LimitsSnapshot:
         if self.state.settings is None:
             return stopped
         try:
-            found = self._combine_versions(cluster, job, vertex_ids)
+            result = self._combine_versions(cluster, job, vertex_ids)
         except Exception as error:  # whatever it is: nothing is sent
             log.exception("limits of %s/%s", cluster, job)
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
             return replace(stopped, mode_reason=reason)
         if held:
-            found = replace(found, is_held=True, hold_reason="; ".join([*filter(None, [found.hold_reason]), *held]))
-        return replace(found, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else found
+            result = replace(result, is_held=True, hold_reason="; ".join([*filter(None, [result.hold_reason]), *held]))
+        return replace(result, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else result
 
     def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[str]:
         """Return what holds a job; a hold that names what nobody knows holds the cluster, or everything."""
@@ -120,8 +120,8 @@ class LimitsSnapshot:
             return self._combine(settings, cluster, job, vertex_ids)
         if cluster in self.state.named:
             return Limits(mode=Mode.OFF, mode_reason=f"the settings name no cluster {cluster!r} any more")
-        found = self._combine(settings, cluster, job, vertex_ids)  # known from raw files alone
-        return replace(found, mode=found.mode if found.mode is Mode.OFF else Mode.DRY_RUN)
+        result = self._combine(settings, cluster, job, vertex_ids)  # known from raw files alone
+        return replace(result, mode=result.mode if result.mode is Mode.OFF else Mode.DRY_RUN)
 
     def priority_of(self, cluster: str, job: str) -> int:
         """Return a job's priority among those of its cluster."""
@@ -153,7 +153,7 @@ class LimitsSnapshot:
     def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
         """Return what was said to the job's steps; a yes to operators that the job does not have is none."""
         ids = {**{vertex: vertex for vertex in vertex_ids.values()}, **vertex_ids}
-        found = []
+        result = []
         for one in self.approvals:
             names = {*one.parallelism_from, *one.parallelism_to}
             counts = not one.is_approved or (names <= set(ids) and self._may_approve(one.by))
@@ -164,8 +164,8 @@ class LimitsSnapshot:
                 )
                 by = "" if one.by == NOBODY else one.by
                 times = (one.at_s, one.until_s)
-                found.append(StepApproval(one.step_id, before, target, one.is_approved, *times, by, one.approval_id))
-        return sorted(found, key=lambda one: (one.step_id, one.at_s, one.key))
+                result.append(StepApproval(one.step_id, before, target, one.is_approved, *times, by, one.approval_id))
+        return sorted(result, key=lambda one: (one.step_id, one.at_s, one.key))
 
     def _may_approve(self, login: str) -> bool:
         settings = self.state.settings

@@ -14,7 +14,7 @@ from models.control.state import JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
 """Reasons of waiting that the entries before and after already tell."""
-_SAID_AGAIN = {Reason.LEFT_AS_IS: 6 * HOUR_S}
+_REPEATED = {Reason.LEFT_AS_IS: 6 * HOUR_S}
 """Reason -> after so long it is news again; what has come between is not always an entry."""
 
 
@@ -106,7 +106,7 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
         return False
     if last is None or decision_of(entry) != decision_of(last):
         return True
-    return entry.case.now_s - last.case.now_s >= _SAID_AGAIN.get(entry.action.reason, math.inf)
+    return entry.case.now_s - last.case.now_s >= _REPEATED.get(entry.action.reason, math.inf)
 
 
 class EntryRefusedError(ValueError):

@@ -99,15 +99,15 @@ class DeltaControlLog:
         """Read the last rows again, as is done by itself when the lease was taken anew."""
         self._known_under, self._is_older_read = self._lease.first_number, False
         now_s = self._clock()
-        found = read_known_jobs(self._table, [self._cluster], now_s)
+        result = read_known_jobs(self._table, [self._cluster], now_s)
         old_s = now_s - _WRITTEN_AGAIN_DAYS * DAY_S
-        self._lost = {job for job, one in found.items() if one.at_s < old_s}
+        self._lost = {job for job, one in result.items() if one.at_s < old_s}
         self._version = self._table.read_version()
         written = {} if self._witness is None else self._witness.read()
-        if not written.keys() <= found.keys():
-            self._add_older(found)
-        self._restore(found, written, now_s)
-        self._known = found
+        if not written.keys() <= result.keys():
+            self._add_older(result)
+        self._restore(result, written, now_s)
+        self._known = result
 
     def keep(self) -> None:
         """Write last entries again that the table has lost, and those that will soon be too old to be found at once.
@@ -193,14 +193,14 @@ class DeltaControlLog:
 
     def read_last(self, job: str) -> LogEntry | None:
         """Return the last entry of a job."""
-        found = self._jobs().get(job)
-        if found is None and not self._is_older_read:
-            found = self._read_older().get(job)
-        return None if found is None else found.last
+        result = self._jobs().get(job)
+        if result is None and not self._is_older_read:
+            result = self._read_older().get(job)
+        return None if result is None else result.last
 
     def read_open(self) -> dict[str, LogEntry]:
         """Return the last entries of all jobs that have a request without an end, or whose outcome is not judged."""
-        found = {}
+        result = {}
         for job, known in self._jobs().items():
             try:
                 entry = known.last
@@ -208,8 +208,8 @@ class DeltaControlLog:
                 log.error("%s: its last entry cannot be read: %s", job, error)
                 continue
             if entry.history.in_flight is not None:
-                found[job] = entry
-        return found
+                result[job] = entry
+        return result
 
     @property
     def highest_lease(self) -> int:
@@ -242,18 +242,18 @@ class DeltaControlLog:
             self._lost = set(known)
         self._version = version
 
-    def _restore(self, found: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
+    def _restore(self, result: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
         """Add what this process, or one before it, is known to have written and the table has not."""
         for job, one in self._written.items():
-            if job not in found or found[job].number < one.number:
-                found[job] = one
+            if job not in result or result[job].number < one.number:
+                result[job] = one
                 self._lost.add(job)
         for job, number in written.items():
-            last = found.get(job)
+            last = result.get(job)
             if job.partition("/")[0] == self._cluster and (last is None or last.number < number):
-                found[job] = KnownJob(entry=_hold_unknown(job, last, now_s), number=number)
+                result[job] = KnownJob(entry=_hold_unknown(job, last, now_s), number=number)
                 self._lost.add(job)
-        self._written = found
+        self._written = result
 
 
 def _keep(entry: LogEntry, now_s: float) -> LogEntry:

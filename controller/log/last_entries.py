@@ -81,12 +81,12 @@ def _last_rows(table: LakeTable, since: date, until: date, where: str) -> pa.Tab
     """Return one row for each job: first all keys are read, then the days on which last rows lie."""
     last = _newest_by_job(table.read([*_NEWEST, "date"], since, until, where))
     days = sorted(set(last.column("date").to_pylist()))
-    kept = table.read(_DECODED, since, since, "false")
+    retained = table.read(_DECODED, since, since, "false")
     for day in days:
         wanted = last.filter(pc.equal(last.column("date"), day))
         for rows in table.read_parts(_DECODED, day, day, f"{where} AND {_reach_of(wanted)}"):
-            kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
-    return kept
+            retained = _newest_by_job(pa.concat_tables([retained, _newest_by_job(rows)]))
+    return retained
 
 
 def _reach_of(rows: pa.Table) -> str:

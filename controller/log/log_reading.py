@@ -23,8 +23,8 @@ def read_log(lake: str, cluster: str, job: str, since: datetime, until: datetime
 def read_logged_jobs(lake: str, since: datetime, until: datetime) -> list[str]:
     """Return the names (``cluster/job``) of the jobs that have rows on the days of a span of time."""
     rows = LakeTable(lake, CONTROL_LOG).read(["cluster", "job"], since.date(), until.date())
-    found = rows.group_by(["cluster", "job"]).aggregate([]).to_pylist()
-    return sorted(f"{row['cluster']}/{row['job']}" for row in found)
+    result = rows.group_by(["cluster", "job"]).aggregate([]).to_pylist()
+    return sorted(f"{row['cluster']}/{row['job']}" for row in result)
 
 
 def plain_row(row: dict[str, Any]) -> dict[str, Any]:

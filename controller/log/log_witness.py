@@ -29,8 +29,8 @@ class LogWitness:
     def read(self) -> dict[str, int]:
         """Return ``cluster/job`` -> number of the last entry that was written; empty where nobody knows."""
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return {str(job): int(number) for job, number in found.items()}
+            result = json.loads(self._path.read_text(encoding="utf-8"))
+            return {str(job): int(number) for job, number in result.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, AttributeError, TypeError) as error:

@@ -86,7 +86,7 @@ class RescaleJudge:
             return known[1]
         if view.seen is None:
             return None
-        found = measure(view.seen, view.observations, request.sent_at_s)
-        if found is not None:
-            self._before[job] = (request.step_id, found)
-        return found
+        result = measure(view.seen, view.observations, request.sent_at_s)
+        if result is not None:
+            self._before[job] = (request.step_id, result)
+        return result

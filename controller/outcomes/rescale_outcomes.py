@@ -93,12 +93,12 @@ def judged_request(entry: LogEntry) -> Request | None:
     return None if entry.case.outcome.is_worse is None else history.to_judge
 
 
-def _measured(when: str, found: Measurements | None) -> dict[str, float | None]:
+def _measured(when: str, result: Measurements | None) -> dict[str, float | None]:
     return {
-        f"throughput_{when}_per_s": None if found is None else found.throughput_per_s,
-        f"arriving_{when}_per_s": None if found is None else _none_if_nan(found.arriving_per_s),
-        f"backpressured_share_{when}": None if found is None else found.backpressured_share,
-        f"lag_{when}_s": None if found is None else found.lag_s,
+        f"throughput_{when}_per_s": None if result is None else result.throughput_per_s,
+        f"arriving_{when}_per_s": None if result is None else _none_if_nan(result.arriving_per_s),
+        f"backpressured_share_{when}": None if result is None else result.backpressured_share,
+        f"lag_{when}_s": None if result is None else result.lag_s,
     }
 
 

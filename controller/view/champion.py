@@ -42,12 +42,12 @@ class ChampionReader:
 
         model = self._settings.registered_model
         try:
-            found = find_alias(mlflow.MlflowClient(self._settings.tracking_uri), model, CHAMPION)
-            if found is None or found.version == self._version:
+            result = find_alias(mlflow.MlflowClient(self._settings.tracking_uri), model, CHAMPION)
+            if result is None or result.version == self._version:
                 return
             mlflow.set_tracking_uri(self._settings.tracking_uri)
-            self.bundle = FleetBundle.from_bytes(read_bundle(model, int(found.version)))
-            self._version = found.version
+            self.bundle = FleetBundle.from_bytes(read_bundle(model, int(result.version)))
+            self._version = result.version
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
         except Exception:  # whatever is in its file

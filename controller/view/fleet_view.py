@@ -79,20 +79,20 @@ class FleetViewer:
         for number, job in enumerate(listed):
             if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
                 unended[job.cluster, job.job].append(number)
-        numbers = {name: self._drop_gone(name[0], found, listed) for name, found in unended.items()}
+        numbers = {name: self._drop_gone(name[0], result, listed) for name, result in unended.items()}
         views = {}
         for name in sorted({*numbers, *plans}):
             if name[0] not in self._poll_every_s:
                 continue
-            found = numbers.get(name, [])
-            one = found[0] if len(found) == 1 else None
+            result = numbers.get(name, [])
+            one = result[0] if len(result) == 1 else None
             present, before = () if one is None else listed[one].placed, versions.get(name, ())
             plan, memory = plans.get(name), memories.get(name)
-            seen = JobView(*name, seen=None if one is None else listed[one], graph=graphs.get(name))
+            observed = JobView(*name, seen=None if one is None else listed[one], graph=graphs.get(name))
             try:
                 models = self._champion.models_of(*name, present or (before[-1] if before else ()))
                 views[name] = replace(
-                    seen,
+                    observed,
                     observations=None if one is None else windows.observations(one),
                     plan=None if plan is None else follow_plan(plan, before, present),
                     plan_memory=None if memory is None else follow_memory(memory, before, present),
@@ -102,8 +102,8 @@ class FleetViewer:
                 )
             except Exception:  # a job's trouble is its own: it is seen, and its request followed
                 log.exception("%s/%s: neither its plan nor its models can be used", *name)
-                views[name] = seen
-        return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
+                views[name] = observed
+        return FleetView(views, {name: [listed[number] for number in result] for name, result in numbers.items()})
 
     def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[SeenJob]) -> list[int]:
         """Return those of one name that are still polled.
@@ -115,12 +115,12 @@ class FleetViewer:
         return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
     def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:
-        found = self._plans.read_memories(now_s)
-        if found is not self._raw_memories:
-            self._raw_memories = found
+        result = self._plans.read_memories(now_s)
+        if result is not self._raw_memories:
+            self._raw_memories = result
             self._memories = {}
-            self._left = {name: Remembered(row.policy, row.memory) for name, row in found.items() if row.memory}
-            for name, row in found.items():
+            self._left = {name: Remembered(row.policy, row.memory) for name, row in result.items() if row.memory}
+            for name, row in result.items():
                 if row.policy == EVALUATED:
                     try:
                         self._memories[name] = memory_codec(EVALUATED).load(ControllerMemory, row.memory)
@@ -129,10 +129,10 @@ class FleetViewer:
         return self._memories
 
     def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:
-        found = self._plans.read_graphs(now_s)
-        if found is not self._raw_graphs:
-            self._raw_graphs, self._graphs = found, {}
-            for name, row in found.items():
+        result = self._plans.read_graphs(now_s)
+        if result is not self._raw_graphs:
+            self._raw_graphs, self._graphs = result, {}
+            for name, row in result.items():
                 try:
                     self._graphs[name] = _graph_of(row)
                 except GraphError as error:

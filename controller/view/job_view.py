@@ -21,12 +21,12 @@ from models.recovery import UNTRAINED
 FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
 
 
-class NotSeenError(Exception):
+class NotObservedError(Exception):
     """Nothing fresh is known of a job; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ActiveTarget:
     """What a job should run at until something else is wanted, it expires, or the job runs so.
 
     Attributes:
@@ -42,7 +42,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EvaluationState:
     """What is kept of a job from one evaluation to the next.
 
     Attributes:
@@ -56,17 +56,17 @@ class Kept:
 
     memory: ControllerMemory | None = None
     plan_as_of_s: float | None = None
-    standing: Standing | None = None
+    standing: ActiveTarget | None = None
     remembered: Remembered | None = None
     operators: tuple[PlacedOperator, ...] = ()
     remark: str = ""
 
-    def is_changed_from(self, before: Kept) -> bool:
+    def is_changed_from(self, before: EvaluationState) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""
         return _without_measurements(self) != _without_measurements(before)
 
 
-def _without_measurements(kept: Kept) -> Kept:
+def _without_measurements(kept: EvaluationState) -> EvaluationState:
     memory = kept.memory
     bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
     return replace(kept, memory=bare, remark="")
@@ -105,16 +105,16 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
     """Return what is seen of a job.
 
     Raises:
-        NotSeenError: its metrics are not fresh, or are not those of the graph that is known.
+        NotObservedError: its metrics are not fresh, or are not those of the graph that is known.
     """
-    seen, oldest_s = view.seen, now_s - FRESH_TURNS * settings.planner.timing.apply_every_s
-    if seen is None or seen.polled_at_ms < 1000 * oldest_s:
-        raise NotSeenError("no poll of it lately")
-    graph = seen.graph or view.graph
+    observed, oldest_s = view.seen, now_s - FRESH_TURNS * settings.planner.timing.apply_every_s
+    if observed is None or observed.polled_at_ms < 1000 * oldest_s:
+        raise NotObservedError("no poll of it lately")
+    graph = observed.graph or view.graph
     if graph is None:
-        raise NotSeenError("its graph is not known")
-    if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
-        raise NotSeenError("its operators are not those of its graph")
+        raise NotObservedError("its graph is not known")
+    if (observed.is_up or observed.restarting) and set(observed.running) != set(graph.names):
+        raise NotObservedError("its operators are not those of its graph")
     graph = _limit_sources(graph, view, settings)
     observations = view.observations
     if observations is None or observations.parallelism.shape[1] != len(graph.operators):
@@ -122,9 +122,9 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
     return Snapshot(
         now_s=now_s,
         graph=graph,
-        running=seen.running,
-        up=seen.is_up,
-        restarting=seen.restarting,
+        running=observed.running,
+        up=observed.is_up,
+        restarting=observed.restarting,
         observations=observations,
         slots_max=settings.cluster(view.cluster).slots_max,
         options=settings.planner,
@@ -134,8 +134,8 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
 
 def _limit_sources(graph: JobGraph, view: JobView, settings: Settings) -> JobGraph:
     """Return the graph with the partitions of its sources: of the settings, else as last ingested."""
-    told = {} if view.graph is None else {one.name: one.partitions for one in view.graph.operators}
-    ingested = {name: partitions for name, partitions in told.items() if partitions is not None}
+    reported = {} if view.graph is None else {one.name: one.partitions for one in view.graph.operators}
+    ingested = {name: partitions for name, partitions in reported.items() if partitions is not None}
     vertex_ids = {} if view.seen is None else view.seen.vertex_ids
     names = dict.fromkeys(graph.names, "") | dict(vertex_ids)
     return graph.with_partitions(ingested | settings.cluster(view.cluster).partitions_of(view.job, names))

@@ -109,8 +109,8 @@ class PlanTables:
         except Exception as error:  # one file that is gone or damaged must not stop what needs none of it
             log.error("%s cannot be read: %s: %s", name, type(error).__name__, str(error).partition("\n")[0])
             cached = self._cache.get(name)
-            found: T = instead if cached is None else cached.value[1]
-            return found
+            result: T = instead if cached is None else cached.value[1]
+            return result
 
     def _read_new(
         self, name: str, now_s: float, read: Callable[[LakeTable], tuple[T, float]], inputs: tuple[Any, ...]
@@ -122,8 +122,8 @@ class PlanTables:
         if cached is None or not is_fresh or now_s >= cached.holds_until_s or cached.value[0] != key:
             value, holds_until_s = read(table)
             cached = self._cache[name] = _Cached(version, since, holds_until_s, (key, value))
-        found: T = cached.value[1]
-        return found
+        result: T = cached.value[1]
+        return result
 
 
 def _dates(now_s: float) -> tuple[date, date]:
@@ -163,8 +163,8 @@ def _read_newest(
 def _join(rows: pa.Table, wanted: pa.Table, keys: list[str]) -> pa.Table:
     """Return the rows whose keys are wanted, in their order; Arrow's own join takes no lists."""
     places = rows.select(keys).append_column("place", pa.array(range(len(rows)), pa.int64()))
-    found = places.join(wanted.select(keys), keys, join_type="left semi")
-    return rows.take(found.column("place").sort())
+    result = places.join(wanted.select(keys), keys, join_type="left semi")
+    return rows.take(result.column("place").sort())
 
 
 def _plans_of(rows: pa.Table) -> dict[JobKey, JobPlan]:
@@ -251,15 +251,15 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
 
 
 def _read_versions(table: LakeTable, now_s: float) -> tuple[dict[JobKey, list[tuple[PlacedOperator, ...]]], float]:
-    found: dict[JobKey, dict[Any, list[PlacedOperator]]] = {}
+    result: dict[JobKey, dict[Any, list[PlacedOperator]]] = {}
     for row in table.read(_KEYS, *_dates(now_s)).to_pylist():
         one = PlacedOperator(
             row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"] or ())
         )
-        found.setdefault((row["cluster"], row["job"]), {}).setdefault(row["observed_at"], []).append(one)
+        result.setdefault((row["cluster"], row["job"]), {}).setdefault(row["observed_at"], []).append(one)
     versions = {
-        job: [tuple(sorted(seen[at], key=lambda one: one.position)) for at in sorted(seen)]
-        for job, seen in found.items()
+        job: [tuple(sorted(observed[at], key=lambda one: one.position)) for at in sorted(observed)]
+        for job, observed in result.items()
     }
     return versions, float("inf")
 

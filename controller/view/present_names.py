@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controller.view.job_view import Kept
+from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import JobPlan
 from include.domain.operator_matching import PlacedOperator, follow_names, match_operators
 from models.policies.renamed_memory import find_operators, rename_operators
@@ -48,7 +48,7 @@ def follow_memory(memory: ControllerMemory, versions: Sequence[Placed], present:
     return rename_operators(memory, follow_names(held, every), held)
 
 
-def follow_kept(kept: Kept, present: Placed) -> Kept:
+def follow_kept(kept: EvaluationState, present: Placed) -> EvaluationState:
     """Return what was kept of a job under present names, and those names with it.
 
     What a policy that reacts remembers is read by that policy: it is renamed there (:func:`match_kept`).
@@ -67,7 +67,7 @@ def follow_kept(kept: Kept, present: Placed) -> Kept:
     )
 
 
-def match_kept(kept: Kept, present: Placed) -> dict[str, str] | None:
+def match_kept(kept: EvaluationState, present: Placed) -> dict[str, str] | None:
     """Return name before -> present name of the operators that are still there; None where no name has changed."""
     if not kept.operators or not present or not _has_changed([kept.operators], present):
         return None

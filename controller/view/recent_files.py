@@ -52,17 +52,17 @@ def read_recent(settings: Settings, cluster: str, as_of: datetime) -> list[RawRe
     raw_root, until_ms = Path(settings.paths.raw), as_of.timestamp() * 1000
     since = as_of - timedelta(seconds=span_s(settings, cluster))
     oldest = as_of - timedelta(hours=settings.planner.max_input_age_h)
-    hour, found = floor_hour(as_of), list[RawRecord]()
+    hour, result = floor_hour(as_of), list[RawRecord]()
     while hour + HOUR > min(since, oldest):
         for path in _list_files(hour_directory(raw_root, cluster, hour)):
-            found += [one for one in _read_file(path, cluster) if one.observed_at_ms <= until_ms]
-        if found and hour <= since:
+            result += [one for one in _read_file(path, cluster) if one.observed_at_ms <= until_ms]
+        if result and hour <= since:
             break
         hour -= HOUR
-    if not found:
+    if not result:
         return []
-    newest_ms = max(record.observed_at_ms for record in found)
-    return [one for one in found if one.observed_at_ms > newest_ms - 1000 * max(span_s(settings, cluster), HOUR_S)]
+    newest_ms = max(record.observed_at_ms for record in result)
+    return [one for one in result if one.observed_at_ms > newest_ms - 1000 * max(span_s(settings, cluster), HOUR_S)]
 
 
 def _list_files(directory: Path) -> list[Path]:
@@ -85,8 +85,8 @@ def _read_file(path: Path, cluster: str) -> Iterator[RawRecord]:
 
 def _read_line(line: str) -> RawRecord | None:
     try:
-        found = json.loads(line)
-        record = RawRecord(**{name: found[name] for name in _FIELDS})
+        result = json.loads(line)
+        record = RawRecord(**{name: result[name] for name in _FIELDS})
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     is_typed = type(record.observed_at_ms) is int and isinstance(record.body, str) and isinstance(record.kind, str)

@@ -107,10 +107,10 @@ class ApprovalStore:
     def read(self, now_s: float) -> list[Approval]:
         """Return the answers that count; where one cannot be read, no yes does: it may have been a no."""
         try:
-            found = self._folder.read_all()
+            result = self._folder.read_all()
         except StoreUnreadableError:
             return []
-        answers = [_decode(content) for content in found.values()]
+        answers = [_decode(content) for content in result.values()]
         are_all_read = None not in answers
         return [
             one
@@ -145,11 +145,11 @@ def _name(approval: Approval) -> str:
 
 def _decode(content: bytes) -> Approval | None:
     try:
-        found = Approval(**json.loads(content))
-        texts = all(isinstance(one, str) for one in (found.cluster, found.job, found.step_id, found.by))
-        shown = (*found.parallelism_from.values(), *found.parallelism_to.values())
+        result = Approval(**json.loads(content))
+        texts = all(isinstance(one, str) for one in (result.cluster, result.job, result.step_id, result.by))
+        shown = (*result.parallelism_from.values(), *result.parallelism_to.values())
         counts = all(type(one) is int for one in shown)
-        found = replace(found, at_s=float(found.at_s), until_s=float(found.until_s))
+        result = replace(result, at_s=float(result.at_s), until_s=float(result.until_s))
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
-    return found if texts and counts and isinstance(found.is_approved, bool) else None
+    return result if texts and counts and isinstance(result.is_approved, bool) else None

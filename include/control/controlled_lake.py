@@ -31,8 +31,8 @@ def is_controlled(lake: str, cluster: str | None, now_s: float) -> bool:
         if folder is not None and not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         store = open_store(lake)
-        found = [one for place in (leases, _LOG_FOLDER) for batch in store.list(prefix=f"{place}/") for one in batch]
+        result = [one for place in (leases, _LOG_FOLDER) for batch in store.list(prefix=f"{place}/") for one in batch]
     except (BaseError, OSError, ValueError) as error:
-        told = str(error).partition("\n")[0] or type(error).__name__
-        raise StoreUnreadableError(f"{lake}: {told}") from error
-    return any(now_s - one["last_modified"].timestamp() < LATELY_S for one in found)
+        reported = str(error).partition("\n")[0] or type(error).__name__
+        raise StoreUnreadableError(f"{lake}: {reported}") from error
+    return any(now_s - one["last_modified"].timestamp() < LATELY_S for one in result)

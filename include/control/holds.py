@@ -79,8 +79,8 @@ class HoldStore:
 
     def read_named(self, now_s: float) -> dict[str, Hold]:
         """Return object's name -> hold, of those in force; raises :class:`StoreUnreadableError`."""
-        found = {name: _decode(name, content) for name, content in self._folder.read_all().items()}
-        return {name: hold for name, hold in found.items() if not hold.is_over(now_s)}
+        result = {name: _decode(name, content) for name, content in self._folder.read_all().items()}
+        return {name: hold for name, hold in result.items() if not hold.is_over(now_s)}
 
     def read(self, now_s: float) -> list[Hold]:
         """Return the holds in force; a store that cannot be read is a hold on everything."""
@@ -106,11 +106,11 @@ def holds_of_variable(variables: Mapping[str, str], clusters: Sequence[str]) -> 
     knows with its cluster (:meth:`Hold.widened`).
     """
     given = variables.get(HOLD_VARIABLE, "")
-    found = []
+    result = []
     for scope in filter(None, (part.strip() for part in given.split(","))):
         cluster = scope.partition("/")[0]
         if scope == EVERYTHING or cluster in clusters:
-            found.append(Hold(scope, f"{HOLD_VARIABLE} names it"))
+            result.append(Hold(scope, f"{HOLD_VARIABLE} names it"))
         else:
-            found.append(Hold(EVERYTHING, f"{HOLD_VARIABLE} names {scope!r}, and there is no cluster {cluster!r}"))
-    return found
+            result.append(Hold(EVERYTHING, f"{HOLD_VARIABLE} names {scope!r}, and there is no cluster {cluster!r}"))
+    return result

@@ -43,15 +43,17 @@ class LiftedBlockStore:
     def read(self) -> list[LiftedBlock]:
         """Return the lifted blocks; what cannot be read lifts nothing."""
         try:
-            found = self._folder.read_all()
+            result = self._folder.read_all()
         except StoreUnreadableError:
             return []
-        return [one for one in map(_decode, found.values()) if one is not None]
+        return [one for one in map(_decode, result.values()) if one is not None]
 
 
 def _decode(content: bytes) -> LiftedBlock | None:
     try:
-        found = LiftedBlock(**json.loads(content))
+        result = LiftedBlock(**json.loads(content))
     except (ValueError, TypeError, RecursionError):
         return None
-    return found if all(isinstance(one, str) and one for one in (found.cluster, found.job, found.block_id)) else None
+    return (
+        result if all(isinstance(one, str) and one for one in (result.cluster, result.job, result.block_id)) else None
+    )

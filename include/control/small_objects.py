@@ -50,8 +50,8 @@ class ObjectFolder:
             known = self._read
             read = {key: known[key] if key in known else bytes(store.get(path).bytes()) for path, key in keys.items()}
             self._read = read
-            found = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
-            return {**dict.fromkeys(self._list_odd(found), b""), **found}
+            result = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
+            return {**dict.fromkeys(self._list_odd(result), b""), **result}
         except (BaseError, OSError, ValueError) as error:
             raise StoreUnreadableError(self._describe(error)) from error
 
@@ -81,12 +81,12 @@ class ObjectFolder:
                 return
             raise StoreUnreadableError(self._describe(error)) from error
 
-    def _list_odd(self, found: Mapping[str, bytes]) -> list[str]:
+    def _list_odd(self, result: Mapping[str, bytes]) -> list[str]:
         """Return what lies in a local folder and is not among the objects that were found."""
         root = local_folder(self.root)
         if root is None or not os.path.lexists(root / self.folder):
             return []
-        return [path.name for path in (root / self.folder).iterdir() if path.name not in found]
+        return [path.name for path in (root / self.folder).iterdir() if path.name not in result]
 
     def _delete_odd(self, name: str) -> bool:
         """Delete what is no object; returns whether there was something.

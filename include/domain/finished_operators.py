@@ -23,12 +23,13 @@ def drop_finished(upstream: Mapping[str, Collection[str]], finished: Collection[
         upstream: operator -> those that feed it, in any order.
         finished: operators that have finished.
     """
-    left = {name: tuple(feeders) for name, feeders in upstream.items() if name not in finished}
+    remaining = {name: tuple(feeders) for name, feeders in upstream.items() if name not in finished}
     while True:
-        kept = {
-            name: tuple(one for one in feeders if one in left or one not in upstream) for name, feeders in left.items()
+        retained = {
+            name: tuple(one for one in feeders if one in remaining or one not in upstream)
+            for name, feeders in remaining.items()
         }
-        found = {name: kept[name] for name in left if kept[name] or not upstream[name]}
-        if found.keys() == left.keys():
-            return found
-        left = found
+        result = {name: retained[name] for name in remaining if retained[name] or not upstream[name]}
+        if result.keys() == remaining.keys():
+            return result
+        remaining = result

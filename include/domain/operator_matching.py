@@ -36,7 +36,7 @@ def match_operators(before: Sequence[PlacedOperator], after: Sequence[PlacedOper
     the SQL planner numbers operators (``Calc[12]``) by a count that runs on from job to job of a session cluster.  So
     these numbers are no part of a name here.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     keys: list[Callable[[PlacedOperator], Hashable]] = [
         lambda operator: operator.vertex_id,
         lambda operator: _without_numbers(operator.name),
@@ -45,16 +45,16 @@ def match_operators(before: Sequence[PlacedOperator], after: Sequence[PlacedOper
     if _shape(before) == _shape(after):
         keys.append(lambda operator: operator.position)
     for key in keys:
-        taken = set(found.values())
-        left_before = [operator for operator in before if operator.name not in found]
-        left_after = [operator for operator in after if operator.name not in taken]
-        known_before, known_after = (Counter(map(key, some)) for some in (left_before, left_after))
-        names = {key(operator): operator.name for operator in left_after}
-        for operator in left_before:
+        taken = set(result.values())
+        remaining_before = [operator for operator in before if operator.name not in result]
+        remaining_after = [operator for operator in after if operator.name not in taken]
+        known_before, known_after = (Counter(map(key, some)) for some in (remaining_before, remaining_after))
+        names = {key(operator): operator.name for operator in remaining_after}
+        for operator in remaining_before:
             value = key(operator)
             if value != "" and known_before[value] == 1 and known_after[value] == 1:
-                found[operator.name] = names[value]
-    return found
+                result[operator.name] = names[value]
+    return result
 
 
 def follow_operators(versions: Sequence[Sequence[PlacedOperator]]) -> dict[tuple[str, str], str | None]:
@@ -89,8 +89,8 @@ def follow_names(names: Collection[str], versions: Sequence[Sequence[PlacedOpera
         ids = {operator.name: operator.vertex_id for operator in version}
         if ids.keys() >= set(names):
             current = follow_operators(versions)
-            found = {name: current[name, ids[name]] for name in names}
-            return {name: now for name, now in found.items() if now is not None}
+            result = {name: current[name, ids[name]] for name in names}
+            return {name: now for name, now in result.items() if now is not None}
     return {name: name for name in names}
 
 

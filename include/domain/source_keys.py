@@ -56,10 +56,10 @@ def is_vertex_id(text: str) -> bool:
 
 def group_operators(rows: Iterable[tuple[str, str, str]]) -> dict[str, set[str]]:
     """Return job -> names and vertex ids of its operators, from rows of job, operator and vertex id."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for job, operator, vertex_id in rows:
-        found.setdefault(job, set()).update((operator, vertex_id))
-    return found
+        result.setdefault(job, set()).update((operator, vertex_id))
+    return result
 
 
 def _readings(key: str) -> Iterator[SourceName]:

@@ -51,8 +51,8 @@ class FlinkClient:
 
     def job_metrics(self, job_id: str, names: Iterable[str] = endpoints.JOB_METRICS) -> dict[str, str]:
         """Return the job's own metrics that exist, name -> value as text."""
-        found = self.transport.get_json(endpoints.job_metrics_path(job_id, names))
-        return {entry["id"]: entry["value"] for entry in found}
+        result = self.transport.get_json(endpoints.job_metrics_path(job_id, names))
+        return {entry["id"]: entry["value"] for entry in result}
 
     def checkpoints(self, job_id: str) -> Any:
         """Return counts, summary and latest checkpoints."""
@@ -154,19 +154,19 @@ class FlinkClient:
             ParallelismNotReached: the time limit passed; the message has the last observed parallelism.
         """
         started = clock()
-        polls, seen = 0, "nothing running"
+        polls, observed = 0, "nothing running"
         while True:
             polls += 1
             try:
                 running = self.running_parallelism(job_id)
-                seen = str(running) if running else "not all vertices RUNNING"
+                observed = str(running) if running else "not all vertices RUNNING"
             except FlinkUnreachable as error:
-                running, seen = {}, str(error)
+                running, observed = {}, str(error)
             if running and all(running.get(name) == wanted for name, wanted in targets.items()):
                 return Confirmed(running, clock() - started, polls)
             if clock() - started >= timeout_s:
                 raise ParallelismNotReached(
-                    f"job {job_id}: wanted {dict(targets)}, after {timeout_s:g} s saw {seen}; are there enough slots?"
+                    f"job {job_id}: wanted {dict(targets)}, after {timeout_s:g} s: {observed}; are there enough slots?"
                 )
             sleep(poll_every_s)
 

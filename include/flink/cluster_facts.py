@@ -10,9 +10,9 @@ _ELASTIC_TARGETS = ("kubernetes-", "yarn-")
 _AUTOSCALERS = ("job.autoscaler.", "kubernetes.operator.job.autoscaler.")
 
 
-def read_configuration(found: object) -> dict[str, str]:
+def read_configuration(result: object) -> dict[str, str]:
     """Read ``/jobmanager/config``, a list of objects with key and value; what is none of them is left out."""
-    entries = found if isinstance(found, list) else []
+    entries = result if isinstance(result, list) else []
     return {
         str(entry["key"]): str(entry["value"])
         for entry in entries
@@ -20,25 +20,25 @@ def read_configuration(found: object) -> dict[str, str]:
     }
 
 
-def read_user_configuration(found: object) -> dict[str, str]:
+def read_user_configuration(result: object) -> dict[str, str]:
     """Read the parameters that a job has given itself from ``/jobs/:jobid/config``."""
-    execution = found.get("execution-config") if isinstance(found, dict) else None
+    execution = result.get("execution-config") if isinstance(result, dict) else None
     given = execution.get("user-config") if isinstance(execution, dict) else None
     return {str(key): str(value) for key, value in given.items()} if isinstance(given, dict) else {}
 
 
-def is_configuration(found: object) -> bool:
+def is_configuration(result: object) -> bool:
     """Whether a ``/jobmanager/config`` reply is what Flink sends, so that a key which it lacks is not set."""
-    entries = found if isinstance(found, list) else [None]
+    entries = result if isinstance(result, list) else [None]
     return all(isinstance(entry, dict) and "key" in entry and "value" in entry for entry in entries)
 
 
-def is_user_configuration(found: object) -> bool:
+def is_user_configuration(result: object) -> bool:
     """Whether a ``/jobs/:jobid/config`` reply tells the parameters that a job has given itself.
 
     Flink leaves them out of a job that waits for resources.
     """
-    execution = found.get("execution-config") if isinstance(found, dict) else None
+    execution = result.get("execution-config") if isinstance(result, dict) else None
     return isinstance(execution, dict) and isinstance(execution.get("user-config"), dict)
 
 

@@ -69,9 +69,9 @@ class SecretFiles:
             state = path.stat()
             stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
             with self._lock:
-                kept = self._kept.get(name)
-            if kept is not None and kept[0] == stamp:
-                return kept[1]
+                retained = self._kept.get(name)
+            if retained is not None and retained[0] == stamp:
+                return retained[1]
             with path.open("rb") as opened:
                 content = opened.read(_LARGEST_BYTES + 1)
         except OSError as error:
@@ -131,18 +131,18 @@ class Credentials:
             SecretError: one of them cannot be read.
         """
         wanted = self._connection
-        found = {name: self._files.read_value(place) for name, place in wanted.headers.items()}
+        result = {name: self._files.read_value(place) for name, place in wanted.headers.items()}
         if wanted.basic is not None:
-            found["Authorization"] = self._basic(wanted.basic)
+            result["Authorization"] = self._basic(wanted.basic)
         elif wanted.bearer is not None:
-            found["Authorization"] = f"Bearer {self._files.read_value(wanted.bearer)}"
+            result["Authorization"] = f"Bearer {self._files.read_value(wanted.bearer)}"
         elif wanted.connection_id is not None:
             login = self._airflow(wanted.connection_id)
-            found = {**login.headers, **found}
+            result = {**login.headers, **result}
             if login.password:
                 basic = _encode_basic(f"{login.user}:{login.password}")
-                found["Authorization"] = basic if login.user else f"Bearer {login.password}"
-        return found
+                result["Authorization"] = basic if login.user else f"Bearer {login.password}"
+        return result
 
     def proxy_headers(self) -> dict[str, str]:
         """Return the headers for the proxy.
@@ -207,8 +207,8 @@ def headers_in(extra: str | None, connection_id: str) -> dict[str, str]:
         SecretError: it is no JSON object, or its headers are no texts.
     """
     try:
-        found = json.loads(extra) if extra else {}
-        headers = found.get("headers", {})
+        result = json.loads(extra) if extra else {}
+        headers = result.get("headers", {})
         if not all(isinstance(value, str) and _HEADER_VALUE.fullmatch(value) for value in headers.values()):
             raise TypeError
     except (ValueError, TypeError, AttributeError):

@@ -58,10 +58,10 @@ class Call:
             DeadlineExceededError: there are none.
         """
         self.check()
-        left_s = self._deadline - time.monotonic()
-        if left_s <= 0:
+        remaining_s = self._deadline - time.monotonic()
+        if remaining_s <= 0:
             raise DeadlineExceededError
-        return left_s
+        return remaining_s
 
     def check(self) -> None:
         """Go on unless the call was given up.
@@ -105,8 +105,8 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left_s = self._call.left_s()
-        self._socket.settimeout(left_s if self._longest_s is None else min(left_s, self._longest_s))
+        remaining_s = self._call.left_s()
+        self._socket.settimeout(remaining_s if self._longest_s is None else min(remaining_s, self._longest_s))
         try:
             count: int | None = self._raw.readinto(buffer)
         except TimeoutError:

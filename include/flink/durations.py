@@ -25,10 +25,10 @@ def parse_duration_s(text: str) -> float | None:
         text: such as ``10 min``, ``30s``, ``60000`` (ms) or ``PT10M`` (ISO 8601).
     """
     plain = text.strip().lower()
-    found = _SIMPLE.fullmatch(plain)
-    if found is not None:
-        unit_s = _UNITS_S.get(found[2])
-        return None if unit_s is None else int(found[1]) * unit_s
+    result = _SIMPLE.fullmatch(plain)
+    if result is not None:
+        unit_s = _UNITS_S.get(result[2])
+        return None if unit_s is None else int(result[1]) * unit_s
     iso = _ISO.fullmatch(plain)
     if iso is None or not any(iso.groups()):
         return None

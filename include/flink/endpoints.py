@@ -96,10 +96,10 @@ def available(wanted: Iterable[str], existing: Iterable[str]) -> list[str]:
     Flink answers ``[]`` for the whole request when a single name does not exist on the vertex.
     """
     names = set(existing)
-    found: list[str] = []
+    result: list[str] = []
     for want in wanted:
-        found += [want] if want in names else sorted(name for name in names if name.endswith(f".{want}"))
-    return found
+        result += [want] if want in names else sorted(name for name in names if name.endswith(f".{want}"))
+    return result
 
 
 def sources_of(job: Mapping[str, Any]) -> frozenset[str]:

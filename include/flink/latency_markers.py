@@ -19,8 +19,8 @@ MOST_NAMES = 400
 
 def find_p95_names(names: Iterable[str]) -> list[list[str]]:
     """Return the names of 95th percentiles among a vertex's metrics, in lists of one request each; at most 400."""
-    found = sorted(name for name in names if _P95.fullmatch(name))[:MOST_NAMES]
-    return [found[at : at + NAMES_AT_ONCE] for at in range(0, len(found), NAMES_AT_ONCE)]
+    result = sorted(name for name in names if _P95.fullmatch(name))[:MOST_NAMES]
+    return [result[at : at + NAMES_AT_ONCE] for at in range(0, len(result), NAMES_AT_ONCE)]
 
 
 def mean_of_slowest_ms(values: Mapping[str, str]) -> float:
@@ -33,10 +33,10 @@ def mean_of_slowest_ms(values: Mapping[str, str]) -> float:
     """
     of_operator: dict[str, list[float]] = {}
     for name, text in values.items():
-        found = _P95.fullmatch(name)
+        result = _P95.fullmatch(name)
         value = _number(text)
-        if found and math.isfinite(value) and value >= 0:
-            of_operator.setdefault(found.group(1), []).append(value)
+        if result and math.isfinite(value) and value >= 0:
+            of_operator.setdefault(result.group(1), []).append(value)
     return max((sum(each) / len(each) for each in of_operator.values()), default=math.nan)
 
 

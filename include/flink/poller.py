@@ -188,14 +188,14 @@ class RestSource:
         """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
         running_ms = _object(job.get("timestamps")).get("RUNNING")
         now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
-        asked_at, asked, kept = self._rescales.get(job_id, (now, 0, frozenset[str]()))
+        asked_at, asked, retained = self._rescales.get(job_id, (now, 0, frozenset[str]()))
         asked = asked if asked_at == now else 0
         if asked >= _ASKED_FOR_RESCALES:
             return
         history = requests.try_to_ask(endpoints.job_path(job_id, "rescales/history"))
         ended = [one for one in _objects(_parse(history, "", [])) if one.get("terminalState")]
         ids = [one["rescaleUuid"] for one in ended if _RESCALE_ID.fullmatch(str(one.get("rescaleUuid")))]
-        for rescale_id in [one for one in ids if one not in kept][-_MOST_RESCALES:]:
+        for rescale_id in [one for one in ids if one not in retained][-_MOST_RESCALES:]:
             requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
         self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
@@ -209,13 +209,13 @@ class RestSource:
         listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
         named = [name for name in listed if isinstance(name, str)]
-        found = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
+        result = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
         is_whole = all(endpoints.available([want], named) for want in wanted)
         times = 0 if is_whole else times + 1
         self._partial[key] = (times, hour)
-        if found and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords
-            self._names[key] = found
-        return found or list(endpoints.VERTEX_METRICS)
+        if result and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords
+            self._names[key] = result
+        return result or list(endpoints.VERTEX_METRICS)
 
     def _forget(self, job_ids: Iterable[str]) -> None:
         """Forget jobs that have gone, so that a process of months does not keep them all."""
@@ -252,9 +252,9 @@ def _has_nodes(plan: Reply | None) -> bool:
 
 def _listed_jobs(reply: Reply | None, faults: list[str]) -> Iterator[tuple[str, bool]]:
     """Yield the id of each job, and whether it has ended."""
-    found = _parse(reply, "/jobs/overview", faults)
-    jobs = _object(found).get("jobs")
-    if found is not None and not isinstance(jobs, list):
+    result = _parse(reply, "/jobs/overview", faults)
+    jobs = _object(result).get("jobs")
+    if result is not None and not isinstance(jobs, list):
         faults.append(f"/jobs/overview holds no list of jobs but {str(jobs)[:80]!r}")
     for job in _objects(jobs):
         job_id = job.get("jid")
@@ -278,9 +278,9 @@ def _parse(reply: Reply | None, what: str, faults: list[str]) -> Any:
         return None
 
 
-def _object(found: Any) -> dict[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _object(result: Any) -> dict[str, Any]:
+    return result if isinstance(result, dict) else {}
 
 
-def _objects(found: Any) -> list[dict[str, Any]]:
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def _objects(result: Any) -> list[dict[str, Any]]:
+    return [one for one in result if isinstance(one, dict)] if isinstance(result, list) else []

@@ -75,18 +75,18 @@ def read_rescale_times(
 def _read_checkpoint_s(configuration: Mapping[str, str], interval_s: float | None, version: Version) -> float:
     if version < WAITS_FOR_CHECKPOINT_SINCE or interval_s is None:
         return 0.0
-    told = _find(configuration, _FAILURES_KEY, version) or ""
-    failures = int(told) if told.strip().isdecimal() else _FAILURES
+    reported = _find(configuration, _FAILURES_KEY, version) or ""
+    failures = int(reported) if reported.strip().isdecimal() else _FAILURES
     return _read_s(configuration, _MAX_DELAY_KEY, version, interval_s * (failures + 1))
 
 
 def _read_s(configuration: Mapping[str, str], key: str, version: Version, default_s: float) -> float:
-    found = parse_duration_s(_find(configuration, key, version) or "")
-    return default_s if found is None else found
+    result = parse_duration_s(_find(configuration, key, version) or "")
+    return default_s if result is None else result
 
 
 def _find(configuration: Mapping[str, str], key: str, version: Version) -> str | None:
     name = name_key(key, version)
-    told = None if name is None else configuration.get(name)
+    reported = None if name is None else configuration.get(name)
     before = RENAMED[key].before if key in _STILL_READ else None
-    return configuration.get(before) if told is None and before is not None else told
+    return configuration.get(before) if reported is None and before is not None else reported

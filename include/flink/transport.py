@@ -189,7 +189,7 @@ class Transport:
             self._calls.add(call)
         token = CURRENT_CALL.set(call)
         try:
-            found = pool.request(
+            result = pool.request(
                 method,
                 f"{self.rest_url}{path}",
                 headers=headers,
@@ -199,9 +199,9 @@ class Transport:
                 **content,
             )
             try:
-                return self._read(method, path, found, secret)
+                return self._read(method, path, result, secret)
             except BaseException:
-                found.close()  # what is left of the reply must not be taken for the next one's
+                result.close()  # what is left of the reply must not be taken for the next one's
                 raise
         except DeadlineExceededError:
             raise ReplyTooSlow(self.place, path, self._total_timeout_s) from None
@@ -224,19 +224,19 @@ class Transport:
             with self._lock:
                 self._calls.discard(call)
 
-    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
-        if 300 <= found.status < 400:
-            target = hide_secrets(_without_query(found.headers.get("Location", "")), secret)
-            raise Redirected(self.place, method, path, found.status, target)
+    def _read(self, method: str, path: str, result: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
+        if 300 <= result.status < 400:
+            target = hide_secrets(_without_query(result.headers.get("Location", "")), secret)
+            raise Redirected(self.place, method, path, result.status, target)
         parts, size = [], 0
-        while part := found.read(_CHUNK_BYTES):
+        while part := result.read(_CHUNK_BYTES):
             parts.append(part)
             size += len(part)
             if size > self._largest_bytes:
                 raise ReplyTooLarge(self.place, path, self._largest_bytes)
-        found.release_conn()
+        result.release_conn()
         text = b"".join(parts).decode("utf-8", errors="replace")  # Flink names no charset
-        return Reply(path, found.status, hide_secrets(text, secret))
+        return Reply(path, result.status, hide_secrets(text, secret))
 
     def _open_pool(self) -> urllib3.PoolManager:
         """Return the connections; new ones when the proxy's login has changed."""
@@ -309,8 +309,10 @@ def _cause(error: HTTPError) -> str:
     reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
     if isinstance(reason, ProxyError):
         refused = re.search(r"Tunnel connection failed: (\d{3})", str(reason.original_error))
-        told = f"tunnel refused with {refused[1]}, see proxy_basic" if refused else type(reason.original_error).__name__
-        return f"proxy: {told}"
+        reported = (
+            f"tunnel refused with {refused[1]}, see proxy_basic" if refused else type(reason.original_error).__name__
+        )
+        return f"proxy: {reported}"
     return type(reason).__name__
 
 
@@ -322,9 +324,9 @@ def _reason(error: OSError) -> str:
 def _without_query(location: str) -> str:
     """Return where a redirect leads without login and query, which may hold secrets."""
     try:
-        found = urlsplit(location)
-        host = f"{found.hostname}:{found.port}" if found.port else str(found.hostname or "")
+        result = urlsplit(location)
+        host = f"{result.hostname}:{result.port}" if result.port else str(result.hostname or "")
     except ValueError:
         return "an address that is no URL"
-    shown = f"{found.scheme}://{host}{found.path}" if host else found.path
+    shown = f"{result.scheme}://{host}{result.path}" if host else result.path
     return "".join(letter if letter.isprintable() else "?" for letter in shown[:200]) or "nowhere"

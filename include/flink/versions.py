@@ -64,8 +64,8 @@ RENAMED: Mapping[str, Renamed] = {
 
 def read_version(text: object) -> Version | None:
     """Return major and minor version of a text such as ``2.1.3``; None for a text that names none."""
-    found = re.match(r"(\d+)\.(\d+)", text) if isinstance(text, str) else None
-    return (int(found[1]), int(found[2])) if found else None
+    result = re.match(r"(\d+)\.(\d+)", text) if isinstance(text, str) else None
+    return (int(result[1]), int(result[2])) if result else None
 
 
 def name_key(key: str, version: Version) -> str | None:

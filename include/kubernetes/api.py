@@ -52,15 +52,15 @@ class CustomResourceApi:
 
     def list_resources(self, kind: str) -> list[Resource]:
         """Return all resources of a kind, read page by page."""
-        found: list[Resource] = []
+        result: list[Resource] = []
         following: str | None = None
         while True:
             more = {"_continue": following} if following else {}
             page = self._ask(self._api.list_namespaced_custom_object, PLURALS[kind], limit=_PAGE, **more)
-            found += [{"kind": kind, **one} for one in page.get("items") or []]
+            result += [{"kind": kind, **one} for one in page.get("items") or []]
             following = (page.get("metadata") or {}).get("continue")
             if not following:
-                return found
+                return result
 
     def read_resource(self, kind: str, name: str) -> Resource | None:
         """Return a resource; None when there is none of that name."""
@@ -135,7 +135,7 @@ def _call(function: Any) -> Any:
 
 def _message(error: Any) -> str:
     try:
-        told = json.loads(error.body).get("message")
+        reported = json.loads(error.body).get("message")
     except (TypeError, ValueError, AttributeError):
-        told = None
-    return str(told or error.reason or "no reason given")[:400]
+        reported = None
+    return str(reported or error.reason or "no reason given")[:400]

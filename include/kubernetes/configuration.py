@@ -41,12 +41,12 @@ def _has(configuration: object, path: Path) -> bool:
     return True
 
 
-def _leaves(found: object, path: Path) -> Iterator[tuple[Path, object]]:
-    if isinstance(found, Mapping):
-        for key, value in found.items():
+def _leaves(result: object, path: Path) -> Iterator[tuple[Path, object]]:
+    if isinstance(result, Mapping):
+        for key, value in result.items():
             yield from _leaves(value, (*path, str(key)))
-    elif path and found is not None:
-        yield path, found
+    elif path and result is not None:
+        yield path, result
 
 
 def _text(value: object) -> str:

@@ -103,17 +103,17 @@ class JobResource:
         return f"the operator's autoscaler ({key}; write {write}, into spec.flinkConfiguration of {self.title})"
 
 
-def read_job_resource(found: Mapping[str, Any], session: Mapping[str, Any] | None = None) -> JobResource:
+def read_job_resource(result: Mapping[str, Any], session: Mapping[str, Any] | None = None) -> JobResource:
     """Read a resource.
 
     Args:
-        found: as the API server tells it.
+        result: as the API server tells it.
         session: the FlinkDeployment of its session cluster, for a FlinkSessionJob.
 
     Raises:
         OverridesError: the map that the operator has dealt with last cannot be read.
     """
-    metadata, spec, status = _object(found, "metadata"), _object(found, "spec"), _object(found, "status")
+    metadata, spec, status = _object(result, "metadata"), _object(result, "spec"), _object(result, "status")
     base = _object(session or {}, "spec")
     owner = base if session is not None else spec
     job, reconciliation = _object(status, "jobStatus"), _object(status, "reconciliationStatus")
@@ -121,7 +121,7 @@ def read_job_resource(found: Mapping[str, Any], session: Mapping[str, Any] | Non
     reconciled, dealt_with = _read_reconciled(reconciliation.get("lastReconciledSpec"))
     observed = status.get("observedGeneration", dealt_with)  # operators before 1.7 tell it in the spec only
     return JobResource(
-        kind=str(found.get("kind", "")),
+        kind=str(result.get("kind", "")),
         namespace=str(metadata.get("namespace", "")),
         name=str(metadata.get("name", "")),
         resource_version=str(metadata.get("resourceVersion", "")),
@@ -181,15 +181,15 @@ def _read_reconciled(text: object) -> tuple[dict[str, int], object]:
     if not isinstance(text, str):
         return {}, None
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except ValueError:
         return {}, None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         return {}, None
-    metadata = _object(_object(found, "resource_metadata"), "metadata")
-    return read_overrides(_object(found, "spec").get("flinkConfiguration")), metadata.get("generation")
+    metadata = _object(_object(result, "resource_metadata"), "metadata")
+    return read_overrides(_object(result, "spec").get("flinkConfiguration")), metadata.get("generation")
 
 
-def _object(found: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = found.get(key)
+def _object(result: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = result.get(key)
     return dict(value) if isinstance(value, Mapping) else {}

@@ -164,8 +164,8 @@ def _metadata(name: str, namespace: str) -> dict[str, Any]:
 
 
 def _port_of(url: str) -> int:
-    found = urlsplit(url)
-    return found.port or {"http": 80, "https": 443}[found.scheme]
+    result = urlsplit(url)
+    return result.port or {"http": 80, "https": 443}[result.scheme]
 
 
 def list_rights(rules: list[Mapping[str, Any]]) -> list[tuple[str, str]]:

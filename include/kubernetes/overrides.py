@@ -24,9 +24,11 @@ def read_overrides(configuration: object) -> dict[str, int]:
     Raises:
         OverridesError: the map is written in a way that Flink does not read either.
     """
-    told = flatten(configuration)
-    below = {key.removeprefix(f"{OVERRIDES}."): text for key, text in told.items() if key.startswith(f"{OVERRIDES}.")}
-    text = told.get(OVERRIDES, "")
+    reported = flatten(configuration)
+    below = {
+        key.removeprefix(f"{OVERRIDES}."): text for key, text in reported.items() if key.startswith(f"{OVERRIDES}.")
+    }
+    text = reported.get(OVERRIDES, "")
     pairs = [*below.items(), *(_pair(entry) for entry in text.split(",") if entry.strip())]
     try:
         return {vertex: int(count) for vertex, count in pairs}
@@ -59,9 +61,9 @@ def form_patch(
     Raises:
         OverridesError: a vertex of the job that is overridden now would be left out: a full upgrade of the job.
     """
-    left_out = sorted((set(read_overrides(configuration)) & vertices) - set(parallelism))
-    if left_out:
-        raise OverridesError(f"vertices that are overridden now would be left out: {', '.join(left_out)}")
+    excluded = sorted((set(read_overrides(configuration)) & vertices) - set(parallelism))
+    if excluded:
+        raise OverridesError(f"vertices that are overridden now would be left out: {', '.join(excluded)}")
     present = flatten(configuration).get(OVERRIDES)
     return form_configuration_patch(configuration, {OVERRIDES: write_overrides(parallelism, present)}, resource_version)
 

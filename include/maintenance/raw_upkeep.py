@@ -43,33 +43,33 @@ def find_old_days(raw: Path, days: int | None, now: datetime, read_ingested: Rea
         now: the time from which days are counted.
         read_ingested: what ``ops.files`` says of a day.
     """
-    found = RawDays()
+    result = RawDays()
     if days is None or not raw.is_dir():
-        return found
+        return result
     before = (now - timedelta(days=days)).date()
     for day, folder in sorted(_list_days(raw)):
         if day >= before:
             continue
         why = _why_kept(raw, folder, day, read_ingested)
         if why:
-            found.kept[folder] = why
+            result.kept[folder] = why
         else:
-            found.old.append(folder)
-    return found
+            result.old.append(folder)
+    return result
 
 
 def _list_days(raw: Path) -> list[tuple[date, Path]]:
     clusters = [one for one in raw.glob("cluster=*") if not one.is_symlink() and one.is_dir()]
-    found = []
+    result = []
     for folder in (folder for cluster in clusters for folder in cluster.glob("date=*")):
         name = _DAY.fullmatch(folder.name)
         if name is None or folder.is_symlink() or not folder.is_dir():
             continue
         try:
-            found.append((date.fromisoformat(name[1]), folder))
+            result.append((date.fromisoformat(name[1]), folder))
         except ValueError:
             continue
-    return found
+    return result
 
 
 def _why_kept(raw: Path, folder: Path, day: date, read_ingested: ReadIngested) -> str:

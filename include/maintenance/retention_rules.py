@@ -23,7 +23,7 @@ TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
 LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, RESCALE_OUTCOMES.name})
 _FILES_LONGER_DAYS = 30  # than raw files: their removal may be late
 # Profiles are expensive and few: a policy reads them however old they are.
-_KEPT_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
+_RETAINED_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,5 @@ def old_rows(table: Table, retention: Retention, now: datetime) -> OldRows | Non
     if days is None or "date" not in table.partition_by:
         return None
     before = (now - timedelta(days=days)).date()
-    kept = _KEPT_ROWS.get(table.name)
-    return OldRows(before, f"date < '{before.isoformat()}'" + (f" AND {kept}" if kept else ""))
+    retained = _RETAINED_ROWS.get(table.name)
+    return OldRows(before, f"date < '{before.isoformat()}'" + (f" AND {retained}" if retained else ""))

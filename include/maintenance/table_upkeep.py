@@ -122,12 +122,12 @@ def _list_files(delta: DeltaTable) -> list[_File]:
     rows = delta.get_add_actions(flatten=True)
     columns = {name: rows.column(name).to_pylist() for name in rows.column_names}
     partitions = sorted(name for name in columns if name.startswith("partition."))
-    found = []
+    result = []
     for place, size in enumerate(columns["size_bytes"]):
         partition = tuple((name, str(columns[name][place])) for name in partitions)
         day = columns["partition.date"][place] if "partition.date" in columns else None
-        found.append(_File(partition, date.fromisoformat(str(day)) if day else None, int(size)))
-    return found
+        result.append(_File(partition, date.fromisoformat(str(day)) if day else None, int(size)))
+    return result
 
 
 def _count_mergeable(files: list[_File], closed: date) -> int:
@@ -145,11 +145,11 @@ def _retry(path: str, change: Callable[[DeltaTable], Result]) -> Result:
     Raises:
         CommitFailedError: others were faster each time; the next upkeep tries again.
     """
-    for left in range(TRIES - 1, -1, -1):
+    for remaining in range(TRIES - 1, -1, -1):
         try:
             return change(DeltaTable(path))
         except CommitFailedError as error:
-            if not left:
+            if not remaining:
                 raise
             log.info("%s: another writer was faster (%s), once more", path, error)
     raise AssertionError("the loop returns or raises")

@@ -167,9 +167,9 @@ class _Poller(threading.Thread):
     def _report(self, poll: Poll) -> None:
         for fault in poll.faults[:_FAULTS_SHOWN]:
             log.error("cluster %s: %s", self.name, fault)
-        left_out = len(poll.faults) - _FAULTS_SHOWN
-        if left_out > 0:
-            log.error("cluster %s: %d more faults of this kind in one poll", self.name, left_out)
+        excluded = len(poll.faults) - _FAULTS_SHOWN
+        if excluded > 0:
+            log.error("cluster %s: %d more faults of this kind in one poll", self.name, excluded)
         if poll.faults and not poll.records:
             self._refuse(poll.faults[0])
 

@@ -34,13 +34,13 @@ class StepApprovalOperator(HITLOperator):  # type: ignore[misc]  # mypy does not
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Write the answer where the controller reads it."""
-        found = super().execute_complete(context, event)
+        result = super().execute_complete(context, event)
         user = event.get("responded_by_user")
         by = (user.get("name") or user.get("id") or "somebody in Airflow") if user else ""
         write_answer(
-            anchor_paths(load_settings()), read_step(self.step), found["chosen_options"] == [APPROVE], by, time.time()
+            anchor_paths(load_settings()), read_step(self.step), result["chosen_options"] == [APPROVE], by, time.time()
         )
-        return found
+        return result
 
 
 def write_answer(settings: Settings, step: WaitingStep, is_approved: bool, by: str, now_s: float) -> None:

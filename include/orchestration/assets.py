@@ -45,11 +45,11 @@ _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 def application_inlets(stages: Sequence[Stage]) -> list[Asset]:
     """Return what stages of one application read, without what an earlier one of them writes."""
     written: set[Asset] = set()
-    found: dict[Asset, None] = {}
+    result: dict[Asset, None] = {}
     for stage in stages:
-        found |= dict.fromkeys(asset for asset in inlets(stage) if asset not in written)
+        result |= dict.fromkeys(asset for asset in inlets(stage) if asset not in written)
         written |= set(outlets(stage))
-    return list(found)
+    return list(result)
 
 
 def application_outlets(stages: Sequence[Stage]) -> list[Asset]:

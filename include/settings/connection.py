@@ -29,22 +29,22 @@ def check_http_url(text: str, *, write: str = _WRITE_URL) -> str:
         ValueError: why, and what to write.
     """
     try:
-        found = urlsplit(text)
-        port = found.port
+        result = urlsplit(text)
+        port = result.port
     except ValueError as error:
-        told = str(error)  # which may quote a part of it
-        reason = f"is no URL ({told})" if told.startswith("Port out of range") else "is no URL"
+        reported = str(error)  # which may quote a part of it
+        reason = f"is no URL ({reported})" if reported.startswith("Port out of range") else "is no URL"
         raise ValueError(f"{reason}; {write}") from None
-    if found.scheme not in {"http", "https"}:
+    if result.scheme not in {"http", "https"}:
         raise ValueError(f"must begin with http:// or https://; {write}")
-    if found.username is not None or found.password is not None:
+    if result.username is not None or result.password is not None:
         raise ValueError(
             "must not hold credentials, which logs would show; write the address alone, and in the section "
             '[clusters.<name>.connection] basic = "file:/etc/flink/login" (a file with user:password), say'
         )
-    if not found.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", found.hostname) or port == 0:
+    if not result.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", result.hostname) or port == 0:
         raise ValueError(f"names no host and port; {write}")
-    if found.query or found.fragment:
+    if result.query or result.fragment:
         raise ValueError(f"must end with the path; {write}")
     return text
 

@@ -44,22 +44,22 @@ def read_environment(
     Raises:
         EnvironmentFaultError: a variable that names no key, or nearly one.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for variable in sorted(variables):
         if variable.startswith(PREFIX) and _plain(variable) != HOLD_VARIABLE:
-            _put(found, variable, variables[variable], root, names)
+            _put(result, variable, variables[variable], root, names)
         else:
             _refuse_near_miss(variable, root)
-    _check_clusters(found, variables, names.get("clusters", {}))
-    return found
+    _check_clusters(result, variables, names.get("clusters", {}))
+    return result
 
 
-def _check_clusters(found: Mapping[str, Any], variables: Mapping[str, str], known: Mapping[str, object]) -> None:
+def _check_clusters(result: Mapping[str, Any], variables: Mapping[str, str], known: Mapping[str, object]) -> None:
     """Refuse limits, and names like a known one, for a cluster that no file has and that cannot be reached.
 
     A limit that is set for a misspelt cluster would miss the one that it was meant for.
     """
-    for name, values in found.get("clusters", {}).items():
+    for name, values in result.get("clusters", {}).items():
         if name in known or not isinstance(values, Mapping) or "rest_url" in values:
             continue
         near = get_close_matches(name.lower(), [one.lower() for one in known], n=1, cutoff=_NEAR_CLUSTER)
@@ -72,13 +72,13 @@ def _check_clusters(found: Mapping[str, Any], variables: Mapping[str, str], know
 
 
 def _put(
-    found: dict[str, Any],
+    result: dict[str, Any],
     variable: str,
     value: str,
     root: type[Section],
     names: Mapping[str, Mapping[str, object]],
 ) -> None:
-    parts, at, place = variable.removeprefix(PREFIX).split("__"), found, list[str]()
+    parts, at, place = variable.removeprefix(PREFIX).split("__"), result, list[str]()
     kind: type[BaseModel] = root
     while True:
         part = parts.pop(0).lower()

@@ -63,22 +63,24 @@ def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseMod
     """
     if not isinstance(error, ValidationError):
         return []
-    found = []
+    result = []
     for one in error.errors(include_url=False):
         place = [part for part in one["loc"] if part != "[key]"]
         if root is None:
             place = place[1:]  # parameters are validated within a tuple
-        found.append(_fault(one, [*within, *place], root))
-    return found
+        result.append(_fault(one, [*within, *place], root))
+    return result
 
 
 def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
     """Return the faults of a policy's parameters."""
     place = f"policies.{policy}"
-    found = faults_of(error, ("policies", policy)) or [Fault(place, str(error))]
+    result = faults_of(error, ("policies", policy)) or [Fault(place, str(error))]
     see = f"; write what docs/settings.md allows under [{place}]"
-    told = ("; write", "; remove")
-    return [one if any(map(one.reason.__contains__, told)) else replace(one, reason=one.reason + see) for one in found]
+    reported = ("; write", "; remove")
+    return [
+        one if any(map(one.reason.__contains__, reported)) else replace(one, reason=one.reason + see) for one in result
+    ]
 
 
 def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
@@ -153,8 +155,8 @@ def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root:
     elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
     if elsewhere:
         return min(elsewhere, key=lambda path: path.count("<"))
-    found = nearest(key, siblings)
-    return ".".join([*where, found]) if found in siblings else found
+    result = nearest(key, siblings)
+    return ".".join([*where, result]) if result in siblings else result
 
 
 def keys_at(section: Sequence[Any], root: type[BaseModel] | None) -> list[str]:
@@ -175,8 +177,8 @@ def _defaults(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[s
         field = model.model_fields.get(str(part)) if model else None
         if field is not None:
             model = model_in(field.annotation)
-    found = model.model_fields if model else {}
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in found.items()}
+    result = model.model_fields if model else {}
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in result.items()}
     return {name: None if isinstance(one, BaseModel | Mapping) else one for name, one in defaults.items()}
 
 

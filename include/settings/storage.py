@@ -30,17 +30,17 @@ def _master(text: str) -> str:
 
 
 def _memory(text: str) -> str:
-    found = re.fullmatch(r"([1-9]\d{0,8})([kmgtKMGT])", text)
-    if found is None:
+    result = re.fullmatch(r"([1-9]\d{0,8})([kmgtKMGT])", text)
+    if result is None:
         raise ValueError("is no size of memory as Java writes it; write 4g or 2048m, say")
-    if not _LEAST_MEMORY <= int(found[1]) * _BYTES[found[2].lower()] <= _MOST_MEMORY:
+    if not _LEAST_MEMORY <= int(result[1]) * _BYTES[result[2].lower()] <= _MOST_MEMORY:
         raise ValueError("must be from 512m, which Spark needs to start, to 16t; write 4g, say")
     return text
 
 
 def _tracking_uri(text: str) -> str:
-    scheme, found, rest = text.partition(":")
-    if found and scheme.split("+")[0] not in _TRACKING:
+    scheme, result, rest = text.partition(":")
+    if result and scheme.split("+")[0] not in _TRACKING:
         raise ValueError(f"MLflow has no store of the scheme {scheme!r}; write sqlite:///out/mlflow.db, say")
     if scheme == "sqlite" and not re.fullmatch(r"///[^?]+(\?.*)?", rest):
         raise ValueError("names no file; write sqlite:///out/mlflow.db, say")

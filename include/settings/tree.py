@@ -101,10 +101,10 @@ class Settings(Section):
             "backtest.days": self.backtest.days + math.ceil(self.backtest.learning_days),
         }
         key, most = max(reads.items(), key=lambda item: item[1])
-        kept = self.retention.silver_days
-        if kept is not None and kept <= most:
+        retained = self.retention.silver_days
+        if retained is not None and retained <= most:
             raise ValueError(
-                f"retention.silver_days = {kept} removes what {key} = {most} reads; write {most + 1} or more"
+                f"retention.silver_days = {retained} removes what {key} = {most} reads; write {most + 1} or more"
             )
         return self
 

@@ -14,7 +14,7 @@ from include.atomic_write import temporary_beside
 from include.spark.byte_code import add_byte_code, write_entry
 
 PACKAGES = ("include", "models", "spark_jobs")
-KEPT_ARCHIVES = 5
+RETAINED_ARCHIVES = 5
 
 
 class PackagingError(RuntimeError):
@@ -74,5 +74,5 @@ def _write(files: Iterable[tuple[str, bytes]], target: Path) -> None:
 def _forget_old(archive: Path, *, keep: Path) -> None:
     """Remove zips of old code but the youngest few, which running applications may still read."""
     others = [path for path in archive.parent.glob(f"{archive.stem}-*{archive.suffix}") if path != keep]
-    for path in sorted(others, key=lambda old: old.stat().st_mtime, reverse=True)[KEPT_ARCHIVES - 1 :]:
+    for path in sorted(others, key=lambda old: old.stat().st_mtime, reverse=True)[RETAINED_ARCHIVES - 1 :]:
         path.unlink(missing_ok=True)

@@ -79,16 +79,16 @@ def stage_environment(settings: Settings, environment: Mapping[str, str], root: 
 
     Nothing but paths is passed: settings may hold credentials, and Airflow shows an operator's environment.
     """
-    found = {"PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", sys.executable), "OMP_NUM_THREADS": "1"}
+    result = {"PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", sys.executable), "OMP_NUM_THREADS": "1"}
     file = root / settings_file()
     if file.is_file():
-        found[SETTINGS_FILE_VARIABLE] = str(file)
+        result[SETTINGS_FILE_VARIABLE] = str(file)
     absolute = anchor_paths(settings, root)
     for section, key in _LOCATIONS:
         value = getattr(getattr(absolute, section), key)
         if value != getattr(getattr(settings, section), key):
-            found[f"{ENV_PREFIX}{section}__{key}".upper()] = value
-    return found
+            result[f"{ENV_PREFIX}{section}__{key}".upper()] = value
+    return result
 
 
 def anchor_paths(settings: Settings, root: Path = PROJECT) -> Settings:

@@ -18,8 +18,12 @@ _TIME = "TIMESTAMP"
 
 def _of_job(kind: str, default: object = None) -> Any:
     """Return a column that the planning of a job fills; ``kind`` is its SQL type."""
-    told = {"kind": kind, "is_of_job": True, "is_read": True}
-    return field(default_factory=dict, metadata=told) if kind == PARALLELISM else field(default=default, metadata=told)
+    reported = {"kind": kind, "is_of_job": True, "is_read": True}
+    return (
+        field(default_factory=dict, metadata=reported)
+        if kind == PARALLELISM
+        else field(default=default, metadata=reported)
+    )
 
 
 def _of_plan(kind: str, *, is_read: bool = False) -> Any:
@@ -72,8 +76,8 @@ class PlanRow:
     @classmethod
     def of(cls, row: Mapping[Any, Any], **more: Any) -> Self:
         """Read a row of the table, as Arrow or pandas gives it; what it lacks or has as null gets its default."""
-        found = {one.name: _read(row.get(_column(one)), one.metadata["kind"]) for one in _FIELDS}
-        return cls(**{name: value for name, value in found.items() if value is not None}, **more)
+        result = {one.name: _read(row.get(_column(one)), one.metadata["kind"]) for one in _FIELDS}
+        return cls(**{name: value for name, value in result.items() if value is not None}, **more)
 
     def to_job_row(self) -> dict[str, Any]:
         """Return what the planning of a job fills, by :data:`JOB_ROW`: whole seconds, and parallelism as JSON."""

@@ -99,11 +99,11 @@ def list_constants(workload: Workload, scored: slice) -> dict[str, Ints]:
     totals = rates.sum(axis=1)
     mean = rates.mean(axis=0)
     top = CONSTANT_REACH * float(totals.max()) / max(float(totals.mean()), 1e-9)
-    found: dict[tuple[int, ...], Ints] = {}
+    result: dict[tuple[int, ...], Ints] = {}
     for level in np.linspace(1.0, top, CONSTANTS):
         parallelism = find_sufficient(workload.spec, level * mean, CONSTANT_UTILISATION)
-        found.setdefault(tuple(parallelism.tolist()), parallelism)
-    return {f"{CONSTANT}_{place}": parallelism for place, parallelism in enumerate(found.values())}
+        result.setdefault(tuple(parallelism.tolist()), parallelism)
+    return {f"{CONSTANT}_{place}": parallelism for place, parallelism in enumerate(result.values())}
 
 
 def prepare(subject: Subject, history: History, settings: Settings) -> tuple[Spans, Workload, Conditions]:
@@ -162,10 +162,10 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
         fault = (driver.error or "") if isinstance(driver, IsolatedDriver) else driver
         shown = CONSTANT if name == best else name
         detail = fault or (_describe_constant(workload, constants[name]) if name == best else "")
-        found = costs.get(name)
-        slots = np.zeros(0) if found is None else ledger.slots[bins, rows[name].start].reshape(-1, 12).mean(axis=1)
-        steps = None if found is None else list_steps(run, rows[name].start)
-        options.append(Option(shown, found, slots, detail, steps))
+        result = costs.get(name)
+        slots = np.zeros(0) if result is None else ledger.slots[bins, rows[name].start].reshape(-1, 12).mean(axis=1)
+        steps = None if result is None else list_steps(run, rows[name].start)
+        options.append(Option(shown, result, slots, detail, steps))
     first_s = workload.start_s + bins.start * BIN_S
     return Replayed(spans, first_s, days, options, ledger, rows, run)
 
@@ -184,13 +184,13 @@ def build_drivers(
     """Return name -> driver, or the error with which it cannot be built."""
     names = workload.spec.graph().names
     times_s, ran = history.schedule(BIN_S)
-    found: dict[str, IsolatedDriver | str] = {RAN: IsolatedDriver(ScheduleDriver(times_s, names, ran))}
+    result: dict[str, IsolatedDriver | str] = {RAN: IsolatedDriver(ScheduleDriver(times_s, names, ran))}
     for name in options.policies:
-        found[name] = isolate(name, workload, conditions)
+        result[name] = isolate(name, workload, conditions)
     start = np.array([workload.start_s], np.int64)
     for name, parallelism in constants.items():
-        found[name] = IsolatedDriver(ScheduleDriver(start, names, parallelism[None, :]))
-    return found
+        result[name] = IsolatedDriver(ScheduleDriver(start, names, parallelism[None, :]))
+    return result
 
 
 def compute_days(ledger: Ledger, rows: slice, bins: slice, prices: Prices, slots_max: int) -> DailyCosts:

@@ -79,13 +79,13 @@ class Calibration:
 
 
 def calibrate(
-    subject: Subject, history: History, found: Replayed, measured: Sequence[Measured], prices: Prices
+    subject: Subject, history: History, result: Replayed, measured: Sequence[Measured], prices: Prices
 ) -> Calibration:
     """Compare a job's models, its forecasts and its replica with what was measured."""
-    costs = compare_costs(history, found, prices, subject.slots_max)
+    costs = compare_costs(history, result, prices, subject.slots_max)
     error, inside, points = compare_capacity(subject, measured)
-    load_error, below = compare_load(subject, found)
-    came_s = history.downtimes_s
+    load_error, below = compare_load(subject, result)
+    received_s = history.downtimes_s
     return Calibration(
         costs,
         capacity_error=error,
@@ -94,37 +94,37 @@ def calibrate(
         load_error=load_error,
         load_below_q90=below,
         downtime_s=subject.models.recovery.downtime_rescale_s,
-        downtime_came_s=float(came_s.mean()) if len(came_s) else float("nan"),
-        rescales=len(came_s),
+        downtime_came_s=float(received_s.mean()) if len(received_s) else float("nan"),
+        rescales=len(received_s),
     )
 
 
-def compare_costs(history: History, found: Replayed, prices: Prices, slots_max: int) -> CostCheck:
+def compare_costs(history: History, result: Replayed, prices: Prices, slots_max: int) -> CostCheck:
     """Compare what ran on the replica with what was measured of it.
 
     Only bins that were measured count, on both sides.
     """
-    first = round((found.first_s - history.start_s) / BIN_S)
-    span = slice(first, first + found.days * DAY_BINS)
+    first = round((result.first_s - history.start_s) / BIN_S)
+    span = slice(first, first + result.days * DAY_BINS)
     known = history.measured[span]
-    last = found.spans.learning + found.spans.scored
-    bins = slice(last - found.days * DAY_BINS, last)
-    rows = found.rows[RAN]
+    last = result.spans.learning + result.spans.scored
+    bins = slice(last - result.days * DAY_BINS, last)
+    rows = result.rows[RAN]
     days = max(float(known.sum()) / DAY_BINS, 1e-9)
 
     def per_day(values: Floats | Ints) -> float:
         return float(np.asarray(values[bins, rows], float)[known].sum(axis=0).mean()) / days
 
-    slots, late = per_day(found.ledger.slots) * BIN_S / 3600.0, per_day(found.ledger.late_s) / 60.0
+    slots, late = per_day(result.ledger.slots) * BIN_S / 3600.0, per_day(result.ledger.late_s) / 60.0
     # A request that the replica refused, since it was down, is made at the next window.
-    rescales = float(found.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(found.days, 1)
-    came_slots = float(history.slots[span][known].sum()) * BIN_S / 3600.0 / days
-    came_late = float(history.late_s[span][known].sum()) / 60.0 / days
-    came_rescales = float(history.count_by_day(history.rescale_s, found.first_s, found.days).mean())
+    rescales = float(result.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(result.days, 1)
+    received_slots = float(history.slots[span][known].sum()) * BIN_S / 3600.0 / days
+    received_late = float(history.late_s[span][known].sum()) / 60.0 / days
+    received_rescales = float(history.count_by_day(history.rescale_s, result.first_s, result.days).mean())
     one = weigh(np.array(slots), np.array(late), np.array(rescales), prices, slots_max)
-    came = weigh(np.array(came_slots), np.array(came_late), np.array(came_rescales), prices, slots_max)
+    received = weigh(np.array(received_slots), np.array(received_late), np.array(received_rescales), prices, slots_max)
     share = float(known.mean()) if len(known) else 0.0
-    return CostCheck(float(one), float(came), slots, came_slots, late, came_late, share)
+    return CostCheck(float(one), float(received), slots, received_slots, late, received_late, share)
 
 
 def compare_capacity(subject: Subject, measured: Sequence[Measured]) -> tuple[float, float, int]:
@@ -143,21 +143,21 @@ def compare_capacity(subject: Subject, measured: Sequence[Measured]) -> tuple[fl
     return float(np.mean(errors)), float(np.mean(inside)), len(errors)
 
 
-def compare_load(subject: Subject, found: Replayed) -> tuple[float, float]:
+def compare_load(subject: Subject, result: Replayed) -> tuple[float, float]:
     """Return the error of the forecasts' median and how often the load stayed below their q90."""
-    state = found.run.state
+    state = result.run.state
     arrivals = state.arrivals_per_s
     errors, below = [], []
-    for hour in range(24 * found.days):
-        at_s = found.first_s + 3600 * hour
+    for hour in range(24 * result.days):
+        at_s = result.first_s + 3600 * hour
         forecast = state.find_forecast(at_s)
         begin = (at_s - state.start_s) // BIN_S
-        came = arrivals[begin : begin + AHEAD_BINS]
-        if forecast is None or not len(came):
+        received = arrivals[begin : begin + AHEAD_BINS]
+        if forecast is None or not len(received):
             continue
         for place, name in enumerate(subject.graph.sources):
-            levels = forecast.quantiles[name][:, : len(came)]
-            actual = came[: levels.shape[1], place]
+            levels = forecast.quantiles[name][:, : len(received)]
+            actual = received[: levels.shape[1], place]
             errors.append(np.abs(levels[Q50] - actual))
             below.append(actual <= levels[Q90])
     if not errors:

@@ -16,7 +16,7 @@ TITLES = {
     "flink_autoscaler": "the operator's autoscaler, defaults",
     "flink_autoscaler_tuned": "the operator's autoscaler, tuned",
 }
-LEAST_TOLD = 0.05  # a smaller difference is shown as none
+LEAST_REPORTED = 0.05  # a smaller difference is shown as none
 MARGIN = 0.01  # another option is named when it is cheaper by more
 
 
@@ -134,8 +134,8 @@ def _say_other(better: str, costs: DailyCosts, mine: DailyCosts, saving: Differe
 def describe(saving: Difference) -> str:
     """Return what a difference is made of, per day: ``save 12.0 slot-hours a day, with 0.3 more late minutes``."""
     parts = {"slot-hours": saving.slot_hours, "late minutes": saving.late_minutes, "rescales": saving.rescales}
-    saved = [f"{one.mean:,.1f} {unit}" for unit, one in parts.items() if one.mean >= LEAST_TOLD]
-    more = [f"{-one.mean:,.1f} more {unit}" for unit, one in parts.items() if one.mean <= -LEAST_TOLD]
+    saved = [f"{one.mean:,.1f} {unit}" for unit, one in parts.items() if one.mean >= LEAST_REPORTED]
+    more = [f"{-one.mean:,.1f} more {unit}" for unit, one in parts.items() if one.mean <= -LEAST_REPORTED]
     if saved:
         return f"save {join(saved)} a day{f', with {join(more)}' if more else ''}"
     return f"take {join(more)} a day" if more else "change nothing"

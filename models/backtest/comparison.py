@@ -205,11 +205,11 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
         past_per_s=subject.rates_per_s[: spans.before],
         forecast_methods=default_registry(),
     )
-    found = run.run()
+    result = run.run()
     results = []
     for name, one in drivers.items():
         error = one.error if isinstance(one, IsolatedDriver) else one
-        scored = None if error else _score(found, name, spans, subject.slots_max, conditions.prices)
+        scored = None if error else _score(result, name, spans, subject.slots_max, conditions.prices)
         results.append(Result(name, scored, error))
     return spans, results
 
@@ -222,10 +222,10 @@ def isolate(name: str, workload: Workload, conditions: Conditions) -> IsolatedDr
         return f"{error!r}"
 
 
-def _score(found: ReplayResult, name: str, spans: Spans, slots_max: int, prices: Prices) -> Score:
+def _score(result: ReplayResult, name: str, spans: Spans, slots_max: int, prices: Prices) -> Score:
     span = slice(spans.learning, spans.learning + spans.scored)
-    row = found.names.index(name)
-    return compute_score(found.ledger, row, span, window_s=BIN_S, slots_max=slots_max, prices=prices)
+    row = result.names.index(name)
+    return compute_score(result.ledger, row, span, window_s=BIN_S, slots_max=slots_max, prices=prices)
 
 
 def recommend(results: Sequence[Result], in_use: str, margin: float) -> str | None:

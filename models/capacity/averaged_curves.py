@@ -129,13 +129,13 @@ def fit_averaged(samples: Samples, lengths: Floats, ratios: Floats, *, key_group
         raise ValueError("there is no length scale to try")
     distance = np.asarray(query[:, :, None] - at[:, None, :], float)
     cross = kernel(distance, length[:, None, None]) @ best[0].basis.transpose(0, 2, 1)  # (B, n, m)
-    found = _predict(*best, ratios, cross, _look_up(tables, table, query))
+    result = _predict(*best, ratios, cross, _look_up(tables, table, query))
     return Averaged(
-        median_per_s=np.exp(found.mean + centre[:, None]),
-        log_sd=np.minimum(np.sqrt(found.variance), MAX_LOG_SD),
+        median_per_s=np.exp(result.mean + centre[:, None]),
+        log_sd=np.minimum(np.sqrt(result.variance), MAX_LOG_SD),
         noise_share=np.sqrt(noise),
         length_scale=length,
-        signal_ratio=found.ratio,
+        signal_ratio=result.ratio,
     )
 
 
@@ -225,8 +225,8 @@ def _predict(white: _Whitened, scores: _Scores, ratios: Floats, cross: Floats, s
     weights /= weights.sum(axis=1, keepdims=True)  # (B, S)
     inverse = 1.0 / (ratio[:, None] * white.eigenvalues + 1.0)
     pull = ratio[:, None, None] * cross * inverse[:, None, :]  # (B, n, m) residual at the query per whitened residual
-    left = white.residual - level[:, :, None] * white.one[:, None, :]
-    means = left @ pull.transpose(0, 2, 1)  # (B, S, n)
+    remaining = white.residual - level[:, :, None] * white.one[:, None, :]
+    means = remaining @ pull.transpose(0, 2, 1)  # (B, S, n)
     means += shapes
     means += level[:, :, None]
     mean = (weights[:, None, :] @ means)[:, 0, :]

@@ -132,8 +132,8 @@ def recent_means(
     first = np.concatenate(([True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)))[: len(order)]
     group = np.cumsum(first) - 1
     age = np.arange(len(order)) - np.flatnonzero(first)[group]
-    kept, values = group[age < keep], capacity_per_s[order][age < keep]
-    count = np.asarray(np.bincount(kept), np.int64)
-    mean = np.asarray(np.bincount(kept, values) / count, float)
-    squares = np.asarray(np.bincount(kept, (values - mean[kept]) ** 2), float)
+    retained, values = group[age < keep], capacity_per_s[order][age < keep]
+    count = np.asarray(np.bincount(retained), np.int64)
+    mean = np.asarray(np.bincount(retained, values) / count, float)
+    squares = np.asarray(np.bincount(retained, (values - mean[retained]) ** 2), float)
     return np.asarray(keys[0][first]), np.asarray(keys[1][first]), count, mean, squares

@@ -48,25 +48,25 @@ def fit_curves(samples: Samples, largest: Floats, top: int, start: Floats | None
         top: P, the largest parallelism of the grid.
         start: (B,) length scales of an earlier fit, NaN where there is none.
     """
-    found = fit(samples, largest, start)
+    result = fit(samples, largest, start)
     mean, sd = predict(
         samples,
-        found.spectrum,
+        result.spectrum,
         np.arange(1.0, top + 1),
-        ratio=found.ratio,
-        slope=found.slope,
-        noise_variance=found.noise_variance,
-        slope_precision=found.slope_precision,
+        ratio=result.ratio,
+        slope=result.slope,
+        noise_variance=result.noise_variance,
+        slope_precision=result.slope_precision,
     )
     line_only = samples.points < 2
     return Curves(
         mean_per_s=np.maximum(mean, 0.0),
         sd_per_s=sd,
-        slope_per_s=found.slope * samples.scale_per_s,
-        length_scale=np.where(line_only, np.nan, found.spectrum.length_scale),
-        signal_ratio=np.where(line_only, np.nan, found.ratio),
-        noise_share=np.sqrt(found.noise_variance),
-        at_bound=found.at_bound,
+        slope_per_s=result.slope * samples.scale_per_s,
+        length_scale=np.where(line_only, np.nan, result.spectrum.length_scale),
+        signal_ratio=np.where(line_only, np.nan, result.ratio),
+        noise_share=np.sqrt(result.noise_variance),
+        at_bound=result.at_bound,
     )
 
 

@@ -66,10 +66,10 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
     if start is not None and warm.any():
         near, bound = np.clip(start[warm], MIN_LENGTH_SCALE, upper[warm]), upper[warm]
         step = np.full(len(near), WARM_STEP)
-        found = _search(samples.take(warm), _lengths_near(near, bound), step, bound, WARM_REFINEMENTS)
-        moved = np.abs(np.log(found.spectrum.length_scale / near)) > np.log(WARM_STEP) * 1.001
+        result = _search(samples.take(warm), _lengths_near(near, bound), step, bound, WARM_REFINEMENTS)
+        moved = np.abs(np.log(result.spectrum.length_scale / near)) > np.log(WARM_STEP) * 1.001
         rows = np.flatnonzero(warm)
-        parts.append((rows[~moved], _transform(found, lambda values: values[~moved])))
+        parts.append((rows[~moved], _transform(result, lambda values: values[~moved])))
         warm[rows[moved]] = False
     cold = np.flatnonzero(~warm)
     if len(cold):
@@ -112,15 +112,15 @@ def _keep_better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floa
 
 
 def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
-    found = profile(samples, spectrum, ratios)
-    at = (np.arange(len(samples)), np.argmax(found.log_likelihood, axis=1))
+    result = profile(samples, spectrum, ratios)
+    at = (np.arange(len(samples)), np.argmax(result.log_likelihood, axis=1))
     return Fit(
         spectrum,
         ratios[at],
-        found.slope[at],
-        found.noise_variance[at],
-        found.slope_precision[at],
-        found.log_likelihood[at],
+        result.slope[at],
+        result.noise_variance[at],
+        result.slope_precision[at],
+        result.log_likelihood[at],
     )
 
 

@@ -32,10 +32,10 @@ class Place(IntEnum):
     BEYOND = 2
 
 
-def find_places(parallelism: Ints, lowest: Floats | int, highest: Floats | int, is_seen: Bools) -> Ints:
+def find_places(parallelism: Ints, lowest: Floats | int, highest: Floats | int, is_observed: Bools) -> Ints:
     """Return (...) :class:`Place` of parallelisms; all arguments broadcast."""
     inside = (parallelism >= lowest) & (parallelism <= highest)
-    return np.where(is_seen, Place.SEEN, np.where(inside, Place.BETWEEN, Place.BEYOND)).astype(np.int64)
+    return np.where(is_observed, Place.SEEN, np.where(inside, Place.BETWEEN, Place.BEYOND)).astype(np.int64)
 
 
 def find_places_of(parallelism: Ints, observed: Ints) -> Ints:
@@ -54,7 +54,7 @@ def learn_scales(forward: Floats, forward_place: Ints, left_out: Floats, left_ou
         left_out_place: (k,) of each.
     """
     middles = (np.arange(PRIOR_RESIDUALS) + 0.5) / PRIOR_RESIDUALS
-    found = np.ones((len(Place), len(LEVELS)))
+    result = np.ones((len(Place), len(LEVELS)))
     for one in Place:
         prior, mine = (
             np.abs(values[(place == one) & np.isfinite(values)])
@@ -63,8 +63,8 @@ def learn_scales(forward: Floats, forward_place: Ints, left_out: Floats, left_ou
         usual = np.quantile(np.concatenate([prior, ndtri(0.5 + 0.5 * middles)]), middles)
         pooled = np.sort(np.concatenate([mine, usual]))
         for column, level in enumerate(LEVELS):
-            found[one, column] = pooled[conformal_rank(len(pooled), level)] / Z[column]
-    return np.clip(found, *_SCALE_LIMITS)
+            result[one, column] = pooled[conformal_rank(len(pooled), level)] / Z[column]
+    return np.clip(result, *_SCALE_LIMITS)
 
 
 def half_widths(z: float, tail_ratio: Floats | None) -> Floats | float:

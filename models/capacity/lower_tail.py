@@ -24,7 +24,9 @@ def sd_towards(mean_per_s: Floats, sd_per_s: Floats, rate_per_s: Floats) -> Floa
     mean, sd = np.asarray(mean_per_s, float), np.asarray(sd_per_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sd / mean
-        left = np.clip(rate_per_s / mean, 1e-12, 1.0)
-        shrink = np.where(left < 1.0, (1.0 - left) / -np.log(left), 1.0)  # logarithmic mean, as a share of the mean
+        remaining = np.clip(rate_per_s / mean, 1e-12, 1.0)
+        shrink = np.where(
+            remaining < 1.0, (1.0 - remaining) / -np.log(remaining), 1.0
+        )  # logarithmic mean, as a share of the mean
     weight = np.clip((share - NORMAL_UP_TO) / (LOGNORMAL_FROM - NORMAL_UP_TO), 0.0, 1.0)
     return np.asarray(np.where(mean > 0, sd * (1.0 - weight * (1.0 - shrink)), sd), float)

@@ -12,7 +12,7 @@ from models.capacity.averaged_curves import MAX_LOG_SD, RATIOS, fit_averaged, le
 from models.capacity.capacity_samples import Samples
 from models.capacity.interval_calibration import Place
 
-MIN_POINTS_LEFT: Final = 2  # a curve is tried on the hidden points when so many are left
+MIN_POINTS_REMAINING: Final = 2  # a curve is tried on the hidden points when so many are left
 _HIDDEN_ABOVE: Final = 0.5  # of the largest parallelism seen: as far as a doubling reaches
 
 
@@ -64,25 +64,25 @@ def fit_operator_curves(
     """
     ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
     grid = np.arange(1, top + 1)[None]
-    found = fit_averaged(samples, length_scales(largest), ratios, key_groups=key_groups, query=grid)
+    result = fit_averaged(samples, length_scales(largest), ratios, key_groups=key_groups, query=grid)
     line_only = samples.points < 2
     if leaves_out:
-        left_out, place = leave_out(samples, found.length_scale, found.signal_ratio, key_groups)
+        excluded, place = leave_out(samples, result.length_scale, result.signal_ratio, key_groups)
     else:
-        left_out, place = np.full(samples.count.shape, np.nan), np.zeros(samples.count.shape, np.int64)
+        excluded, place = np.full(samples.count.shape, np.nan), np.zeros(samples.count.shape, np.int64)
     last = samples.points - 1
     rows = np.arange(len(samples))
     shared = np.broadcast_to(np.asarray(shared_doubt, float), rows.shape)
-    log_sd = np.minimum(np.hypot(found.log_sd, shared[:, None]), MAX_LOG_SD)
+    log_sd = np.minimum(np.hypot(result.log_sd, shared[:, None]), MAX_LOG_SD)
     return OperatorCurves(
-        mean_per_s=found.median_per_s,
-        sd_per_s=found.median_per_s * log_sd,
+        mean_per_s=result.median_per_s,
+        sd_per_s=result.median_per_s * log_sd,
         slope_per_s=samples.mean_per_s[rows, last] / samples.parallelism[rows, last],
-        length_scale=np.where(line_only, np.nan, found.length_scale),
-        signal_ratio=np.where(line_only, np.nan, found.signal_ratio),
-        noise_share=found.noise_share,
-        at_bound=np.asarray(~line_only & np.isin(found.signal_ratio, RATIOS[[0, -1]])),
-        left_out=left_out,
+        length_scale=np.where(line_only, np.nan, result.length_scale),
+        signal_ratio=np.where(line_only, np.nan, result.signal_ratio),
+        noise_share=result.noise_share,
+        at_bound=np.asarray(~line_only & np.isin(result.signal_ratio, RATIOS[[0, -1]])),
+        left_out=excluded,
         left_out_place=place,
     )
 
@@ -101,7 +101,7 @@ def leave_out(samples: Samples, length_scale: Floats, ratio: Floats, key_groups:
     upper = present & (at > _HIDDEN_ABOVE * highest)
     residuals, place = np.full(at.shape, np.nan), np.zeros(at.shape, np.int64)
     for hidden, where in ((inner, Place.BETWEEN), (upper, Place.BEYOND)):
-        rows = np.flatnonzero(hidden.any(axis=1) & ((present & ~hidden).sum(axis=1) >= MIN_POINTS_LEFT))
+        rows = np.flatnonzero(hidden.any(axis=1) & ((present & ~hidden).sum(axis=1) >= MIN_POINTS_REMAINING))
         if not len(rows):
             continue
         taken = _standardise(
@@ -122,13 +122,13 @@ def _standardise(samples: Samples, hidden: Bools, length_scale: Floats, ratio: F
     def keep(values: Floats) -> Floats:
         return np.where(hidden, 0.0, values)
 
-    kept = Samples(
+    retained = Samples(
         samples.parallelism, keep(samples.count), keep(samples.mean_per_s), keep(samples.squares), samples.doubt
     )
     query = np.maximum(samples.parallelism, 1.0).astype(np.int64)
-    found = fit_averaged(kept, length_scale[:, None], ratio[:, None], key_groups=key_groups, query=query)
-    noise = found.noise_share[:, None] / np.sqrt(np.maximum(samples.count, 1.0))
+    result = fit_averaged(retained, length_scale[:, None], ratio[:, None], key_groups=key_groups, query=query)
+    noise = result.noise_share[:, None] / np.sqrt(np.maximum(samples.count, 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = (samples.mean_per_s / found.median_per_s - 1.0) / np.hypot(found.log_sd, noise)
+        z = (samples.mean_per_s / result.median_per_s - 1.0) / np.hypot(result.log_sd, noise)
     # What light use makes of a point says nothing about the curve.
     return np.asarray(np.where(hidden & (samples.doubt == 0.0), z, np.nan), float)

@@ -34,8 +34,8 @@ def find_outliers(point: Ints, owner: Ints, capacity_per_s: Floats) -> Bools:
     enough = np.bincount(point)[point] >= LEAST_WINDOWS
     spread = np.zeros(int(owner.max()) + 1)
     if enough.any():
-        kept, place = np.unique(owner[enough], return_inverse=True)
-        spread[kept] = _median(place, away[enough])
+        retained, place = np.unique(owner[enough], return_inverse=True)
+        spread[retained] = _median(place, away[enough])
     allowed = REJECT_SD * np.maximum(_SD_PER_MAD * spread, LEAST_SD)
     return np.asarray(enough & (away > allowed[owner]))
 
@@ -76,8 +76,8 @@ def reduce_windows(owner: Ints, parallelism: Ints, capacity_per_s: Floats) -> tu
     order = np.lexsort((capacity_per_s, parallelism, owner))
     owner, parallelism, values = owner[order], parallelism[order], capacity_per_s[order]
     point = _number(owner, parallelism)
-    kept = ~find_outliers(point, owner, values)
-    owner, parallelism, values = owner[kept], parallelism[kept], values[kept]
+    retained = ~find_outliers(point, owner, values)
+    owner, parallelism, values = owner[retained], parallelism[retained], values[retained]
     point = _number(owner, parallelism)
     first = np.flatnonzero(np.diff(point, prepend=-1))
     count = np.bincount(point).astype(np.int64) if len(point) else np.zeros(0, np.int64)
@@ -89,9 +89,9 @@ def reduce_windows(owner: Ints, parallelism: Ints, capacity_per_s: Floats) -> tu
 def number_points(owner: Ints, parallelism: Ints) -> Ints:
     """Return (n,) the number of each window's (operator, parallelism), in their ascending order."""
     order = np.lexsort((parallelism, owner))
-    found = np.empty(len(order), np.int64)
-    found[order] = _number(owner[order], parallelism[order])
-    return found
+    result = np.empty(len(order), np.int64)
+    result[order] = _number(owner[order], parallelism[order])
+    return result
 
 
 def _number(owner: Ints, parallelism: Ints) -> Ints:

@@ -14,7 +14,7 @@ AHEAD_S = HOUR_S
 """A yes whose time lies further ahead of the controller's clock is none."""
 LONGEST_S = 366 * DAY_S
 """No yes counts for longer."""
-_KEPT = 64  # used-up answers that are never forgotten
+_RETAINED = 64  # used-up answers that are never forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,11 @@ def use_approvals(
 
     What cannot count any more is forgotten, but for the newest: the clock may be ahead now.
     """
-    said = list(approvals)
-    ends = {one.key: one.until_s for one in said}
+    reported = list(approvals)
+    ends = {one.key: one.until_s for one in reported}
     now_used = [UsedApproval(one, ends.get(one, now_s + LONGEST_S)) for one in request.approvals]
-    used = [*_used(history, said), *now_used]
-    return (*(one for one in used[:-_KEPT] if now_s < one.until_s), *used[-_KEPT:])
+    used = [*_used(history, reported), *now_used]
+    return (*(one for one in used[:-_RETAINED] if now_s < one.until_s), *used[-_RETAINED:])
 
 
 def _used(history: JobHistory, approvals: Iterable[StepApproval]) -> tuple[UsedApproval, ...]:

@@ -82,5 +82,7 @@ def forget_late(history: JobHistory, in_force: Parallelism | None, now_s: float)
     What was in force once, whichever request brought it there, and comes back after another one was sent, may be
     somebody's who has taken that one back.
     """
-    left = tuple(one for one in history.late_requests if now_s < one.until_s and one.target != dict(in_force or {}))
-    return replace(history, late_requests=left)
+    remaining = tuple(
+        one for one in history.late_requests if now_s < one.until_s and one.target != dict(in_force or {})
+    )
+    return replace(history, late_requests=remaining)

@@ -28,8 +28,8 @@ def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> 
 def keep_as_asked(target: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
     """Return a target with the bounds of vertices that are to be left alone, and none below its lower bound."""
     asked = observed.requested or {}
-    kept = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked and vertex in target}
-    return raise_to_lower({**target, **kept}, observed)
+    retained = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked and vertex in target}
+    return raise_to_lower({**target, **retained}, observed)
 
 
 def _bound_slots(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
@@ -92,8 +92,8 @@ def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float, least: P
 def _least(observed: ObservedJob, limits: Limits) -> dict[str, int]:
     """Return what slots that are too many may not take from vertices."""
     asked, lower = observed.requested or {}, observed.lower_bounds or {}
-    kept = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked}
-    return {vertex: max(one.get(vertex, 1) for one in (lower, limits.operator_min, kept)) for vertex in asked}
+    retained = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked}
+    return {vertex: max(one.get(vertex, 1) for one in (lower, limits.operator_min, retained)) for vertex in asked}
 
 
 def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:

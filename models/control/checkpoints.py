@@ -21,15 +21,17 @@ def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
     ready = case.observed.readiness
     if ready is None:
         return None
-    refused, told = check_restart(ready), ready.checkpoints
-    if refused is not None or told is None or not ready.restarts or case.observed.is_restarting:
+    refused, reported = check_restart(ready), ready.checkpoints
+    if refused is not None or reported is None or not ready.restarts or case.observed.is_restarting:
         return refused  # a job that restarts goes back to its last checkpoint anyway
     if _is_rise_for_overload(case, wanted):
         return _wait_for_fresh(case, ready, _PATIENCE_S)
-    why = _describe_age(case, ready, told)
+    why = _describe_age(case, ready, reported)
     if why:
-        return Action(Verb.REFUSE, Reason.CHECKPOINTS_FAILING if told.is_failing else Reason.CHECKPOINT_TOO_OLD, why)
-    return _wait_for_fresh(case, ready, told.timeout_s)
+        return Action(
+            Verb.REFUSE, Reason.CHECKPOINTS_FAILING if reported.is_failing else Reason.CHECKPOINT_TOO_OLD, why
+        )
+    return _wait_for_fresh(case, ready, reported.timeout_s)
 
 
 def check_restart(ready: Readiness) -> Action | None:

@@ -49,8 +49,10 @@ def check_permission(case: Case) -> Action | None:
     if refused is not None:
         return refused
     if case.now_s < case.history.held_until_s:
-        left_min = (case.history.held_until_s - case.now_s) / 60
-        return Action(Verb.REFUSE, Reason.HELD, f"{case.history.held_because}; held for {left_min:.0f} more minutes")
+        remaining_min = (case.history.held_until_s - case.now_s) / 60
+        return Action(
+            Verb.REFUSE, Reason.HELD, f"{case.history.held_because}; held for {remaining_min:.0f} more minutes"
+        )
     return None
 
 
@@ -204,8 +206,8 @@ def check_approval(case: Case) -> Action | None:
     if wanted is None or wanted.origin is Origin.PIN or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
         return None
     needs, limits = _needs_approval(case, wanted), case.limits
-    said = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
-    denial = find_denial(said, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
+    reported = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
+    denial = find_denial(reported, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
     if denial is not None:
         return Action(Verb.REFUSE, Reason.DENIED, f"{denial.by or 'a person'} has said no")
     if not needs or find_approvals(case, wanted):
@@ -217,8 +219,8 @@ def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:
     """Return the ids of the answers that allow a step; empty where none does, or none is needed."""
     if not _needs_approval(case, wanted):
         return ()
-    found = find_yes(case.limits, case.history, case.observed, wanted.parallelism, case.now_s)
-    return tuple(one.key for one in found)
+    result = find_yes(case.limits, case.history, case.observed, wanted.parallelism, case.now_s)
+    return tuple(one.key for one in result)
 
 
 def _needs_approval(case: Case, wanted: Intention) -> bool:

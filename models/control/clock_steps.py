@@ -22,10 +22,10 @@ def check_clock(case: Case) -> Action | None:
 
     By such a clock holds and cooldowns would be over, or their ends be moved.
     """
-    told_s = case.observed.told_at_s
-    if told_s is None or abs(case.now_s - told_s) <= DIFFERENCE_MAX_S:
+    reported_s = case.observed.told_at_s
+    if reported_s is None or abs(case.now_s - reported_s) <= DIFFERENCE_MAX_S:
         return None
-    hours = (case.now_s - told_s) / HOUR_S
+    hours = (case.now_s - reported_s) / HOUR_S
     detail = f"the controller's clock is {hours:+.1f} h from that of the cluster: one of them is wrong"
     return Action(Verb.REFUSE, CLOCK_DIFFERS, detail)
 

@@ -45,10 +45,10 @@ def _since_s(request: Request) -> float:
 
 def take_back(case: Case) -> Action | None:
     """Return the action that takes a request back under which the job fails; the caller knows that it may be sent."""
-    found = find_failure(case)
-    if found is None:
+    result = find_failure(case)
+    if result is None:
         return None
-    request, failure = found
+    request, failure = result
     asked = dict(case.observed.requested or {})
     target = {vertex: request.before.get(vertex, count) for vertex, count in asked.items()}
     if case.observed.free_slots is not None:  # where nobody knows, worse than failing it cannot become
@@ -66,10 +66,10 @@ def form_block(case: Case, request: Request, reason: Reason) -> BlockedTarget:
     the rescale did other harm, after a time; one that waits for the end of a savepoint at once.
     """
     until_s = case.now_s if reason == SPARES_SAVEPOINT else case.now_s + case.limits.block_s
-    found = find_failure(case) if reason == FAILS else None
-    if found is None:
+    result = find_failure(case) if reason == FAILS else None
+    if result is None:
         return BlockedTarget(dict(request.before), until_s)
-    failed, failure = found
+    failed, failure = result
     because = f"the job failed: {failure.cause}"
     if failure.lacks_slots:
         return BlockedTarget(dict(request.before), until_s, because=because, failure=failure.kind)

@@ -9,10 +9,10 @@ FLINKS_OWN = 1
 
 def is_lower_changed(history: JobHistory, observed: ObservedJob) -> bool:
     """Whether somebody has changed a lower bound; of bounds that nobody has noted those count that are not Flink's."""
-    told, known = observed.lower_bounds, history.known_lower or {}
-    if told is None:
+    reported, known = observed.lower_bounds, history.known_lower or {}
+    if reported is None:
         return False
-    return any(told.get(one, FLINKS_OWN) != known.get(one, FLINKS_OWN) for one in {*told, *known})
+    return any(reported.get(one, FLINKS_OWN) != known.get(one, FLINKS_OWN) for one in {*reported, *known})
 
 
 def raise_to_lower(target: Parallelism, observed: ObservedJob) -> dict[str, int]:

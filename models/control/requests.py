@@ -38,8 +38,8 @@ def follow_request(case: Case) -> Action | None:
     if is_changed or is_lower_changed(case.history, observed):
         is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
         what = "changed the job while a request was in flight"
-        told = f"somebody else {'took a request back that had arrived' if is_back else what}"
-        return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, told)
+        reported = f"somebody else {'took a request back that had arrived' if is_back else what}"
+        return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, reported)
     if is_there and observed.runs_at(request.target):
         return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, "", request)
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
@@ -70,10 +70,10 @@ def _begins_soon(case: Case, request: Request, told: Checkpoints) -> bool:
 def _spare_savepoint(case: Case, request: Request) -> Action | None:
     """Take a request back for which Flink would end a savepoint that somebody has begun since."""
     ready = case.observed.readiness
-    told = None if ready is None else ready.checkpoints
-    if told is None or not told.savepoints or not is_waited_with(case) or not _may_roll_back(case):
+    reported = None if ready is None else ready.checkpoints
+    if reported is None or not reported.savepoints or not is_waited_with(case) or not _may_roll_back(case):
         return None
-    if not _begins_soon(case, request, told):
+    if not _begins_soon(case, request, reported):
         return None
     target = {**case.observed.running, **request.before}
     back = form_request(case, f"{request.step_id}-postponed", target, request.settle_s, is_rollback=True)

@@ -15,10 +15,10 @@ _SAME_S = 1.0  # Flink tells the time in milliseconds
 
 def is_resubmitted(case: Case) -> bool:
     """Whether Flink was given the job again under its id; only deployments with a resource do that."""
-    known_s, told_s = case.history.submitted_at_s, case.observed.submitted_at_s
-    if case.observed.declared is None or known_s is None or told_s is None:
+    known_s, reported_s = case.history.submitted_at_s, case.observed.submitted_at_s
+    if case.observed.declared is None or known_s is None or reported_s is None:
         return False
-    return abs(told_s - known_s) > _SAME_S
+    return abs(reported_s - known_s) > _SAME_S
 
 
 def find_lost(history: JobHistory, observed: ObservedJob) -> Parallelism | None:

@@ -59,18 +59,18 @@ def solve_clairvoyant(
     recovery = RecoveryModel(downtime_s, 0.0, disturbances.failure_downtime_s, 0.0, replay_s, 0)
     outlook = Outlook(asked, bounds, recovery, known.capacity.lower_bound_z)
     begin = find_sufficient(spec, rates_per_s[0], known.capacity.target_utilisation)
-    found = list_candidates(asked, bounds, begin, find_limits(spec))
-    costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
+    result = list_candidates(asked, bounds, begin, find_limits(spec))
+    costs = compute_costs(outlook, result, CurrentState(job.start_s, spec.slots_max, 0.0), known)
     path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
-    return job.start_s + changes * window_s, found[path[changes]]
+    return job.start_s + changes * window_s, result[path[changes]]
 
 
 def compute_true_curves(job: Workload, noise: float) -> dict[str, CapacityCurve]:
     """Return operator -> its true capacity, with the deviation of what it processes at a time."""
     p = np.arange(1, job.spec.slots_max + 1)
-    found = {}
+    result = {}
     for operator, curve in zip(job.spec.operators, compute_curves(job.spec), strict=True):
         mean = np.maximum(curve[1:], 1e-9)
-        found[operator.name] = CapacityCurve(p, mean, noise * mean, p, mean, float(mean[0]))
-    return found
+        result[operator.name] = CapacityCurve(p, mean, noise * mean, p, mean, float(mean[0]))
+    return result

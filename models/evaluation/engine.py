@@ -165,8 +165,8 @@ class Engine:
             wanted = backlog / step_s + rate
             emitted = allocate(wanted, path.up[:, k, None])
             path.wanted[:, k], path.emitted[:, k] = wanted, emitted
-            left = backlog + (rate - emitted) * step_s
-            path.backlog[:, k + 1] = np.where(left > _NOTHING_S * rate, left, 0.0)
+            remaining = backlog + (rate - emitted) * step_s
+            path.backlog[:, k + 1] = np.where(remaining > _NOTHING_S * rate, remaining, 0.0)
         rows.backlog[index] = path.backlog[:, -1]
         return path
 

@@ -66,12 +66,12 @@ class FailureModel:
 
     def find_steps(self, window: int, rows: Ints) -> dict[int, list[tuple[int, Failure]]]:
         """Return step of the window -> (place in ``rows``, failure) of every failure of these rows."""
-        found: dict[int, list[tuple[int, Failure]]] = {}
+        result: dict[int, list[tuple[int, Failure]]] = {}
         for place, row in enumerate(rows.tolist()):
             for failure in self._by_window[int(self._seed_of_row[row])].get(window, ()):
                 step = int(failure.at_s // self._cadence.step_s) - window * self._cadence.steps
-                found.setdefault(step, []).append((place, failure))
-        return found
+                result.setdefault(step, []).append((place, failure))
+        return result
 
     def compute_down_share(self, window: int, from_s: Floats, until_s: Floats) -> Floats:
         """Return (n, K) the share of each step of a window in which rows with (n,) downtimes are down."""

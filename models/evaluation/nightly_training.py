@@ -101,10 +101,10 @@ def train(
     points = _reduce_windows(parallelism, measures, used, numbers * recorder.window_s, options)
     curves = _fit_curves(job, points, len(rows))
     selectivity = _fit_selectivity(job, measures, used, recorder)
-    found: list[JobModels | None] = []
+    result: list[JobModels | None] = []
     for place in range(len(rows)):
         if not curves[place]:
-            found.append(previous[place])
+            result.append(previous[place])
             continue
         over = [one for one in downtimes[place] if one.at_s + one.downtime_s < before_s]
         models = JobModels(
@@ -114,8 +114,8 @@ def train(
             latency=_fit_latency(measures, used, place),
             edges=_fit_edges(job, measures, used[:, place], place, recorder),
         )
-        found.append(models)
-    return found
+        result.append(models)
+    return result
 
 
 def _reduce_windows(
@@ -139,9 +139,9 @@ def _reduce_windows(
 
 def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, CapacityCurve]]:
     """Return each row's operator -> capacity curve, calibrated on what was hidden from the curves of that row."""
-    found: list[dict[str, CapacityCurve]] = [{} for _ in range(rows)]
+    result: list[dict[str, CapacityCurve]] = [{} for _ in range(rows)]
     if not len(points.owner):
-        return found
+        return result
     width = len(job.operators)
     owners, place = np.unique(points.owner, return_inverse=True)
     largest = np.zeros(rows)
@@ -155,15 +155,15 @@ def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, Cap
         mine = np.flatnonzero(owners // width == row)
         if not len(mine):
             continue
-        left_out = curves.left_out[mine].ravel(), curves.left_out_place[mine].ravel()
-        scale = learn_scales(np.zeros(0), np.zeros(0, np.int64), *left_out)
+        excluded = curves.left_out[mine].ravel(), curves.left_out_place[mine].ravel()
+        scale = learn_scales(np.zeros(0), np.zeros(0, np.int64), *excluded)
         for index in mine.tolist():
             operator = int(owners[index]) % width
             grid = max(int(job.limits[operator]), int(largest[row]))
-            found[row][job.operators[operator]] = _build_curve(
+            result[row][job.operators[operator]] = _build_curve(
                 curves, index, points, place == index, scale=scale, grid=grid
             )
-    return found
+    return result
 
 
 def _build_curve(

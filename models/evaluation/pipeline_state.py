@@ -119,12 +119,12 @@ class PipelineState:
         at = self.find_trained_s(now_s)
         if at is None:
             return None
-        night, found = self._trained
+        night, result = self._trained
         if night != at:
-            self._previous = {**self._previous, **found}
+            self._previous = {**self._previous, **result}
             self._trained = (at, self._train(sorted({*self._previous, row}), at))
-        elif row not in found:
-            found.update(self._train([row], at))
+        elif row not in result:
+            result.update(self._train([row], at))
         return self._trained[1][row]
 
     def _train(self, rows: Sequence[int], at_s: int) -> dict[int, JobModels | None]:

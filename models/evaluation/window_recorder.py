@@ -61,8 +61,8 @@ class WindowRecorder:
         if at == self._size:
             at = self._drop_oldest()
         self._parallelism[at] = metrics.parallelism
-        for name, kept in self._measures.items():
-            kept[at] = getattr(metrics, name)
+        for name, retained in self._measures.items():
+            retained[at] = getattr(metrics, name)
         self._disturbed[at] = metrics.disturbed
         self.count += 1
 
@@ -82,7 +82,7 @@ class WindowRecorder:
         first = max(first, self._dropped)
         span = slice(first - self._dropped, max(last - self._dropped, first - self._dropped))
         numbers = np.arange(first, max(last, first))
-        measures = {name: kept[span, row] for name, kept in self._measures.items()}
+        measures = {name: retained[span, row] for name, retained in self._measures.items()}
         rate, capacity = measures["in_per_s"], measures["true_in_per_s"]
         return Observations(
             window_start_s=self._start_s + self._window_s * numbers,

@@ -15,7 +15,7 @@ WON_SHARE = 0.85
 """A challenger must also have been better on this share of those days: one strange day makes no champion."""
 
 
-KEPT_SHARE = 0.75
+RETAINED_SHARE = 0.75
 """A champion that beats the first method on fewer of the days is replaced."""
 
 
@@ -49,5 +49,5 @@ def choose_champions(losses: Floats, incumbent: Ints, margin: float) -> Ints:
     # The first method replaces a champion that no longer beats it on most of the days.
     mine = np.take_along_axis(losses, chosen[None, None, :], axis=0)[0]
     both = np.isfinite(mine) & np.isfinite(losses[0])
-    lost = (both & (losses[0] < mine)).sum(axis=0) > (1 - KEPT_SHARE) * both.sum(axis=0)
+    lost = (both & (losses[0] < mine)).sum(axis=0) > (1 - RETAINED_SHARE) * both.sum(axis=0)
     return np.where(lost & (both.sum(axis=0) >= MIN_DAYS), 0, chosen)

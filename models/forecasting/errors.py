@@ -48,9 +48,9 @@ class Errors:
         """
         below = np.cumsum(np.append(weights.ravel(), 0.0)[self.cell], axis=2)
         total = below[:, :, -1:]
-        found = np.empty((len(levels), *self.size.shape[:2]))
+        result = np.empty((len(levels), *self.size.shape[:2]))
         for place, level in enumerate(levels):
             reached = below >= level[:, None, None] * total * (1 - 1e-12)
             at = np.argmax(reached, axis=2)[:, :, None]
-            found[place] = np.take_along_axis(self.size, at, axis=2)[:, :, 0]
-        return np.where(total[None, :, :, 0] > 0, found, np.nan)
+            result[place] = np.take_along_axis(self.size, at, axis=2)[:, :, 0]
+        return np.where(total[None, :, :, 0] > 0, result, np.nan)

@@ -74,8 +74,8 @@ def forecast_without_scores(history: History, levels: Floats, horizon: int) -> t
     width = SEASON_WIDTH_SHARE * np.nanmean(np.where(has_season[:, None], last, 0.0), axis=1)
     season = np.maximum(repeated[None] + ndtri(levels)[:, None, None] * width[None, :, None], 0.0)
     has_season &= np.isfinite(season).all(axis=(0, 2))
-    found = np.where(has_season[None, :, None], season, quantiles)
-    return found, [SEASON_NAME if chosen else NAME for chosen in has_season]
+    result = np.where(has_season[None, :, None], season, quantiles)
+    return result, [SEASON_NAME if chosen else NAME for chosen in has_season]
 
 
 def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
@@ -91,10 +91,10 @@ def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     lead_h = (np.arange(horizon) + 0.5) * history.calendar.bin_s / 3600
     width = np.maximum(variation, MIN_WIDTH_SHARE * level)[:, None] * np.sqrt(1 + lead_h)
     width = np.minimum(width, np.maximum(MAX_WIDTH_SHARE * level, variation)[:, None])
-    seen = np.nanquantile(values, levels, axis=1)[:, :, None]
+    observed = np.nanquantile(values, levels, axis=1)[:, :, None]
     quantiles = level[None, :, None] + ndtri(levels)[:, None, None] * width[None]
     upper = (levels > 0.5)[:, None, None]
-    held = np.where(upper, np.maximum(quantiles, seen), quantiles)
+    held = np.where(upper, np.maximum(quantiles, observed), quantiles)
     return np.asarray(np.maximum.accumulate(np.maximum(held, 0.0), axis=0))
 
 

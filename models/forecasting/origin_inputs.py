@@ -119,9 +119,9 @@ class OriginInputs:
         half = calendar.bins(SMOOTHING_S) // 2
         at = self.origins[:, None] + self.leads
         known = at + half < stop
-        seen = np.isfinite(self.history.observed)
+        observed = np.isfinite(self.history.observed)
         value = _mean(self.sums, at - half, np.where(known, at + half + 1, at)).transpose(1, 0, 2)
-        measured = seen[:, np.where(known, at, 0)].transpose(1, 0, 2)
+        measured = observed[:, np.where(known, at, 0)].transpose(1, 0, 2)
         above = (value - self.season[:, :, self.leads]) / self.level()[:, :, None]
         return np.where(known[:, None, :] & measured, above, np.nan)
 

@@ -103,8 +103,8 @@ def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
     # A gap inside an outage belongs to it, so unmeasured bins neither end a run nor make one.
     missing = np.isnan(rates)
     lasting = int(OUTAGE_DAYS * calendar.day)
-    found = _short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1)
-    return np.asarray(found | single)
+    result = _short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1)
+    return np.asarray(result | single)
 
 
 def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:

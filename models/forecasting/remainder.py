@@ -27,8 +27,8 @@ def forecast_remainder(
     """Return the forecast of the remainder, shape (n, horizon), from r of shape (n, L)."""
     level = level_share * _mean(rest[:, -calendar.day :])
     phi, gain = _fit_decay(np.nan_to_num(rest - level[:, None]), calendar.bins(HOUR_S))
-    seen = np.isfinite(rest)
-    since = np.where(seen.any(axis=1), np.argmax(seen[:, ::-1], axis=1), rest.shape[1])  # bins without a value
+    observed = np.isfinite(rest)
+    since = np.where(observed.any(axis=1), np.argmax(observed[:, ::-1], axis=1), rest.shape[1])  # bins without a value
     recent = _mean_before(rest, rest.shape[1] - since, calendar.bins(recent_s)) - level
     lead = np.arange(1, horizon + 1) + since[:, None]
     return np.asarray(level[:, None] + (gain * recent)[:, None] * phi[:, None] ** lead)

@@ -115,14 +115,14 @@ def _predict(
     names: tuple[str, ...] = ()
     for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
         start = max(0, begin - window)
-        seen = prepare(rates[None, start:begin], calendar.later(start))
-        history = append_rates(seen, rates[None, begin : begin + day])
+        observed = prepare(rates[None, start:begin], calendar.later(start))
+        history = append_rates(observed, rates[None, begin : begin + day])
         clean[:, begin : begin + day] = history.observed[:, begin - start :]
         mine = at[(at >= begin) & (at < begin + day)]
         if not len(mine):
             continue
         if methods is None and (begin < DAILY_FITS * day or not fits or (begin // day) % DAYS_BETWEEN_FITS == 0):
-            made = fit([seen], calendar.start_s + begin * calendar.bin_s, horizon)
+            made = fit([observed], calendar.start_s + begin * calendar.bin_s, horizon)
             fits = (made,) if made else fits
         today = methods or registry([*default_registry().values(), GlobalBoosting(fits)])
         names = tuple(today)

@@ -29,7 +29,7 @@ class CheckpointConfig:
     is_concurrent: bool = False
 
 
-def read_config(found: object) -> CheckpointConfig:
+def read_config(result: object) -> CheckpointConfig:
     """Read a ``checkpoints/config`` reply.
 
     A pause between checkpoints that is longer than their interval counts as the interval.
@@ -37,7 +37,7 @@ def read_config(found: object) -> CheckpointConfig:
     Raises:
         ReplyError: it does not tell the interval.
     """
-    reply = _object(found)
+    reply = _object(result)
     interval_ms = reply.get("interval")
     if isinstance(interval_ms, bool) or not isinstance(interval_ms, int | float):
         raise ReplyError(Rule.MISSING_FIELD, "interval of checkpoints")
@@ -48,17 +48,17 @@ def read_config(found: object) -> CheckpointConfig:
     return CheckpointConfig(max(float(interval_ms), float(pause_ms)) / 1000.0, timeout_ms / 1000.0, is_concurrent)
 
 
-def read_checkpoints(found: object, config: CheckpointConfig) -> Checkpoints:
+def read_checkpoints(result: object, config: CheckpointConfig) -> Checkpoints:
     """Read a ``checkpoints`` reply.
 
     Args:
-        found: the reply.
+        result: the reply.
         config: of the job.
 
     Raises:
         ReplyError: it does not tell counts, latest checkpoints and history.
     """
-    reply = _object(found)
+    reply = _object(result)
     counts, latest, history = _object(reply.get("counts")), _object(reply.get("latest")), reply.get("history")
     in_progress = counts.get("in_progress")
     if type(in_progress) is not int or not isinstance(history, list):
@@ -94,14 +94,14 @@ def _failed_ms(checkpoint: Mapping[str, Any]) -> int:
     return max((at for at in map(_time_ms, times) if at), default=0)
 
 
-def _object(found: object) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(found))}")
-    return found
+def _object(result: object) -> Mapping[str, Any]:
+    if not isinstance(result, dict):
+        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(result))}")
+    return result
 
 
-def _dict(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _dict(result: object) -> Mapping[str, Any]:
+    return result if isinstance(result, dict) else {}
 
 
 def _time_ms(value: object) -> int | None:

@@ -34,16 +34,16 @@ _LACKS_SLOTS = (
 )
 
 
-def read_failures(found: object) -> tuple[Failure, ...]:
+def read_failures(result: object) -> tuple[Failure, ...]:
     """Return the failures that a reply lists, oldest first.
 
     Raises:
         ReplyError: it has no history of exceptions.
     """
-    history = found.get("exceptionHistory") if isinstance(found, dict) else None
+    history = result.get("exceptionHistory") if isinstance(result, dict) else None
     entries = history.get("entries") if isinstance(history, dict) else None
     if not isinstance(entries, list):
-        raise ReplyError(Rule.MISSING_FIELD, f"exceptionHistory: {shorten(str(found))}")
+        raise ReplyError(Rule.MISSING_FIELD, f"exceptionHistory: {shorten(str(result))}")
     known = (_read_entry(entry) for entry in entries if isinstance(entry, dict))
     return tuple(sorted((one for one in known if one is not None), key=lambda one: (one.at_s, one.kind)))
 
@@ -55,8 +55,8 @@ def _read_entry(entry: Mapping[str, Any]) -> Failure | None:
     texts = [entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str) and entry[key]]
     trace = texts[0] if texts else ""
     cause, places = _root_of(trace)
-    told = " ".join(texts).lower()
-    lacks_slots = any(sign.lower() in told for sign in _LACKS_SLOTS)
+    reported = " ".join(texts).lower()
+    lacks_slots = any(sign.lower() in reported for sign in _LACKS_SLOTS)
     return Failure(at_ms / 1000.0, cause, _kind_of(cause, places), lacks_slots)
 
 

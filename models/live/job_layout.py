@@ -79,7 +79,7 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
     at_work = drop_finished(upstream, has_ended)
     if not at_work:
         return _without_graph(vertices, named, None)
-    told = {vertex.vertex_id: vertex for vertex in vertices}
+    reported = {vertex.vertex_id: vertex for vertex in vertices}
     in_order = sorted(upstream, key=lambda vertex_id: (depth[vertex_id], vertex_id))
     try:
         placed = tuple(
@@ -91,8 +91,8 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
                 Operator(
                     named[vertex],
                     tuple(named[feeder] for feeder in at_work[vertex]),
-                    told[vertex].max_parallelism,
-                    slot_sharing_group=told[vertex].slot_sharing_group or DEFAULT_GROUP,
+                    reported[vertex].max_parallelism,
+                    slot_sharing_group=reported[vertex].slot_sharing_group or DEFAULT_GROUP,
                 )
                 for vertex in in_order
                 if vertex in at_work

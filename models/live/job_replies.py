@@ -99,13 +99,13 @@ def decode(body: str) -> Any:
         raise ReplyError(Rule.MALFORMED_JSON, f"{type(error).__name__}: {shorten(text)}") from error
 
 
-def read_job(found: object) -> JobReply:
+def read_job(result: object) -> JobReply:
     """Read a ``job`` reply.
 
     Raises:
         ReplyError: it lacks name, state or vertices, or a vertex has no id of its own.
     """
-    reply = _object(found)
+    reply = _object(result)
     times = reply.get("timestamps")
     times = times if isinstance(times, dict) else {}
     stopped = (_time_ms(times.get(state)) for state in STOPPED)
@@ -134,51 +134,51 @@ def read_job(found: object) -> JobReply:
 def _read_type(reply: Mapping[str, Any]) -> str:
     """Return the job's type, which Flink tells in the reply or in its plan."""
     plan = reply.get("plan")
-    told = reply.get("job-type") or (plan.get("type") if isinstance(plan, dict) else None)
-    return told if isinstance(told, str) else ""
+    reported = reply.get("job-type") or (plan.get("type") if isinstance(plan, dict) else None)
+    return reported if isinstance(reported, str) else ""
 
 
-def read_job_list(found: object) -> tuple[ListedJob, ...]:
+def read_job_list(result: object) -> tuple[ListedJob, ...]:
     """Read a ``/jobs/overview`` reply; an entry without id, name or state is left out.
 
     Raises:
         ReplyError: it has no list of jobs.
     """
-    jobs = _object(found).get("jobs")
+    jobs = _object(result).get("jobs")
     if not isinstance(jobs, list):
         raise ReplyError(Rule.MISSING_FIELD, "jobs")
     listed = []
     for job in jobs:
-        told = [job.get(field) if isinstance(job, dict) else None for field in ("jid", "name", "state")]
-        texts = [_encodable(text) for text in told if isinstance(text, str)]
-        if len(texts) == len(told):
+        reported = [job.get(field) if isinstance(job, dict) else None for field in ("jid", "name", "state")]
+        texts = [_encodable(text) for text in reported if isinstance(text, str)]
+        if len(texts) == len(reported):
             listed.append(ListedJob(*texts))
     return tuple(listed)
 
 
-def read_requirements(found: object) -> Requirements:
+def read_requirements(result: object) -> Requirements:
     """Read a ``resource-requirements`` reply; a vertex without both of its bounds is left out.
 
     Raises:
         ReplyError: this is no object.
     """
     upper, lower = {}, {}
-    for vertex_id, requirement in _object(found).items():
+    for vertex_id, requirement in _object(result).items():
         parallelism = requirement.get("parallelism") if isinstance(requirement, dict) else None
-        told = parallelism if isinstance(parallelism, dict) else {}
-        bounds = _count(told.get("lowerBound")), _count(told.get("upperBound"))
+        reported = parallelism if isinstance(parallelism, dict) else {}
+        bounds = _count(reported.get("lowerBound")), _count(reported.get("upperBound"))
         if all(bounds):
             lower[vertex_id], upper[vertex_id] = bounds
     return Requirements(upper, lower)
 
 
-def read_plan(found: object) -> tuple[Node, ...]:
+def read_plan(result: object) -> tuple[Node, ...]:
     """Read the graph of a ``plan`` reply, or of the plan that a ``job`` reply of a real cluster holds.
 
     Raises:
         ReplyError: it has no nodes, or one of them has no id of its own.
     """
-    plan = _object(found).get("plan")
+    plan = _object(result).get("plan")
     if not isinstance(plan, dict):
         raise ReplyError(Rule.MISSING_FIELD, "plan")
     nodes = []
@@ -191,13 +191,13 @@ def read_plan(found: object) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def read_checkpoints(found: object) -> tuple[int, ...]:
+def read_checkpoints(result: object) -> tuple[int, ...]:
     """Return when the checkpoints that a reply lists were completed, epoch milliseconds.
 
     Raises:
         ReplyError: this is no object.
     """
-    reply = _object(found)
+    reply = _object(result)
     latest, history = reply.get("latest"), reply.get("history")
     listed = list(history) if isinstance(history, list) else []
     if isinstance(latest, dict):
@@ -207,13 +207,13 @@ def read_checkpoints(found: object) -> tuple[int, ...]:
     return tuple(at for at in times if at is not None)
 
 
-def read_failures(found: object) -> dict[int, str]:
+def read_failures(result: object) -> dict[int, str]:
     """Return the failures that an ``exceptions`` reply lists: epoch milliseconds -> first line of the cause.
 
     Raises:
         ReplyError: this is no object.
     """
-    history = _object(found).get("exceptionHistory")
+    history = _object(result).get("exceptionHistory")
     entries = history.get("entries") if isinstance(history, dict) else None
     causes: dict[int, str] = {}
     for entry in entries if isinstance(entries, list) else ():
@@ -226,16 +226,16 @@ def read_failures(found: object) -> dict[int, str]:
     return causes
 
 
-def read_job_metrics(found: object) -> dict[str, float]:
+def read_job_metrics(result: object) -> dict[str, float]:
     """Return a job's own metrics by name; those that are no number are left out.
 
     Raises:
         ReplyError: this is no list.
     """
-    if not isinstance(found, list):
-        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
+    if not isinstance(result, list):
+        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(result))}")
     values: dict[str, float] = {}
-    for metric in found:
+    for metric in result:
         if not isinstance(metric, dict) or not isinstance(metric.get("id"), str):
             continue
         try:
@@ -247,13 +247,13 @@ def read_job_metrics(found: object) -> dict[str, float]:
     return values
 
 
-def read_overview(found: object) -> Slots:
+def read_overview(result: object) -> Slots:
     """Read an ``overview`` reply.
 
     Raises:
         ReplyError: it does not tell the slots.
     """
-    reply = _object(found)
+    reply = _object(result)
     total, free = reply.get("slots-total"), reply.get("slots-available")
     if type(total) is not int or type(free) is not int:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
@@ -262,10 +262,10 @@ def read_overview(found: object) -> Slots:
     return Slots(total, free)
 
 
-def _object(found: object) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(found))}")
-    return found
+def _object(result: object) -> Mapping[str, Any]:
+    if not isinstance(result, dict):
+        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(result))}")
+    return result
 
 
 def _text(reply: Mapping[str, Any], field: str) -> str:
@@ -275,14 +275,14 @@ def _text(reply: Mapping[str, Any], field: str) -> str:
     return _encodable(value)
 
 
-def _with_ids(found: object, field: str) -> list[Mapping[str, Any]]:
+def _with_ids(result: object, field: str) -> list[Mapping[str, Any]]:
     """Return a list of objects, each with an id of its own."""
-    if not isinstance(found, list):
+    if not isinstance(result, list):
         raise ReplyError(Rule.MISSING_FIELD, field)
-    ids = [one.get("id") if isinstance(one, dict) else None for one in found]
+    ids = [one.get("id") if isinstance(one, dict) else None for one in result]
     if not all(isinstance(one, str) and one for one in ids) or len(set(ids)) < len(ids):
         raise ReplyError(Rule.WRONG_TYPE, f"{field} without an id of their own")
-    return found
+    return result
 
 
 def _count(value: object) -> int:

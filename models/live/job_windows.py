@@ -97,20 +97,22 @@ class JobWindows:
         return slice(int(self.first_cell[job]), int(self.first_cell[job + 1]))
 
 
-def by_job(found: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], settle_s: int, now_s: float) -> JobWindows:
+def by_job(
+    result: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], settle_s: int, now_s: float
+) -> JobWindows:
     """Put the windows of rows together by job.
 
     Args:
-        found: of :func:`models.live.windows.row_windows`.
+        result: of :func:`models.live.windows.row_windows`.
         rows: which operator each row is.
         stops: with the number of the job.
         settle_s: how long after a start windows still count as disturbed.
         now_s: until when a job that does not run yet is disturbed.
     """
     jobs = len(rows.window_s)
-    known = np.flatnonzero(rows.position[found.row] >= 0)
-    row = found.row[known]
-    keys, window = np.unique(rows.job[row] * _TIMES + found.start_s[known], return_inverse=True)
+    known = np.flatnonzero(rows.position[result.row] >= 0)
+    row = result.row[known]
+    keys, window = np.unique(rows.job[row] * _TIMES + result.start_s[known], return_inverse=True)
     job_of_window, start_s = keys // _TIMES, keys % _TIMES
     first_window = np.searchsorted(job_of_window, np.arange(jobs + 1))
     first_cell = np.concatenate(([0], np.cumsum(np.diff(first_window) * rows.operators)))
@@ -129,10 +131,10 @@ def by_job(found: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], set
         first_cell=first_cell,
         window_start_s=start_s,
         disturbed=_find_disturbed(keys, stops, rows.window_s, settle_s, now_s),
-        parallelism=spread(found.parallelism, 0),
-        samples=spread(found.samples, 0),
-        target_is_lower_bound=spread(found.target_is_lower_bound, False),
-        measures={name: spread(values, np.nan) for name, values in found.measures.items()},
+        parallelism=spread(result.parallelism, 0),
+        samples=spread(result.samples, 0),
+        target_is_lower_bound=spread(result.target_is_lower_bound, False),
+        measures={name: spread(values, np.nan) for name, values in result.measures.items()},
     )
 
 

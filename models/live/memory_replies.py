@@ -27,11 +27,11 @@ def read_memory(heap: object, gc: object) -> Memory:
     Raises:
         ReplyError: they do not tell how much of the heap is in use.
     """
-    for found in (heap, gc):
-        if not isinstance(found, list):
-            raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
-    told = (*heap, *gc)  # type: ignore[misc]
-    metrics = {str(one["id"]): one for one in told if isinstance(one, dict) and "id" in one}
+    for result in (heap, gc):
+        if not isinstance(result, list):
+            raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(result))}")
+    reported = (*heap, *gc)  # type: ignore[misc]
+    metrics = {str(one["id"]): one for one in reported if isinstance(one, dict) and "id" in one}
     used, most = _read(metrics, HEAP_USED, "max"), _read(metrics, HEAP_MAX, "min")
     if used is None or most is None or most <= 0:  # the JVM tells -1 where it has no maximum
         raise ReplyError(Rule.MISSING_FIELD, f"{HEAP_USED}, {HEAP_MAX}")
@@ -40,11 +40,11 @@ def read_memory(heap: object, gc: object) -> Memory:
 
 
 def _read(metrics: Mapping[str, Mapping[str, object]], name: str, aggregate: str) -> float | None:
-    told = metrics.get(name, {}).get(aggregate)
-    if isinstance(told, bool) or not isinstance(told, int | float | str):
+    reported = metrics.get(name, {}).get(aggregate)
+    if isinstance(reported, bool) or not isinstance(reported, int | float | str):
         return None
     try:
-        value = float(told)
+        value = float(reported)
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None

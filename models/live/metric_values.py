@@ -65,7 +65,7 @@ class ValueFault:
     detail: str
 
 
-def read_metrics(found: object) -> tuple[list[float], list[ValueFault], int | None] | None:
+def read_metrics(result: object) -> tuple[list[float], list[ValueFault], int | None] | None:
     """Return the numbers of a reply in the order of :data:`COLUMNS`; None when the vertex had none (it is deployed).
 
     Limits are not looked at here: see :func:`drop_outside`.
@@ -77,13 +77,13 @@ def read_metrics(found: object) -> tuple[list[float], list[ValueFault], int | No
     Raises:
         ReplyError: this is no list of metrics with ids.
     """
-    if not isinstance(found, list):
-        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
-    if not found:
+    if not isinstance(result, list):
+        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(result))}")
+    if not result:
         return None
     row: list[object] = list(_NOTHING)
     of_sources, subtasks = list[tuple[str, object]](), list[int | None]()
-    for metric in reversed(found):  # of two metrics with one id the first counts
+    for metric in reversed(result):  # of two metrics with one id the first counts
         name = metric.get("id") if isinstance(metric, dict) else None
         if not isinstance(name, str):
             raise ReplyError(Rule.WRONG_TYPE, "a metric without an id")
@@ -98,8 +98,8 @@ def read_metrics(found: object) -> tuple[list[float], list[ValueFault], int | No
         row[place] = value
     if {type(value) for value in row} != {float}:
         row = [value if type(value) is float else _number(place, value, faults) for place, value in enumerate(row)]
-    told = [count for count in subtasks if count is not None]
-    return row, faults, min(told, default=None)  # type: ignore[return-value]
+    reported = [count for count in subtasks if count is not None]
+    return row, faults, min(reported, default=None)  # type: ignore[return-value]
 
 
 def _count_subtasks(total: object, mean: object) -> int | None:
@@ -110,11 +110,11 @@ def _count_subtasks(total: object, mean: object) -> int | None:
     return round(added / average)
 
 
-def _sum_of_sources(found: list[tuple[str, object]], faults: list[ValueFault]) -> dict[int, float]:
+def _sum_of_sources(result: list[tuple[str, object]], faults: list[ValueFault]) -> dict[int, float]:
     """Return place -> sum over the source operators; NaN where one of them cannot be told or read.
 
     Args:
-        found: metrics with an operator's name in front, the first of a reply last.
+        result: metrics with an operator's name in front, the first of a reply last.
         faults: those that cannot be read are added.
     """
     sums = dict[int, float]()
@@ -122,7 +122,7 @@ def _sum_of_sources(found: list[tuple[str, object]], faults: list[ValueFault]) -
         is_backlog = counter == PENDING_RECORDS
         meant = [
             (name, value)
-            for name, value in found
+            for name, value in result
             if (name.endswith(f".{counter}") if is_backlog else is_source_counter(name, counter))
         ]
         values = {name: value if type(value) is float else _number(place, value, faults) for name, value in meant}
@@ -143,12 +143,12 @@ def drop_outside(rows: Floats, max_value: float) -> list[tuple[int, ValueFault]]
     limits = np.where(_IS_SHARE, min(SHARE_LIMIT_MS, max_value), max_value)
     with np.errstate(invalid="ignore"):
         negative, huge = rows < 0.0, rows > limits
-    found = []
+    result = []
     for row, place in zip(*(index.tolist() for index in np.nonzero(negative | huge)), strict=True):
         rule = Rule.VALUE_NEGATIVE if negative[row, place] else Rule.VALUE_HUGE
-        found.append((row, ValueFault(rule, _locate(place, f"{rows[row, place]:g}"))))
+        result.append((row, ValueFault(rule, _locate(place, f"{rows[row, place]:g}"))))
     rows[negative | huge] = np.nan
-    return found
+    return result
 
 
 def _number(place: int, value: object, faults: list[ValueFault]) -> float:

@@ -70,8 +70,8 @@ class PollHistory:
         """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
         faults: list[Fault] = []
         measured: list[_Measured] = []
-        told = (record for record in records if record.kind not in _OF_INGESTION)
-        for record in sorted(told, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
+        reported = (record for record in records if record.kind not in _OF_INGESTION)
+        for record in sorted(reported, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
             try:
                 self._add_record(record, measured, faults)
             except ReplyError as error:
@@ -93,14 +93,14 @@ class PollHistory:
     def windows(self, now_s: float) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
         rows, arrays = self._known_rows(), self._arrays
-        found = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.roles, now_s)
+        result = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.roles, now_s)
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
             if job.log.has_disturbances
             for stop in job.log.disturbances()
         ]
-        return by_job(found, rows, stops, self._settle_s, now_s)
+        return by_job(result, rows, stops, self._settle_s, now_s)
 
     def forget(self, before_ms: int, after_ms: float = math.inf) -> list[JobKey]:
         """Forget the jobs whose last reply is older, or later (epoch milliseconds); returns them.
@@ -112,9 +112,9 @@ class PollHistory:
             return []
         for key in gone:
             del self._jobs[key]
-        kept = [row for job in self._jobs.values() for row in job.rows.values()]
-        self._arrays.keep_rows(np.array(kept, np.int64))
-        numbers = {row: number for number, row in enumerate(kept)}
+        retained = [row for job in self._jobs.values() for row in job.rows.values()]
+        self._arrays.keep_rows(np.array(retained, np.int64))
+        numbers = {row: number for number, row in enumerate(retained)}
         for job in self._jobs.values():
             job.rows = {vertex_id: numbers[row] for vertex_id, row in job.rows.items()}
         self._rows = None
@@ -129,26 +129,26 @@ class PollHistory:
             self.slots[record.cluster] = job_replies.read_overview(job_replies.decode(record.body))
             return
         key = (record.cluster, _hex_id(record.job_id, "job_id"))
-        found = job_replies.decode(record.body)
+        result = job_replies.decode(record.body)
         if record.kind == Kind.JOB:
-            self._add_job(key, record, job_replies.read_job(found), faults)
-            if isinstance(found.get("plan"), dict):
-                self._add_plan(self._jobs[key], job_replies.read_plan(found))
+            self._add_job(key, record, job_replies.read_job(result), faults)
+            if isinstance(result.get("plan"), dict):
+                self._add_plan(self._jobs[key], job_replies.read_plan(result))
             return
         job = self._jobs.get(key)
         if job is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, "of a job that no reply named")
         match record.kind:
             case Kind.PLAN:
-                self._add_plan(job, job_replies.read_plan(found))
+                self._add_plan(job, job_replies.read_plan(result))
             case Kind.CHECKPOINTS:
-                job.log.add_checkpoints(job_replies.read_checkpoints(found))
+                job.log.add_checkpoints(job_replies.read_checkpoints(result))
             case Kind.EXCEPTIONS:
-                job.log.add_failures(job_replies.read_failures(found))
+                job.log.add_failures(job_replies.read_failures(result))
             case Kind.JOB_METRICS:
-                job.metrics = job_replies.read_job_metrics(found)
+                job.metrics = job_replies.read_job_metrics(result)
             case _:
-                self._add_metrics(record, job, found, measured, faults)
+                self._add_metrics(record, job, result, measured, faults)
 
     def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[Fault]) -> None:
         job = self._jobs.setdefault(key, JobRecord(reply))
@@ -194,13 +194,13 @@ class PollHistory:
             raise ReplyError(Rule.BAD_GRAPH, shorten(job.layout.problem))
 
     def _add_metrics(
-        self, record: RawRecord, job: JobRecord, found: object, measured: list[_Measured], faults: list[Fault]
+        self, record: RawRecord, job: JobRecord, result: object, measured: list[_Measured], faults: list[Fault]
     ) -> None:
         vertex_id = _hex_id(record.vertex_id, "vertex_id")
         row = job.rows.get(vertex_id)
         if row is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
-        read = read_metrics(found)
+        read = read_metrics(result)
         if read is None:  # a vertex that is being deployed: no measurement
             return
         values, unusable, subtasks = read

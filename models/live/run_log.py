@@ -21,7 +21,7 @@ _STALE_REPLY_MS = 10_000
 _REFRESH_MS = 3_000
 # A job that came to run this shortly before its first reply started then.
 _FRESH_START_S = 60
-_KEPT = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
+_RETAINED = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class RunLog:
         if reply.running_ms is not None:
             first, _ = self.runs.get(reply.running_ms, (at_ms, at_ms))
             self.runs[reply.running_ms] = (first, at_ms)
-            if len(self.runs) > _KEPT:
+            if len(self.runs) > _RETAINED:
                 del self.runs[min(self.runs)]
 
     def _note_restore(self, at_ms: int, reply: JobReply) -> None:
@@ -97,15 +97,15 @@ class RunLog:
             self.restores[max(self.restores)] = at_ms
         elif self.is_restoring:
             self.restores[at_ms] = at_ms
-            if len(self.restores) > _KEPT:
+            if len(self.restores) > _RETAINED:
                 del self.restores[min(self.restores)]
 
     def add_failures(self, failures: Mapping[int, str]) -> None:
         """Take in what an ``exceptions`` reply lists."""
         for at_ms, cause in failures.items():
             self.failures[at_ms] = min(cause, self.failures.get(at_ms, cause))
-        if len(self.failures) > _KEPT:
-            self.failures = {at_ms: self.failures[at_ms] for at_ms in sorted(self.failures)[-_KEPT:]}
+        if len(self.failures) > _RETAINED:
+            self.failures = {at_ms: self.failures[at_ms] for at_ms in sorted(self.failures)[-_RETAINED:]}
 
     def add_checkpoints(self, completed_ms: Iterable[int]) -> None:
         """Take in what a ``checkpoints`` reply lists."""
@@ -139,27 +139,27 @@ class RunLog:
 
     def stops(self) -> list[Stop]:
         """Return its stops in order of time, the one that lasts as the last."""
-        found: list[Stop] = []
+        result: list[Stop] = []
         if self.has_fresh_start and self.first_running_ms is not None:
-            found.append(Stop(self.first_running_ms, self.first_running_ms))
+            result.append(Stop(self.first_running_ms, self.first_running_ms))
         completed = sorted(self.checkpoints_ms)
         for transition in self._transitions():
-            found += self._stops_of(transition, completed)
+            result += self._stops_of(transition, completed)
         if self.is_down and self.ran_ms is not None:
-            found.append(Stop(self.ran_ms, None))
-        return found
+            result.append(Stop(self.ran_ms, None))
+        return result
 
     def _transitions(self) -> list[_Transition]:
         """Return consecutive runs that differ in their RUNNING time."""
-        found = []
+        result = []
         for before, running_ms in pairwise(sorted(self.runs)):
-            last_seen_ms = self.runs[before][1]
-            if last_seen_ms >= self.runs[running_ms][0]:
+            last_observed_ms = self.runs[before][1]
+            if last_observed_ms >= self.runs[running_ms][0]:
                 continue
-            if last_seen_ms >= running_ms:
-                last_seen_ms = running_ms - _REFRESH_MS
-            found.append(_Transition(before, max(before, last_seen_ms), running_ms))
-        return found
+            if last_observed_ms >= running_ms:
+                last_observed_ms = running_ms - _REFRESH_MS
+            result.append(_Transition(before, max(before, last_observed_ms), running_ms))
+        return result
 
     def _stops_of(self, transition: _Transition, completed: list[int]) -> list[Stop]:
         """Split a transition into its stops: several when the job was at work between two of them.
@@ -168,8 +168,8 @@ class RunLog:
         after the failure before.  Failures in one downtime (of an attempt to restart) are one stop.
         """
         earliest = max(transition.ran_since_ms, transition.last_seen_ms - _STALE_REPLY_MS)
-        told = self.stopped_ms.union(self.failures)
-        inside = sorted(at for at in told if earliest < at <= transition.running_ms)
+        reported = self.stopped_ms.union(self.failures)
+        inside = sorted(at for at in reported if earliest < at <= transition.running_ms)
         if not inside:
             done = completed[: bisect_right(completed, transition.running_ms)]
             at_work = max([transition.last_seen_ms, *done[-1:]])
@@ -177,12 +177,12 @@ class RunLog:
         heads = [inside[0]]
         for before, at in pairwise(inside):
             worked = bisect_right(completed, at) > bisect_right(completed, before)
-            left_again = at not in self.failures and at // 1000 - before // 1000 > _STALE_REPLY_MS // 1000
-            if worked or left_again:
+            remaining_again = at not in self.failures and at // 1000 - before // 1000 > _STALE_REPLY_MS // 1000
+            if worked or remaining_again:
                 heads.append(at)
         ends = [*heads[1:], transition.running_ms]
         return [Stop(at, end, self.failures.get(at)) for at, end in zip(heads, ends, strict=True)]
 
 
 def _newest(times: set[int]) -> set[int]:
-    return set(sorted(times)[-_KEPT:]) if len(times) > _KEPT else times
+    return set(sorted(times)[-_RETAINED:]) if len(times) > _RETAINED else times

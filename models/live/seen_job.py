@@ -82,8 +82,8 @@ class JobRecord:
     def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> SeenJob:
         """Return what is seen of it."""
         has_run = self.log.ran_ms is not None
-        told = {vertex.vertex_id: vertex.parallelism for vertex in self.reply.vertices}
-        shown = self.parallelism if has_run else told
+        reported = {vertex.vertex_id: vertex.parallelism for vertex in self.reply.vertices}
+        shown = self.parallelism if has_run else reported
         names = dict(zip(self.layout.vertex_ids, self.layout.operators, strict=True))
         return SeenJob(
             cluster=cluster,

@@ -36,7 +36,7 @@ def delay_fall(
     if delay_s <= 0:
         return dict(wanted), ()
     before = recent or (Recommended(now_s, dict(running)),)
-    kept = tuple(one for one in before if one.at_s > now_s - delay_s)
-    after = (*kept, Recommended(now_s, dict(wanted)))
+    retained = tuple(one for one in before if one.at_s > now_s - delay_s)
+    after = (*retained, Recommended(now_s, dict(wanted)))
     highest = {name: max(one.parallelism.get(name, 0) for one in after) for name in wanted}
     return {name: max(count, min(running.get(name, count), highest[name])) for name, count in wanted.items()}, after

@@ -71,8 +71,8 @@ class Observations:
 
     def rows(self, index: Ints) -> Observations:
         """Return some of the windows."""
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Observations(**{name: one if name == "window_s" else one[index] for name, one in kept.items()})
+        retained = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Observations(**{name: one if name == "window_s" else one[index] for name, one in retained.items()})
 
 
 MEASURES = (

@@ -95,13 +95,13 @@ class Situation:
             yield f"parallelism: {low} must be at least 1"
 
     def _find_window_faults(self) -> Iterator[str]:
-        seen = self.observations
-        if not len(seen):
+        observed = self.observations
+        if not len(observed):
             return
-        if seen.parallelism.shape[1] != len(self.graph.operators):
-            yield f"observations: of {seen.parallelism.shape[1]} operators, the job has {len(self.graph.operators)}"
+        if observed.parallelism.shape[1] != len(self.graph.operators):
+            yield f"observations: of {observed.parallelism.shape[1]} operators, the job has {len(self.graph.operators)}"
         for name in _NOT_NEGATIVE:
-            if (getattr(seen, name) < 0).any():  # NaN is not
+            if (getattr(observed, name) < 0).any():  # NaN is not
                 yield f"observations: {name} is negative"
 
 

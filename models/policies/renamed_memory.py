@@ -44,8 +44,8 @@ def rename_operators(memory: T, names: Mapping[str, str], known: Collection[str]
         given = {one.name: getattr(memory, one.name) for one in fields(memory) if one.init}
         changed = {name: rename_operators(value, names, known) for name, value in given.items()}
         renamed = replace(memory, **changed)
-    found: T = renamed
-    return found
+    result: T = renamed
+    return result
 
 
 def _parts(memory: object) -> list[object]:

@@ -65,11 +65,11 @@ class Journal:
 
     def catch_up(self, scale_outs: Sequence[int], settle_s: int, window_s: int) -> Mapping[int, float]:
         """See :class:`ProfilingCluster`."""
-        found = self._cluster.catch_up(scale_outs, settle_s, window_s)
+        result = self._cluster.catch_up(scale_outs, settle_s, window_s)
         self.entries += [
-            Entry("capacity", 0, scale_out, None, throughput, None) for scale_out, throughput in sorted(found.items())
+            Entry("capacity", 0, scale_out, None, throughput, None) for scale_out, throughput in sorted(result.items())
         ]
-        return found
+        return result
 
     def close(self) -> None:
         """See :class:`ProfilingCluster`."""

@@ -244,8 +244,8 @@ def _run(cluster: ProfilingCluster, options: ProfilingOptions, progress: Callabl
             state = after
         else:
             progress(f"profiling {len(task.scale_outs)} deployments under permanent backlog")
-            found = cluster.catch_up(task.scale_outs, options.settle_s, options.window_s)
-            state = record_capacity(state, found)
+            result = cluster.catch_up(task.scale_outs, options.settle_s, options.window_s)
+            state = record_capacity(state, result)
             if not state.capacity:
                 break
     return Profile(state.measured, state.capacity)

@@ -46,14 +46,14 @@ def list_candidates(
     slots = _slot_levels(int(limits.max()))
     peaks = demand.rates_per_s[_Q90].max(axis=1)
     modelled = [row for row, name in enumerate(demand.operators) if name in bounds and peaks[row] > 0]
-    found = np.repeat(np.minimum(current, limits)[None, :], len(slots), axis=0)
+    result = np.repeat(np.minimum(current, limits)[None, :], len(slots), axis=0)
     if modelled:
         lower = {row: _rising_bound(bounds[demand.operators[row]]) for row in modelled}
         reach = _reach(slots, {row: lower[row] / peaks[row] for row in modelled}, limits)
         for row in modelled:
             wanted = np.searchsorted(lower[row], reach * peaks[row] * (1 - _ROUNDING), side="left") + 1
-            found[:, row] = np.minimum(wanted, np.minimum(slots, limits[row]))
-    rest = np.unique(found, axis=0)
+            result[:, row] = np.minimum(wanted, np.minimum(slots, limits[row]))
+    rest = np.unique(result, axis=0)
     taken = count_slots_of_rows(rest, groups)
     order = np.lexsort((rest.sum(axis=1), taken))
     if slots_max is not None and len(set(groups)) > 1:

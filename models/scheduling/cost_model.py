@@ -149,12 +149,12 @@ def _failure_cost(
     if not options.reactive.rescales_for_catch_up:
         return stay
     wait_s = options.timing.apply_every_s / 2
-    standing_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
+    active_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
     age_s = max(replay_s + down_s - costs.late_after_s, 0.0)
-    left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
+    remaining_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
-    off_s = work_off_time_s(left_s, headroom_ratio[:, widest, None])
-    late_s = standing_s + wait_s + rescale_s + off_s
+    off_s = work_off_time_s(remaining_s, headroom_ratio[:, widest, None])
+    late_s = active_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * costs.resource_weight / now.slots_max
     extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * costs.rescale_weight
     return np.asarray(np.minimum(stay, costs.late_weight * late_s / MINUTE_S + extra_cost))
@@ -191,13 +191,13 @@ def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float 
     for row, bounds in _limiting(outlook):
         last = len(bounds.mean_per_s) - 1
         used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
-        found = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
+        result = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
         rates = outlook.demand.rates_per_s[MEDIAN, row]
         arriving = np.where(rates > 0, passing, 1.0) * rates
         useful = np.maximum(np.minimum(arriving, bounds.mean_per_s[last]), _LEAST_CAPACITY_PER_S)  # (T,)
         lost = 1.0 - np.clip(bounds.mean_per_s[None, used] / useful[:, None], 0.0, 1.0)
-        avoidable = np.maximum(found[:, :-1] - found[:, -1:], 0.0)
-        avoidable += found[:, -1:] * np.minimum(lost / _FULL_SHORTFALL, 1.0)
+        avoidable = np.maximum(result[:, :-1] - result[:, -1:], 0.0)
+        avoidable += result[:, -1:] * np.minimum(lost / _FULL_SHORTFALL, 1.0)
         worst = np.maximum(worst, avoidable[:, back])
     return worst
 

@@ -117,10 +117,10 @@ def quantiles_at_scores(values: Floats, scores: Floats) -> Floats:
     Returns:
         (Z, ...) quantiles, never negative.
     """
-    left = np.clip(np.searchsorted(SCORES, scores, side="right") - 1, 0, len(SCORES) - 2)
-    share = (scores - SCORES[left]) / (SCORES[left + 1] - SCORES[left])
+    remaining = np.clip(np.searchsorted(SCORES, scores, side="right") - 1, 0, len(SCORES) - 2)
+    share = (scores - SCORES[remaining]) / (SCORES[remaining + 1] - SCORES[remaining])
     share = share.reshape(-1, *([1] * (values.ndim - 1)))
-    return np.asarray(np.maximum(values[left] * (1 - share) + values[left + 1] * share, 0.0))
+    return np.asarray(np.maximum(values[remaining] * (1 - share) + values[remaining + 1] * share, 0.0))
 
 
 def quantile_at_level(values: Floats, level: float) -> Floats:

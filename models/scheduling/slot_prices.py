@@ -110,10 +110,10 @@ class _Search:
         prices = SlotPrices(low, high, share)
         self.rounds += 1
         demand = self.demand_at(prices)
-        found = Allocation(prices, demand, bool((demand.slots <= self.budget + _SLACK).all()), self.rounds)
-        if found.fits and (self.cheapest is None or demand.cost < self.cheapest.demand.cost):
-            self.cheapest = found
-        return found
+        result = Allocation(prices, demand, bool((demand.slots <= self.budget + _SLACK).all()), self.rounds)
+        if result.fits and (self.cheapest is None or demand.cost < self.cheapest.demand.cost):
+            self.cheapest = result
+        return result
 
 
 def allocate(demand_at: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: float) -> Allocation:
@@ -128,20 +128,20 @@ def allocate(demand_at: Callable[[SlotPrices], SlotDemand], budget: Floats, unit
     """
     search = _Search(demand_at, budget)
     low, high = np.zeros(len(budget)), np.zeros(len(budget))
-    found = search.attempt(low, low, 0.0)
+    result = search.attempt(low, low, 0.0)
     for _ in range(BRACKETS):
-        over = found.demand.slots > budget + _SLACK
+        over = result.demand.slots > budget + _SLACK
         if not over.any() or high.max() > _TOP * unit:
             break
         low = np.where(over, high, low)
         high = np.where(over, 2.0 * high + unit, high)
-        found = search.attempt(high, high, 0.0)
-    if search.cheapest is None or found.rounds == 1:
-        return found
+        result = search.attempt(high, high, 0.0)
+    if search.cheapest is None or result.rounds == 1:
+        return result
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = search.attempt(middle, middle, 0.0)
-        over = found.demand.slots > budget + _SLACK
+        result = search.attempt(middle, middle, 0.0)
+        over = result.demand.slots > budget + _SLACK
         low, high = np.where(over, middle, low), np.where(over, high, middle)
     _mix_prices(search, low, high)
     return search.cheapest

@@ -10,7 +10,7 @@ import numpy as np
 from models.arrays import Bools, Floats, Ints
 from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import Fleet
-from models.simulation.state import KEPT_CHECKPOINTS, FleetState
+from models.simulation.state import RETAINED_CHECKPOINTS, FleetState
 from models.simulation.step import Flow
 
 GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
@@ -59,7 +59,7 @@ class Samples:
     def empty(cls, polls: int, fleet: Fleet) -> Samples:
         """Return zeros for a number of polls."""
         shapes: dict[str, tuple[int, ...]] = {"at_s": (polls,)}
-        shapes |= {"checkpoints": (polls, fleet.shape[0], KEPT_CHECKPOINTS, 3)} | dict.fromkeys(
+        shapes |= {"checkpoints": (polls, fleet.shape[0], RETAINED_CHECKPOINTS, 3)} | dict.fromkeys(
             _ROWS, (polls, fleet.shape[0])
         )
 
@@ -124,13 +124,13 @@ class SampleRecorder:
     def poll(self, index: int, state: FleetState) -> None:
         """Keep what a poll at the state's time observes."""
         rate, through, working, busy, backpressured, idle = self._sums / self._steps
-        kept, fleet = self.samples, self._fleet
-        kept.at_s[index] = state.time_s
+        retained, fleet = self.samples, self._fleet
+        retained.at_s[index] = state.time_s
         for name, origin in _FROM_STATE.items():
-            getattr(kept, name)[index] = getattr(state, origin)
-        kept.in_per_s[index], kept.taken_per_s[index] = rate * fleet.counted_in, rate
-        kept.out_per_s[index] = through * fleet.output_ratio
-        kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
-        kept.pending[index] = (
+            getattr(retained, name)[index] = getattr(state, origin)
+        retained.in_per_s[index], retained.taken_per_s[index] = rate * fleet.counted_in, rate
+        retained.out_per_s[index] = through * fleet.output_ratio
+        retained.busy[index], retained.backpressured[index], retained.idle[index] = busy, backpressured, idle
+        retained.pending[index] = (
             state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
         )

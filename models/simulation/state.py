@@ -11,7 +11,7 @@ from models.arrays import Bools, Floats, Ints
 from models.simulation.fleet import Fleet
 
 NEVER = -1.0e18
-KEPT_CHECKPOINTS = 10  # as many as Flink keeps
+RETAINED_CHECKPOINTS = 10  # as many as Flink keeps
 
 
 class RestartKind(StrEnum):
@@ -104,7 +104,7 @@ class FleetState:
         state = cls(
             time_s=0.0,
             parallelism=np.where(fleet.present, np.clip(parallelism, 1, fleet.p_max), 0).astype(np.int64),
-            checkpoints=np.zeros((jobs, KEPT_CHECKPOINTS, 3)),
+            checkpoints=np.zeros((jobs, RETAINED_CHECKPOINTS, 3)),
             completed=np.zeros(jobs, dtype=np.int64),
             restarts=np.zeros(jobs, dtype=np.int64),
             failures=np.zeros(jobs, dtype=np.int64),
@@ -114,7 +114,7 @@ class FleetState:
         state.down_from[:], state.down_until[:], state.pending_done[:] = NEVER, NEVER, np.inf
         state.trigger_next[:] = fleet.interval_s
         state.state_bytes[:] = rate_per_s.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
-        state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(KEPT_CHECKPOINTS)
+        state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(RETAINED_CHECKPOINTS)
         state.checkpoints[..., 1] = compute_checkpoint_duration(fleet, state)[:, None]
         state.checkpoints[..., 2] = state.state_bytes[:, None]
         return state

@@ -70,9 +70,9 @@ def measure_edge_rates(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats)
 
 def _subtract(whole: Floats, others: Floats) -> Floats:
     """Return what is left of a rate, NaN where the others are plainly more."""
-    left = whole - others
+    remaining = whole - others
     with np.errstate(invalid="ignore"):
-        return np.where(left >= -_UNDER_WAY * whole, np.maximum(left, 0.0), np.nan)
+        return np.where(remaining >= -_UNDER_WAY * whole, np.maximum(remaining, 0.0), np.nan)
 
 
 def measure_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
@@ -86,13 +86,13 @@ def measure_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats
     Returns:
         edge -> ratio; NaN where no window tells it.
     """
-    found = {}
+    result = {}
     for (up, down), rate in measure_edge_rates(graph, taken_per_s, sent_per_s).items():
         into = taken_per_s[..., graph.position(up)]
         known = np.isfinite(rate) & np.isfinite(into)
         total = float(into[known].sum())
-        found[up, down] = float(rate[known].sum()) / total if total > 0 else float("nan")
-    return found
+        result[up, down] = float(rate[known].sum()) / total if total > 0 else float("nan")
+    return result
 
 
 def learn_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
@@ -107,13 +107,13 @@ def learn_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) 
         sent_per_s: (W, O) the same.
     """
     outputs = Counter(up for up, _ in list_edges(graph))
-    found = {}
+    result = {}
     for edge, ratio in measure_edge_ratios(graph, taken_per_s, sent_per_s).items():
         into = taken_per_s[..., graph.position(edge[0])]
         never_took = np.isfinite(into).any() and not np.nansum(into) > 0
         if np.isfinite(ratio) or never_took or outputs[edge[0]] > 1:
-            found[edge] = 1.0 if never_took else ratio
-    return found
+            result[edge] = 1.0 if never_took else ratio
+    return result
 
 
 def spread_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dict[Edge, float]:

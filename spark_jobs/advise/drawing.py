@@ -71,8 +71,8 @@ def calibration_svg(jobs: Sequence[Mapping[str, Any]]) -> str:
         return f'<line x1="{x1:.1f}" y1="{size - y1:.1f}" x2="{x2:.1f}" y2="{size - y2:.1f}" stroke="{style}"/>'
 
     dots = "".join(
-        f'<circle cx="{place(came):.1f}" cy="{size - place(said):.1f}" r="5" fill="{OWN}" fill-opacity="0.75"/>'
-        for came, said in pairs
+        f'<circle cx="{place(received):.1f}" cy="{size - place(reported):.1f}" r="5" fill="{OWN}" fill-opacity="0.75"/>'
+        for received, reported in pairs
     )
     text = 'font-size="13" fill="#5b6675" font-family="system-ui, sans-serif"'
     return (

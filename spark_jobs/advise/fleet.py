@@ -28,8 +28,8 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
     """
     done = [row for row in rows if is_text(row["appraisal"])]
     jobs = [{"cluster": row["cluster"], "job": row["job"], **json.loads(row["appraisal"])} for row in done]
-    left = [row for row in rows if is_text(row["skipped"])]
-    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in left]
+    remaining = [row for row in rows if is_text(row["skipped"])]
+    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in remaining]
     jobs.sort(key=lambda one: (not one["verdict"]["is_against"], -_read_saving(one), one["cluster"], one["job"]))
     whole = [one for one in jobs if one["days"] == made["days"]]
     return {
@@ -90,8 +90,8 @@ def _sum_days(jobs: Sequence[Mapping[str, Any]], name: str, measure: str) -> tup
 
 
 def _as_dict(values: Floats) -> dict[str, float]:
-    found = estimate(values)
-    return {"mean": found.mean, "low": found.low, "high": found.high}
+    result = estimate(values)
+    return {"mean": result.mean, "low": result.low, "high": result.high}
 
 
 def _scale(value: Mapping[str, float], factor: float) -> dict[str, float]:
@@ -100,30 +100,30 @@ def _scale(value: Mapping[str, float], factor: float) -> dict[str, float]:
 
 def describe_calibration(jobs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how far predictions were from what came, over all jobs."""
-    found = [one["calibration"] for one in jobs]
-    costs = [one["costs"] for one in found]
+    result = [one["calibration"] for one in jobs]
+    costs = [one["costs"] for one in result]
     predicted = sum(one["cost"] or 0.0 for one in costs)
-    came = sum(one["cost_came"] or 0.0 for one in costs)
-    points = np.array([one["capacity_points"] for one in found], float)
+    received = sum(one["cost_came"] or 0.0 for one in costs)
+    points = np.array([one["capacity_points"] for one in result], float)
     errors = [abs(one["cost"] / one["cost_came"] - 1.0) for one in costs if one["cost"] and one["cost_came"]]
     return {
         "cost": predicted,
-        "cost_came": came,
-        "cost_error": predicted / came - 1.0 if came else None,
+        "cost_came": received,
+        "cost_error": predicted / received - 1.0 if received else None,
         "job_errors": sorted(errors),
         "within_tenth": sum(error <= 0.1 for error in errors),
         "late_minutes": sum(one["late_minutes"] or 0.0 for one in costs),
         "late_minutes_came": sum(one["late_minutes_came"] or 0.0 for one in costs),
         "slot_hours": sum(one["slot_hours"] or 0.0 for one in costs),
         "slot_hours_came": sum(one["slot_hours_came"] or 0.0 for one in costs),
-        "capacity_error": _mean([one["capacity_error"] for one in found], points),
-        "capacity_inside": _mean([one["capacity_inside"] for one in found], points),
+        "capacity_error": _mean([one["capacity_error"] for one in result], points),
+        "capacity_inside": _mean([one["capacity_inside"] for one in result], points),
         "capacity_points": int(points.sum()),
-        "load_error": _mean([one["load_error"] for one in found]),
-        "load_below_q90": _mean([one["load_below_q90"] for one in found]),
-        "downtime_s": _mean([one["downtime_s"] for one in found if one["rescales"]]),
-        "downtime_came_s": _mean([one["downtime_came_s"] for one in found if one["rescales"]]),
-        "rescales": sum(one["rescales"] for one in found),
+        "load_error": _mean([one["load_error"] for one in result]),
+        "load_below_q90": _mean([one["load_below_q90"] for one in result]),
+        "downtime_s": _mean([one["downtime_s"] for one in result if one["rescales"]]),
+        "downtime_came_s": _mean([one["downtime_came_s"] for one in result if one["rescales"]]),
+        "rescales": sum(one["rescales"] for one in result),
     }
 
 

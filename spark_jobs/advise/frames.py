@@ -54,12 +54,12 @@ def collect_inputs(lake: Lake, settings: Settings, span: Span) -> tuple[DataFram
     frame = history_frame(settings, span.end)
     wanted = F.concat_ws("/", *JOB).rlike(f"^(?:{settings.advise.jobs})")
     jobs = subjects(lake, frame, span.end).where(wanted)
-    seen = _select_span(lake.read(tables.OBSERVATIONS), span)
+    observed = _select_span(lake.read(tables.OBSERVATIONS), span)
     late_after_ms = 1000.0 * settings.planner.costs.late_after_s
     rows = (
-        jobs.join(followed_parallelism(seen), JOB, "left")
-        .join(followed_lateness(seen, late_after_ms), JOB, "left")
-        .join(measured_capacity(seen, span, settings), JOB, "left")
+        jobs.join(followed_parallelism(observed), JOB, "left")
+        .join(followed_lateness(observed, late_after_ms), JOB, "left")
+        .join(measured_capacity(observed, span, settings), JOB, "left")
         .join(events(lake.read(tables.RESCALES), span), JOB, "left")
     )
     return rows, frame
@@ -70,8 +70,8 @@ def count_history(lake: Lake, settings: Settings, end: datetime) -> dict[str, ob
     since = end - timedelta(days=settings.training.lookback_days)
     of_days = F.col("date").between(F.lit(since.date()), F.lit(end.date()))
     rows = lake.read(tables.OBSERVATIONS).where(of_days & (F.col("window_start") < timestamp_column(end)))
-    found = rows.agg(F.min("window_start").alias("first"), F.max("window_start").alias("last")).first()
-    return {} if found is None else found.asDict()
+    result = rows.agg(F.min("window_start").alias("first"), F.max("window_start").alias("last")).first()
+    return {} if result is None else result.asDict()
 
 
 def _select_span(observations: DataFrame, span: Span) -> DataFrame:

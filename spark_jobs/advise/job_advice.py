@@ -67,7 +67,7 @@ def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
     key = {"cluster": state["cluster"], "job": state["job"]}
     try:
         subject = build_subject(task.settings, task.bundle.value, task.first_bin_s, task.bins, state)
-        found = appraise(task, subject, state)
+        result = appraise(task, subject, state)
     except BundleError:
         return key | {"skipped": "no_model", "why": "nothing was learnt of it before the days that are appraised"}
     except HistoryError as error:
@@ -79,26 +79,26 @@ def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
     except Exception as error:  # one job must not keep the others from being appraised
         log.exception("appraisal of %s/%s", *key.values())
         return key | {"skipped": "failed", "why": repr(error)[:500]}
-    return key | {"appraisal": json.dumps(tidy(found))}
+    return key | {"appraisal": json.dumps(tidy(result))}
 
 
 def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the page says of a job, as values of JSON."""
     history = build_history(task, subject, state)
-    found = replay(subject, history, task.settings)
+    result = replay(subject, history, task.settings)
     costs = task.settings.planner.costs
     prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
     measured = [Measured(**dict(_fields(one))) for one in _list(state["capacity"])]
     return {
-        "days": found.days,
-        "first_s": found.first_s,
+        "days": result.days,
+        "first_s": result.first_s,
         "slots_max": subject.slots_max,
-        "load": describe_load(subject, found),
-        "ran": describe_ran(history, found),
+        "load": describe_load(subject, result),
+        "ran": describe_ran(history, result),
         "operators": list(subject.graph.names),
-        "options": [describe_option(found, place) for place in range(len(found.options))],
-        "calibration": asdict(calibrate(subject, history, found, measured, prices)),
-        "verdict": describe_verdict(judge(found.options)),
+        "options": [describe_option(result, place) for place in range(len(result.options))],
+        "calibration": asdict(calibrate(subject, history, result, measured, prices)),
+        "verdict": describe_verdict(judge(result.options)),
     }
 
 
@@ -112,12 +112,12 @@ def build_history(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) 
     late = np.full(task.followed, np.nan)
     for one in _list(state["late"]):
         late[one["bin"]] = one["share"] * BIN_S
-    seen = parallelism.max(axis=1)
+    observed = parallelism.max(axis=1)
     events = _list(state["events"])
     return History(
         start_s=task.start_s,
         parallelism=parallelism,
-        slots=np.where(seen > 0, seen, np.nan),
+        slots=np.where(observed > 0, observed, np.nan),
         late_s=late,
         rescale_s=_times(events, "rescale"),
         failure_s=_times(events, "restart"),
@@ -127,36 +127,38 @@ def build_history(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) 
     )
 
 
-def describe_load(subject: Subject, found: Replayed) -> dict[str, Any]:
+def describe_load(subject: Subject, result: Replayed) -> dict[str, Any]:
     """Return mean, peak and hourly means of the appraised days' load, all sources together."""
-    loads = subject.rates_per_s[-found.days * DAY_BINS :].sum(axis=1) if found.days else subject.rates_per_s.sum(axis=1)
+    loads = (
+        subject.rates_per_s[-result.days * DAY_BINS :].sum(axis=1) if result.days else subject.rates_per_s.sum(axis=1)
+    )
     hourly = loads[: len(loads) // HOUR_BINS * HOUR_BINS].reshape(-1, HOUR_BINS).mean(axis=1)
     return {"mean_per_s": loads.mean(), "peak_per_s": loads.max(), "hourly_per_s": hourly.round(1)}
 
 
-def describe_ran(history: History, found: Replayed) -> dict[str, Any]:
+def describe_ran(history: History, result: Replayed) -> dict[str, Any]:
     """Return what was measured of the appraised days, per day; late minutes of the time in which they are known."""
-    first = round((found.first_s - history.start_s) / BIN_S)
-    span = slice(first, first + found.days * DAY_BINS)
+    first = round((result.first_s - history.start_s) / BIN_S)
+    span = slice(first, first + result.days * DAY_BINS)
     slots, late = history.slots[span], history.late_s[span]
     share = float(np.isfinite(late).mean()) if len(late) else 0.0
     return {
         "slots": np.nanmean(slots) if np.isfinite(slots).any() else None,
-        "late_minutes": float(np.nansum(late)) / 60.0 / max(share * found.days, 1e-9),
-        "rescales": history.count_by_day(history.rescale_s, found.first_s, found.days).mean(),
-        "failures": history.count_by_day(history.failure_s, found.first_s, found.days).mean(),
+        "late_minutes": float(np.nansum(late)) / 60.0 / max(share * result.days, 1e-9),
+        "rescales": history.count_by_day(history.rescale_s, result.first_s, result.days).mean(),
+        "failures": history.count_by_day(history.failure_s, result.first_s, result.days).mean(),
         "measured_share": share,
     }
 
 
-def describe_option(found: Replayed, place: int) -> dict[str, Any]:
+def describe_option(result: Replayed, place: int) -> dict[str, Any]:
     """Return the figures of an option: a day's means with intervals, and what it saves against what ran."""
-    option, ran = found.options[place], found.options[0]
-    said: dict[str, Any] = {"name": option.name, "title": title_of(option.name), "detail": option.detail}
+    option, ran = result.options[place], result.options[0]
+    reported: dict[str, Any] = {"name": option.name, "title": title_of(option.name), "detail": option.detail}
     if option.costs is None:
-        return said | {"failed": True}
+        return reported | {"failed": True}
     costs = option.costs
-    said |= {
+    reported |= {
         "failed": False,
         "slots": costs.slot_hours.mean() / 24.0,
         "slot_hours": asdict(estimate(costs.slot_hours)),
@@ -167,10 +169,10 @@ def describe_option(found: Replayed, place: int) -> dict[str, Any]:
         "daily": {name: value.round(3) for name, value in asdict(costs).items()},
     }
     if option.steps is not None:
-        said["steps"] = {"at_s": option.steps[0], "parallelism": option.steps[1]}
+        reported["steps"] = {"at_s": option.steps[0], "parallelism": option.steps[1]}
     if place and ran.costs is not None:
-        said["saving"] = asdict(subtract(costs, ran.costs))
-    return said
+        reported["saving"] = asdict(subtract(costs, ran.costs))
+    return reported
 
 
 def describe_verdict(verdict: Verdict) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     spread = inputs.repartitionByRange(max(min(jobs, MOST_TASKS), 1), *JOB)
     with shown_progress(spark, jobs):
         advise: Any = make_adviser(task)
-        found = spread.mapInPandas(lambda frames: map(advise, frames), ROW_SCHEMA).toPandas()
+        result = spread.mapInPandas(lambda frames: map(advise, frames), ROW_SCHEMA).toPandas()
     inputs.unpersist()
     made = {
         "as_of": format_utc(span.end),
@@ -62,7 +62,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "history": count_history(lake, settings, span.end),
         "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},
     }
-    advice = describe_fleet(made, found.sort_values(JOB).to_dict("records"), settings)
+    advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)
     out = Path(settings.paths.out)
     write_json(out / "advice.json", json.loads(json.dumps(advice, default=str)))
     write_text(out / "advice.html", render(advice, settings))

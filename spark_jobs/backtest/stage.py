@@ -63,20 +63,20 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         backtest_rows(rows, as_of, bundle.model_version, settings.backtest.policies),
         as_of_slice(as_of),
     )
-    found = rows.orderBy(*JOB, "policy").toPandas()
-    compared = found[found["skipped"].isna()].drop(columns="skipped")
+    result = rows.orderBy(*JOB, "policy").toPandas()
+    compared = result[result["skipped"].isna()].drop(columns="skipped")
     if len(compared):
         log_comparison(settings, as_of, compared, bundle.model_version)
-    return counts(found)
+    return counts(result)
 
 
-def counts(found: pd.DataFrame) -> dict[str, object]:
+def counts(result: pd.DataFrame) -> dict[str, object]:
     """Count jobs: compared, left out by reason, with another policy recommended; failures; and means per policy."""
-    skipped = Counter(found["skipped"].dropna())
-    compared = found[found["skipped"].isna()]
+    skipped = Counter(result["skipped"].dropna())
+    compared = result[result["skipped"].isna()]
     other = compared["recommended"].eq(True) & ~compared["in_use"].eq(True)
     return {
-        "jobs": len(found[JOB].drop_duplicates()),
+        "jobs": len(result[JOB].drop_duplicates()),
         "compared": len(compared[JOB].drop_duplicates()),
         "failed": int(compared["error"].notna().sum()),
         "other_recommended": int(other.sum()),

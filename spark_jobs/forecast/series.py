@@ -128,7 +128,8 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     result = series[["cluster", "job", "operator"]].reset_index(drop=True)
     result["method"] = batch.method
     result["fallback_reason"] = [
-        _reason(reason, last_seen, task) for reason, last_seen in zip(batch.reason, series["last_seen_s"], strict=True)
+        _reason(reason, last_observed, task)
+        for reason, last_observed in zip(batch.reason, series["last_seen_s"], strict=True)
     ]
     result["input_hash"] = [
         hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
@@ -151,8 +152,8 @@ def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str |
     age_s = task.as_of_s - last_seen_s
     if not age_s > task.stale_after_s:
         return reason
-    seen = datetime.fromtimestamp(last_seen_s, UTC)
-    stale = f"stale: last measured {seen:%Y-%m-%d %H:%M} UTC, {age_s / 3600:.1f} hours before"
+    observed = datetime.fromtimestamp(last_seen_s, UTC)
+    stale = f"stale: last measured {observed:%Y-%m-%d %H:%M} UTC, {age_s / 3600:.1f} hours before"
     return stale if reason is None else f"{reason}; {stale}"
 
 

@@ -62,14 +62,14 @@ def count_files(lake: Lake, own_files: list[RawFile], read_files: DataFrame, own
         ],
     )
     read = read_files.withColumn("was_read", F.lit(True))
-    found = listed.join(F.broadcast(read), "source_file", "left").join(F.broadcast(counted), "source_file", "left")
+    result = listed.join(F.broadcast(read), "source_file", "left").join(F.broadcast(counted), "source_file", "left")
     # Hadoop passes over what it cannot read.
     vanished = F.col("listed_reason").isNull() & F.col("was_read").isNull()
     detail = F.when(vanished, F.lit("not read by Hadoop")).otherwise(F.col("fault.detail"))
     reason = F.coalesce("listed_reason", F.when(vanished, F.lit(str(UNREADABLE))).otherwise(F.col("fault.reason")))
     numbers = {name: F.coalesce(name, F.lit(0)).cast("BIGINT") for name in _COUNTS}
     lines = F.coalesce("file_lines", F.lit(0)).cast("BIGINT")
-    made = found.withColumns({**numbers, "lines": lines, "reason": reason, "detail": detail})
+    made = result.withColumns({**numbers, "lines": lines, "reason": reason, "detail": detail})
     return made.select(*FILES.columns, "detail")
 
 

@@ -59,7 +59,7 @@ def find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[st
     for table in (BRONZE_METRICS, BRONZE_JOB_EVENTS):
         sources = read_hours(lake, table, hours.start, hours.end).where("source_file IS NOT NULL")
         rows = rows.unionByName(sources.select("source_file").distinct().withColumns(none))
-    known = {name: KnownFile(name) for name, found in read.items() if found.is_elsewhere}
+    known = {name: KnownFile(name) for name, result in read.items() if result.is_elsewhere}
     for row in rows.collect():
         name = row["source_file"]
         if row["date"] is not None:  # of ops.files, which tells more

@@ -56,8 +56,8 @@ def collect_quarantine(lake: Lake, own_files: list[RawFile], own_marked: DataFra
     def lines(names: list[str]) -> DataFrame:
         return read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
 
-    found = quarantine_rows(add_lines(own_marked, lines)).unionByName(quarantine_files(lake.spark, own_files, files))
-    return found.distinct().repartition("date", "hour")  # one file for each hour
+    result = quarantine_rows(add_lines(own_marked, lines)).unionByName(quarantine_files(lake.spark, own_files, files))
+    return result.distinct().repartition("date", "hour")  # one file for each hour
 
 
 def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:

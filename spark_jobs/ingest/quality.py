@@ -50,8 +50,8 @@ def count_refusals(own_files: list[RawFile], files: DataFrame) -> Counts:
         )
     )
     for cluster, number in refused.items():
-        found = counted.setdefault(cluster, {})
-        found["quarantined_files"] = found.get("quarantined_files", 0) + number
+        result = counted.setdefault(cluster, {})
+        result["quarantined_files"] = result.get("quarantined_files", 0) + number
     return counted
 
 
@@ -82,8 +82,8 @@ def merge_counts(*counts: Counts) -> Counts:
     """Put counts together, cluster by cluster."""
     merged: Counts = {}
     for some in counts:
-        for cluster, found in some.items():
-            merged.setdefault(cluster, {}).update(found)
+        for cluster, result in some.items():
+            merged.setdefault(cluster, {}).update(result)
     return merged
 
 
@@ -96,7 +96,7 @@ def make_quality_rows(lake: Lake, interval: Interval, counts: Counts) -> DataFra
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}
     rows = [
-        {**bounds, "cluster": cluster, **{number: int(found.get(number) or 0) for number in numbers}}
-        for cluster, found in sorted(counts.items())
+        {**bounds, "cluster": cluster, **{number: int(result.get(number) or 0) for number in numbers}}
+        for cluster, result in sorted(counts.items())
     ]
     return rows_of(lake.spark, QUALITY.columns, rows)

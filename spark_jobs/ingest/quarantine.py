@@ -23,8 +23,8 @@ def quarantine_rows(rows: DataFrame) -> DataFrame:
     """
     of_line = F.array(F.struct("fault.reason", "fault.detail", F.col("line").alias("raw")).cast(_FOUND))
     of_values = F.when(~F.col("duplicate"), F.col("value_faults"))
-    found = F.when(F.col("fault").isNotNull(), of_line).otherwise(of_values)
-    faulty = rows.where("fault IS NOT NULL OR value_faults IS NOT NULL").withColumn("found", F.explode(found))
+    result = F.when(F.col("fault").isNotNull(), of_line).otherwise(of_values)
+    faulty = rows.where("fault IS NOT NULL OR value_faults IS NOT NULL").withColumn("found", F.explode(result))
     return faulty.select(
         F.col("cluster_dir").alias("cluster"),
         "found.reason",
@@ -50,8 +50,8 @@ def add_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataF
     if not files:
         return rows
     wanted = bare.select("source_file", "line_number")
-    found = lines(files).join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
-    complete = bare.drop("line").join(found, ["source_file", "line_number"], "left")
+    result = lines(files).join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
+    complete = bare.drop("line").join(result, ["source_file", "line_number"], "left")
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 

@@ -42,7 +42,7 @@ def parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files
 
 def widen_hours(interval: Interval, line_counts: Counts) -> Interval:
     """Return the hours that are written: the interval, begun earlier where late rows belong to earlier hours."""
-    late = [found["first_late"] for found in line_counts.values() if found["first_late"] is not None]
+    late = [result["first_late"] for result in line_counts.values() if result["first_late"] is not None]
     starts = [floor_hour(timestamp.astimezone(interval.start.tzinfo)) for timestamp in late]
     return Interval(min([interval.start, *starts]), interval.end)
 

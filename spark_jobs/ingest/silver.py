@@ -40,8 +40,8 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
         return Interval(start, hours.end)
     row = lake.read(BRONZE_JOB_EVENTS).agg(F.min("date").alias("first")).first()
     first = None if row is None else row["first"]
-    kept_from = hours.start if first is None else datetime.combine(first, time(), UTC) + LOOKBACK
-    return Interval(min(max(start, kept_from), hours.start), hours.end)
+    retained_from = hours.start if first is None else datetime.combine(first, time(), UTC) + LOOKBACK
+    return Interval(min(max(start, retained_from), hours.start), hours.end)
 
 
 def read_earlier_events(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:
@@ -80,14 +80,14 @@ def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
 
 def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return when jobs stopped and ran again."""
-    found = restarts.find_stops(
+    result = restarts.find_stops(
         polls,
         job_replies.select_failures(replies),
         job_replies.select_checkpoints(replies),
         job_replies.select_state_moves(replies),
     )
     every = earlier_events.unionByName(events.drop("event"), allowMissingColumns=True)
-    return rescale_history.date_stops(found, rescale_history.select_told_rescales(every))
+    return rescale_history.date_stops(result, rescale_history.select_told_rescales(every))
 
 
 def choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Interval) -> Interval:

@@ -58,7 +58,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 
 
 def _summarise(counts: Counts, hours: Interval, refusals: list[str]) -> dict[str, object]:
-    totals = {name: sum(int(found.get(name) or 0) for found in counts.values()) for name in _COUNTED}
+    totals = {name: sum(int(result.get(name) or 0) for result in counts.values()) for name in _COUNTED}
     lost = totals["rows"] - totals["kept"] - totals["duplicate"] - totals["quarantined"]
     if lost:
         log.error("%d lines are in no table: please report this with the raw files", lost)

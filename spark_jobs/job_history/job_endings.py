@@ -45,10 +45,10 @@ def drop_endings(transitions: DataFrame, polls: DataFrame, checkpoints: DataFram
     former = of_former.withColumnRenamed("job_id", "job_id_before")
     later = checkpoints.select(*_ID, "is_restored")
     known = transitions.join(F.broadcast(former), ["cluster", "job_id_before"], "left")
-    told = known.join(F.broadcast(later), list(_ID), "left")
+    reported = known.join(F.broadcast(later), list(_ID), "left")
     is_other = F.col("job_id") != F.col("job_id_before")
     has_ended = is_other & F.col("ended_at").isNotNull() & ~_goes_on()
-    return told.where(~F.coalesce(has_ended, F.lit(False))).select(*transitions.columns)
+    return reported.where(~F.coalesce(has_ended, F.lit(False))).select(*transitions.columns)
 
 
 def _goes_on() -> Column:

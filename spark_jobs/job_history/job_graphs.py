@@ -59,8 +59,8 @@ def add_partitions(graphs: DataFrame, partitions: DataFrame | None) -> DataFrame
     """
     if partitions is None:
         return graphs
-    told = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
-    return told.select(*JOB_GRAPHS.columns)
+    reported = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
+    return reported.select(*JOB_GRAPHS.columns)
 
 
 def find_sources(plans: DataFrame) -> DataFrame:
@@ -77,8 +77,8 @@ def find_sources(plans: DataFrame) -> DataFrame:
 def _last_of_hour(replies: DataFrame, *columns: str) -> DataFrame:
     dated = replies.select("*", *date_hour_columns("observed_at"))
     last = F.max_by(F.struct("observed_at", *columns), "observed_at").alias("last")
-    found = dated.groupBy("cluster", "job_id", "date", "hour").agg(last)
-    return found.select(
+    result = dated.groupBy("cluster", "job_id", "date", "hour").agg(last)
+    return result.select(
         "cluster", "job_id", "date", "hour", F.col("last.observed_at").alias("seen"), *_of_last(columns)
     )
 
@@ -89,10 +89,10 @@ def _of_last(columns: tuple[str, ...]) -> list[Column]:
 
 def _name_vertices(vertices: DataFrame) -> DataFrame:
     """Name the vertices as the last reply does; one that it does not name is left out."""
-    found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("node.id"))
+    result = F.filter("vertices", lambda vertex: vertex["id"] == F.col("node.id"))
     name_of = F.map_from_arrays("operators.vertex_id", "operators.operator")
     inputs = F.coalesce("node.inputs", F.array())
-    named = vertices.withColumns({"name_of": name_of, "vertex": F.get(found, F.lit(0))}).where("vertex IS NOT NULL")
+    named = vertices.withColumns({"name_of": name_of, "vertex": F.get(result, F.lit(0))}).where("vertex IS NOT NULL")
     return named.select(
         "cluster",
         "job",

@@ -51,8 +51,8 @@ def select_polls(replies: DataFrame) -> DataFrame:
         "reply.vertices",
         operators_of(F.col("reply.vertices")).alias("operators"),
     )
-    told = F.filter("operators", lambda operator: operator["parallelism"] >= 1)
-    return name_jobs(polls.withColumn("vector", told))
+    reported = F.filter("operators", lambda operator: operator["parallelism"] >= 1)
+    return name_jobs(polls.withColumn("vector", reported))
 
 
 def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
@@ -78,16 +78,16 @@ def select_plans(replies: DataFrame) -> DataFrame:
     A job that initialises has a plan without nodes: no graph.
     """
     nodes, kind = F.col("reply.plan.nodes"), F.col("reply.plan.type").alias("plan_type")
-    told = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where(
+    reported = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where(
         "size(nodes) > 0"
     )
-    own = told.where(F.col("kind") == Kind.PLAN).drop("kind")
+    own = reported.where(F.col("kind") == Kind.PLAN).drop("kind")
     # No rule of ingestion has looked at the graphs of job replies.
     ids = F.col("nodes.id")
     are_fed = F.forall(
         "nodes", lambda one: F.size(F.array_except(F.coalesce(one["inputs"]["id"], F.array()), ids)) == 0
     )
-    usable = told.where((F.col("kind") == Kind.JOB) & ~are_unusable(ids) & are_fed)
+    usable = reported.where((F.col("kind") == Kind.JOB) & ~are_unusable(ids) & are_fed)
     last = F.max_by(F.struct("observed_at", "nodes", "plan_type"), "observed_at").alias("last")
     hourly = usable.groupBy("cluster", "job_id", F.date_trunc("hour", "observed_at").alias("seen_hour")).agg(last)
     return own.unionByName(hourly.select("cluster", "job_id", "last.*"))
@@ -97,9 +97,9 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
     """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
     latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
     listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
-    found = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
+    result = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
     return (
-        found.where("one.status = 'COMPLETED'")
+        result.where("one.status = 'COMPLETED'")
         .select(
             "cluster",
             "job_id",
@@ -117,9 +117,9 @@ def select_state_moves(replies: DataFrame) -> DataFrame:
     ``is_restored``: whether it began with the state of another run; ``savepoint_at``: when its last savepoint was
     completed, null without one.
     """
-    told = _of(replies, Kind.CHECKPOINTS).where("reply.latest IS NOT NULL")
+    reported = _of(replies, Kind.CHECKPOINTS).where("reply.latest IS NOT NULL")
     completed_ms = F.col("reply.latest.savepoint.latest_ack_timestamp")
-    return told.groupBy("cluster", "job_id").agg(
+    return reported.groupBy("cluster", "job_id").agg(
         F.coalesce(F.max(F.col("reply.latest.restored.restore_timestamp") > 0), F.lit(False)).alias("is_restored"),
         timestamp_of_ms(F.max(F.when(completed_ms > 0, completed_ms))).alias("savepoint_at"),
     )
@@ -143,8 +143,8 @@ def _ended_at() -> Column:
     """Return when a job of a ``job`` reply ended, as far as Flink tells; null of one that has not."""
     state, ended_at = F.col("reply.state"), F.lit(None).cast("TIMESTAMP")
     for one in ENDED:
-        told_ms = F.col(f"reply.timestamps.{one}")
-        dated = F.when(told_ms > 0, timestamp_of_ms(told_ms)).otherwise(F.col("observed_at"))
+        reported_ms = F.col(f"reply.timestamps.{one}")
+        dated = F.when(reported_ms > 0, timestamp_of_ms(reported_ms)).otherwise(F.col("observed_at"))
         ended_at = F.when(state == one, dated).otherwise(ended_at)
     return ended_at
 

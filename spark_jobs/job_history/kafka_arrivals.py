@@ -75,8 +75,8 @@ def count_partitions(events: DataFrame, sources: TopicSources | None) -> DataFra
     named = sources.operators.select("cluster", "job", "vertex_id", "operator").distinct()
     is_meant = (F.col("a.source") == F.col("n.operator")) | (F.col("a.source") == F.col("n.vertex_id"))
     same = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job")) & is_meant
-    found = whole.alias("a").join(F.broadcast(named.alias("n")), same)
-    return found.groupBy("a.cluster", "a.job", "n.vertex_id", "date", "hour").agg(
+    result = whole.alias("a").join(F.broadcast(named.alias("n")), same)
+    return result.groupBy("a.cluster", "a.job", "n.vertex_id", "date", "hour").agg(
         F.max("partitions").alias("partitions")
     )
 
@@ -156,8 +156,8 @@ def _rates(ends: DataFrame, longest_gap_s: int) -> DataFrame:
     """
     by_partition = Window.partitionBy(*_TOPIC, "partition").orderBy("observed_at")
     earlier = by_partition.rowsBetween(Window.unboundedPreceding, -1)
-    told = F.when(F.col("end").isNotNull(), F.struct("observed_at", "end"))
-    differing = ends.withColumn("before", F.last(told, ignorenulls=True).over(earlier)).withColumns(
+    reported = F.when(F.col("end").isNotNull(), F.struct("observed_at", "end"))
+    differing = ends.withColumn("before", F.last(reported, ignorenulls=True).over(earlier)).withColumns(
         {
             "grown": F.col("end") - F.col("before.end"),
             "elapsed_s": (F.unix_micros("observed_at") - F.unix_micros("before.observed_at")) / F.lit(1e6),

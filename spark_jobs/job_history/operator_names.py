@@ -63,8 +63,8 @@ def _where_alike(entries: Column, text: Callable[[Column], Column], longer: Call
 
 
 def _entry(v: Column, operator: Column) -> Column:
-    kept = (v[name].alias(name) for name in ("vertex_id", "parallelism", "name"))
-    return F.struct(*kept, operator.alias("operator"))
+    retained = (v[name].alias(name) for name in ("vertex_id", "parallelism", "name"))
+    return F.struct(*retained, operator.alias("operator"))
 
 
 def _with_id(name: Column, piece: Column) -> Column:
@@ -92,12 +92,12 @@ def name_jobs(polls: DataFrame) -> DataFrame:
         ),
     )
     several = together.where(F.size("spans") > 1).select(*_JOB_HOUR, meets.getField("job_id").alias("namesakes"))
-    found = dated.join(F.broadcast(several), list(_JOB_HOUR), "left")
+    result = dated.join(F.broadcast(several), list(_JOB_HOUR), "left")
     alike = F.size(F.filter("namesakes", lambda one: F.left(one, F.lit(_SHORT)) == F.left("job_id", F.lit(_SHORT))))
     piece = F.when(alike > 1, F.col("job_id")).otherwise(F.left("job_id", F.lit(_SHORT)))
     is_namesake = F.coalesce(F.array_contains("namesakes", F.col("job_id")), F.lit(False))
     named = F.when(is_namesake, _with_id(F.col("job"), piece)).otherwise(F.col("job"))
-    return found.withColumn("job", named).drop("job_hour", "namesakes")
+    return result.withColumn("job", named).drop("job_hour", "namesakes")
 
 
 def name_operators(polls: DataFrame) -> DataFrame:

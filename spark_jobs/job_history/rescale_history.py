@@ -16,7 +16,7 @@ _COMPLETED, _STOPPED = "COMPLETED", "Restarting"
 # From the end of a rescale to the time of RUNNING in the job's own reply.
 _APART_S = 2.0
 _SKEW_MS = 60_000
-_TOLD = ("stopped_at", "ran_at", "flink_trigger")
+_REPORTED = ("stopped_at", "ran_at", "flink_trigger")
 
 
 def select_told_rescales(events: DataFrame) -> DataFrame:
@@ -56,7 +56,7 @@ def date_stops(stops: DataFrame, told: DataFrame) -> DataFrame:
         told: from :func:`select_told_rescales`.
     """
     apart_s = F.abs(F.unix_micros("ran_at") - F.unix_micros("running_at")) / F.lit(1e6)
-    keyed = told.select(F.col("cluster").alias("told_cluster"), F.col("job_id").alias("told_job_id"), *_TOLD)
+    keyed = told.select(F.col("cluster").alias("told_cluster"), F.col("job_id").alias("told_job_id"), *_REPORTED)
     is_same = (F.col("cluster") == F.col("told_cluster")) & (F.col("job_id") == F.col("told_job_id"))
     joined = stops.join(F.broadcast(keyed), is_same & (apart_s <= _APART_S), "left")
     is_dated = F.col("cause").isNull() & (F.col("stopped_at") < F.col("running_at"))

@@ -52,9 +52,9 @@ def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, ru
             was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
         rules: the settings of ingestion.
     """
-    found = _with_effects(events, sources, rules)
-    kept = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in _EFFECTS])
-    known = found.join(F.broadcast(kept), list(_EVENT_KEY), "left")
+    result = _with_effects(events, sources, rules)
+    retained = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in _EFFECTS])
+    known = result.join(F.broadcast(retained), list(_EVENT_KEY), "left")
     completed = known.withColumns({c: F.coalesce(f"earlier_{c}", c) for c in _EFFECTS}).withColumns(_durations())
     named = completed.withColumns(
         {f"parallelism_{side}": _by_operator(f"vector_{side}") for side in ("before", "after")}

@@ -64,7 +64,7 @@ def _transitions(polls: DataFrame) -> DataFrame:
     before = F.lag(F.struct("job_id", "running_at", "last_seen", "vector")).over(by_job)
     paired = runs.withColumn("before", before).where("before.last_seen < first_seen")
     cached = F.col("running_at") - F.make_dt_interval(secs=F.lit(float(_REFRESH_S)))
-    last_seen = F.when(F.col("before.last_seen") < F.col("running_at"), F.col("before.last_seen")).otherwise(cached)
+    last_observed = F.when(F.col("before.last_seen") < F.col("running_at"), F.col("before.last_seen")).otherwise(cached)
     return paired.select(
         "cluster",
         "job",
@@ -72,7 +72,7 @@ def _transitions(polls: DataFrame) -> DataFrame:
         "job_id",
         F.col("before.job_id").alias("job_id_before"),
         F.col("before.running_at").alias("ran_since"),
-        F.greatest("before.running_at", last_seen).alias("last_seen"),
+        F.greatest("before.running_at", last_observed).alias("last_seen"),
         F.col("first_seen").alias("detected_at"),
         F.col("before.vector").alias("vector_before"),
         F.col("vector").alias("vector_after"),
@@ -104,12 +104,14 @@ def _incidents(changes: DataFrame, stops: DataFrame, checkpoints: DataFrame) -> 
     in_order = Window.partitionBy(*_TRANSITION_KEY).orderBy("stopped_at")
     before = F.lag("stopped_at").over(in_order)
     worked = F.col("checkpoint.completed_at") > before
-    left_again = F.col("cause").isNull() & (F.unix_seconds("stopped_at") - F.unix_seconds(before) > _STALE_REPLY_S)
-    is_head = before.isNull() | F.coalesce(worked, F.lit(False)) | left_again
+    remaining_again = F.col("cause").isNull() & (F.unix_seconds("stopped_at") - F.unix_seconds(before) > _STALE_REPLY_S)
+    is_head = before.isNull() | F.coalesce(worked, F.lit(False)) | remaining_again
     heads = dated.withColumn("is_head", is_head).where("is_head")
     following = F.lead("stopped_at").over(in_order)
-    seen_at_work = F.least("running_at", F.greatest("last_seen", "checkpoint.completed_at"))
-    events = heads.withColumn("following", following).withColumn("started_at", F.coalesce("stopped_at", seen_at_work))
+    observed_at_work = F.least("running_at", F.greatest("last_seen", "checkpoint.completed_at"))
+    events = heads.withColumn("following", following).withColumn(
+        "started_at", F.coalesce("stopped_at", observed_at_work)
+    )
     return events.select(*_event_columns())
 
 

@@ -51,7 +51,7 @@ COUNTERS = (
     "idle_total_ms",
     "backpressured_total_ms",
 )
-_KEPT = ("in_total", "taken_total")
+_RETAINED = ("in_total", "taken_total")
 GAUGES = tuple(column for column in _METRICS if column not in COUNTERS)
 # A difference over more than this many windows would smear one rate over a gap in the data.
 LONGEST_GAP_WINDOWS = 2
@@ -110,7 +110,7 @@ def build_samples(
     moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
     counted = _with_differences(moved.withColumn("before", before)).withColumn("taken_total", _taken_total())
-    return counted.drop("before", *(set(COUNTERS) - set(_KEPT)))
+    return counted.drop("before", *(set(COUNTERS) - set(_RETAINED)))
 
 
 def _has_several(column: str, *of: str) -> Column:
@@ -195,14 +195,14 @@ def _count_subtasks(metric: Column) -> Column:
 
 def _drop_partial(samples: DataFrame, changes: DataFrame) -> DataFrame:
     """Leave out samples that are aggregates over fewer subtasks than ran: no measurement of their vertex."""
-    told = samples.withColumn("sample_hour", F.date_trunc("hour", "observed_at"))
+    reported = samples.withColumn("sample_hour", F.date_trunc("hour", "observed_at"))
     periods = F.broadcast(spread_over_hours(changes, "sample_hour"))
     keys = ("cluster", "job_id", "vertex_id", "sample_hour")
     same_hour = [F.col(f"s.{key}") == F.col(f"p.{key}") for key in keys]
     in_force = (F.col("valid_from") <= F.col("observed_at")) & (F.col("valid_to") > F.col("observed_at"))
     is_partial = F.col("subtasks") < F.col("p.parallelism")
     return (
-        told.alias("s")
+        reported.alias("s")
         .join(periods.alias("p"), [*same_hour, in_force, is_partial], "left_anti")
         .drop("sample_hour", "subtasks")
     )

@@ -25,21 +25,21 @@ CHAINED = " -> "  # how Flink joins the names of a chain
 
 def sum_of_sources(counter: str) -> Column:
     """Return the sum of a counter of the source operators in a vertex's metrics; null where one cannot be told."""
-    found = F.filter("metrics", lambda metric: _is_of_source(metric["id"], counter))
-    ids = F.transform(found, lambda metric: metric["id"])
+    result = F.filter("metrics", lambda metric: _is_of_source(metric["id"], counter))
+    ids = F.transform(result, lambda metric: metric["id"])
     is_mixed = F.exists(ids, lambda one: F.length(one) >= CUT_AT + 1 + len(counter)) | (
         F.size(F.array_distinct(ids)) < F.size(ids)
     )
-    return F.when(~is_mixed, _add_up(found))
+    return F.when(~is_mixed, _add_up(result))
 
 
 def sum_of_backlogs() -> Column:
     """Return the records that wait before a vertex's sources: the sum of all that are told; null without any."""
     end = f".{PENDING_RECORDS}"
-    found = F.filter("metrics", lambda metric: F.concat(F.lit("."), metric["id"]).endswith(end))
+    result = F.filter("metrics", lambda metric: F.concat(F.lit("."), metric["id"]).endswith(end))
     # Of two metrics with one id the first counts.
-    ids = F.transform(found, lambda metric: metric["id"])
-    firsts = F.filter(found, lambda metric, place: F.array_position(ids, metric["id"]) == place + 1)
+    ids = F.transform(result, lambda metric: metric["id"])
+    firsts = F.filter(result, lambda metric, place: F.array_position(ids, metric["id"]) == place + 1)
     return _add_up(firsts)
 
 
@@ -49,9 +49,9 @@ def _is_of_source(metric_id: Column, counter: str) -> Column:
     return metric_id.startswith(SOURCE_PREFIX) & metric_id.endswith(end) & is_own
 
 
-def _add_up(found: Column) -> Column:
-    added = F.aggregate(found, F.lit(0.0), lambda total, metric: total + metric["sum"])
-    return F.when(F.size(found) > 0, added)
+def _add_up(result: Column) -> Column:
+    added = F.aggregate(result, F.lit(0.0), lambda total, metric: total + metric["sum"])
+    return F.when(F.size(result) > 0, added)
 
 
 @dataclass(frozen=True, slots=True)

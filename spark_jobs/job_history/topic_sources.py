@@ -53,12 +53,14 @@ def find_topic_sources(
     if not wanted:
         return None
     of_clusters = F.col("cluster").isin(*wanted)
-    seen = [tuple(row) for row in names.where(of_clusters).select(*_OPERATOR).distinct().collect()]
-    present = {(cluster, job) for cluster, job, _, _ in seen}
+    observed = [tuple(row) for row in names.where(of_clusters).select(*_OPERATOR).distinct().collect()]
+    present = {(cluster, job) for cluster, job, _, _ in observed}
     earlier = [row for row in _read_earlier(lake, wanted, until) if row[:2] not in present]
     rows: list[dict[str, object]] = []
     for name in sorted(wanted):
-        jobs = group_operators((job, operator, vertex) for c, job, vertex, operator in (*seen, *earlier) if c == name)
+        jobs = group_operators(
+            (job, operator, vertex) for c, job, vertex, operator in (*observed, *earlier) if c == name
+        )
         rows += _rows_of_cluster(name, clusters[name], jobs)
     spark = names.sparkSession
     operators = names.where(of_clusters).select(*_OPERATOR, *_PERIOD).distinct()
@@ -72,13 +74,13 @@ def find_topic_sources(
 def _rows_of_cluster(name: str, cluster: Cluster, jobs: Mapping[str, Collection[str]]) -> Iterable[dict[str, object]]:
     for kafka, brokers in cluster.kafka.items():
         for key, topics in brokers.topics.items():
-            found = find_source(key, jobs)
-            if found is None:
+            result = find_source(key, jobs)
+            if result is None:
                 place = f'clusters.{name}.kafka.{kafka}.topics."{key}"'
                 log.warning("%s is no source of a known job and is passed over; %s", place, name_nearest(key, jobs))
                 continue
             for topic in topics:
-                values = (name, kafka, topic, found.job, found.operator)
+                values = (name, kafka, topic, result.job, result.operator)
                 yield {**dict(zip(_TOPIC_SOURCE, values, strict=True)), "is_known": bool(jobs)}
 
 

@@ -56,8 +56,8 @@ class JobState:
     def parallelism(self) -> dict[str, int]:
         """Operator -> running parallelism, of the operators that work and for which it is known."""
         at_work = find_working(self.operators)
-        told = {entry.get("operator", ""): entry.get("parallelism") for entry in self.operators}
-        return {name: count for name, count in told.items() if name in at_work and count}
+        reported = {entry.get("operator", ""): entry.get("parallelism") for entry in self.operators}
+        return {name: count for name, count in reported.items() if name in at_work and count}
 
     @property
     def slots(self) -> int:

@@ -28,12 +28,12 @@ def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
     A resubmitted job has a new id; operators of the old one are left out.
     """
-    seen = graphs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
+    observed = graphs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
     hour = F.struct("date", "hour")
-    newest = seen.groupBy(*JOB).agg(
+    newest = observed.groupBy(*JOB).agg(
         F.max(F.struct(hour.alias("at"), "observed_at", "job_id")).alias("newest"),
     )
-    current = seen.join(newest, JOB, how="inner").where(
+    current = observed.join(newest, JOB, how="inner").where(
         (hour == F.col("newest.at")) & (F.col("job_id") == F.col("newest.job_id"))
     )
     return current.drop("newest")
@@ -55,9 +55,9 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
 def newest_jobs(jobs: DataFrame, as_of: datetime) -> DataFrame:
     """Return one row per job as last seen by ``as_of``: ``state, job_type, ended_at, polled_at``."""
-    seen = jobs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
+    observed = jobs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
     one = F.struct("state", "job_type", "ended_at", F.col("observed_at").alias("polled_at"))
-    newest = seen.groupBy(*JOB).agg(F.max_by(one, F.struct("date", "hour", "observed_at")).alias("newest"))
+    newest = observed.groupBy(*JOB).agg(F.max_by(one, F.struct("date", "hour", "observed_at")).alias("newest"))
     return newest.select(*JOB, "newest.*")
 
 
@@ -73,8 +73,10 @@ def current_sources(graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> Data
         .agg(F.collect_set(F.when(may_send, F.col("operator"))).alias("all"))
     )
     known = sources.join(newest_jobs(jobs, as_of), JOB, "full")
-    is_left = F.col("ended_at").isNotNull() | F.col("job_type").eqNullSafe(F.lit(BATCH))
-    return known.select(*JOB, F.when(is_left, F.array().cast("ARRAY<STRING>")).otherwise(F.col("all")).alias("sources"))
+    has_ended = F.col("ended_at").isNotNull() | F.col("job_type").eqNullSafe(F.lit(BATCH))
+    return known.select(
+        *JOB, F.when(has_ended, F.array().cast("ARRAY<STRING>")).otherwise(F.col("all")).alias("sources")
+    )
 
 
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
@@ -82,23 +84,23 @@ def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
 
     Returns:
         One row per job: ``observed_until``, ``is_busy_measured`` and ``unseen_sources``, a JSON list of the sources
-        that were watched at work while nothing told their load.
+        that were monitored at work while nothing told their load.
     """
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     # A window that only brokers tell of has no sample: nothing of the job was seen in it.
     measured = observations.where(within_lookback(as_of) & (F.coalesce("samples", F.lit(1)) > 0))
     ended = measured.withColumn("window_end", window_end)
-    source, is_told = F.when(F.col("is_source"), F.col("operator")), F.col("target_data_rate_per_s").isNotNull()
+    source, is_reported = F.when(F.col("is_source"), F.col("operator")), F.col("target_data_rate_per_s").isNotNull()
     # One sample alone makes no difference of counters.
-    is_watched = (F.col("samples") >= 2) | (F.col("busy_share") > 0)
-    watched, told = F.collect_set(F.when(is_watched, source)), F.collect_set(F.when(is_told, source))
+    is_monitored = (F.col("samples") >= 2) | (F.col("busy_share") > 0)
+    monitored, reported = F.collect_set(F.when(is_monitored, source)), F.collect_set(F.when(is_reported, source))
     return (
         ended.where(F.col("window_end") <= timestamp_column(as_of))
         .groupBy(*JOB)
         .agg(
             F.max("window_end").alias("observed_until"),
             F.max(F.coalesce(F.col("busy_share") > 0, F.lit(False))).alias("is_busy_measured"),
-            F.to_json(F.array_sort(F.array_except(watched, told))).alias("unseen_sources"),
+            F.to_json(F.array_sort(F.array_except(monitored, reported))).alias("unseen_sources"),
         )
     )
 

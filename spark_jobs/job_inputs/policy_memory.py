@@ -41,8 +41,8 @@ def newest_memories(memories: DataFrame, as_of: datetime, also: Collection[Stage
     before = memories.where(known & (earlier | of_now))
     order = F.struct("as_of", F.col("stage") == F.lit(str(Stage.PLAN)), "stage")
     newest = F.max_by(F.struct("memory", "policy"), order).alias("newest")
-    found = before.groupBy(*JOB).agg(newest)
-    return found.select(*JOB, "newest.memory", F.col("newest.policy").alias("memory_policy"))
+    result = before.groupBy(*JOB).agg(newest)
+    return result.select(*JOB, "newest.memory", F.col("newest.policy").alias("memory_policy"))
 
 
 def memory_rows(rows: DataFrame, stage: Stage, as_of: datetime) -> DataFrame:

@@ -33,13 +33,13 @@ def select_versions(operator_keys: DataFrame, since: datetime, as_of: datetime) 
         & (F.col("observed_at") <= timestamp_column(as_of))
     )
     by_job = Window.partitionBy(*_JOB)
-    seen = keys.withColumns(
+    observed = keys.withColumns(
         {
             "newest": F.max("observed_at").over(by_job),
             "last": F.max("observed_at").over(Window.partitionBy(*_OPERATOR)),
         }
     )
-    changed = seen.withColumn("is_changed", F.max(F.col("last") < F.col("newest")).over(by_job)).where("is_changed")
+    changed = observed.withColumn("is_changed", F.max(F.col("last") < F.col("newest")).over(by_job)).where("is_changed")
     return changed.select(*_OPERATOR, "position", "upstream", "observed_at")
 
 
@@ -82,9 +82,9 @@ def follow_renames(rows: DataFrame, renames: DataFrame | None) -> DataFrame:
         return rows
     known = F.broadcast(renames.withColumn("is_former", F.lit(True))).alias("r")
     is_same = [F.col(f"o.{name}").eqNullSafe(F.col(f"r.{name}")) for name in _OPERATOR]
-    found = rows.alias("o").join(known, is_same, "left").where("is_former IS NULL OR current IS NOT NULL")
+    result = rows.alias("o").join(known, is_same, "left").where("is_former IS NULL OR current IS NOT NULL")
     renamed = F.coalesce("r.current", "o.operator").alias("operator")
-    return found.select(*[renamed if name == "operator" else F.col(f"o.{name}") for name in rows.columns])
+    return result.select(*[renamed if name == "operator" else F.col(f"o.{name}") for name in rows.columns])
 
 
 def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tuple[str, str | None], str | None]:
@@ -92,17 +92,17 @@ def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tupl
     meanings: dict[str, set[str | None]] = defaultdict(set)
     for (name, _), now in current.items():
         meanings[name].add(now)
-    found: dict[tuple[str, str | None], str | None] = {}
-    found.update({(name, None): now for name, (now, *others) in meanings.items() if not others})
-    found.update({(name, vertex_id): now for (name, vertex_id), now in current.items()})
-    return found
+    result: dict[tuple[str, str | None], str | None] = {}
+    result.update({(name, None): now for name, (now, *others) in meanings.items() if not others})
+    result.update({(name, vertex_id): now for (name, vertex_id), now in current.items()})
+    return result
 
 
 def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
-    found: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    result: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in rows:
-        found[row["cluster"], row["job"]].append(row)
-    return found
+        result[row["cluster"], row["job"]].append(row)
+    return result
 
 
 def versions_of(rows: Iterable[Any]) -> list[list[PlacedOperator]]:

@@ -87,13 +87,13 @@ def build_subject(
 
 def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
-    seen = {
+    observed = {
         one["operator"]: average_in_bins(
             np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins
         )
         for one in sources
     }
-    silent = [name for name in graph.sources if name not in seen or not np.isfinite(seen[name]).any()]
+    silent = [name for name in graph.sources if name not in observed or not np.isfinite(observed[name]).any()]
     if silent:
         raise NoLoadError(f"no rate was measured at {silent}")
-    return np.stack([seen[name] for name in graph.sources], axis=1)
+    return np.stack([observed[name] for name in graph.sources], axis=1)

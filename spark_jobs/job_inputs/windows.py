@@ -97,19 +97,19 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
     for number, name in enumerate(graph.names):
         place[columns["operator"] == name] = number
     lengths, began = columns["window_s"], columns["window_start_s"]
-    kept = place >= 0
-    if not kept.any():
+    retained = place >= 0
+    if not retained.any():
         return Observations.nothing(len(graph.names))
-    window_s = lengths[kept][began[kept].argmax()]
-    kept &= lengths == window_s
-    starts, at = np.unique(began[kept].astype(np.int64), return_inverse=True)
-    place, shape = place[kept], (len(starts), len(graph.names))
+    window_s = lengths[retained][began[retained].argmax()]
+    retained &= lengths == window_s
+    starts, at = np.unique(began[retained].astype(np.int64), return_inverse=True)
+    place, shape = place[retained], (len(starts), len(graph.names))
     parallelism, disturbed = np.zeros(shape, np.int64), np.zeros(len(starts), bool)
-    parallelism[at, place] = np.nan_to_num(columns["parallelism"][kept].astype(float))
-    disturbed[at[columns["disturbed"][kept] == True]] = True  # noqa: E712 - unknown is not true
+    parallelism[at, place] = np.nan_to_num(columns["parallelism"][retained].astype(float))
+    disturbed[at[columns["disturbed"][retained] == True]] = True  # noqa: E712 - unknown is not true
     measures = {name: np.full(shape, np.nan) for name in MEASURES}
     for name, values in measures.items():
-        values[at, place] = columns[name][kept].astype(float)
+        values[at, place] = columns[name][retained].astype(float)
     return Observations(
         window_start_s=starts.astype(np.int64),
         window_s=int(window_s),

@@ -44,6 +44,6 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     if rows.isEmpty():
         lake.require_empty(tables.POLICY_MEMORY, own_memories(Stage.LEARN, as_of))
     lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
-    found = Counter(row["refusal"] for row in rows.select("refusal").collect())
-    refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}
-    return {"jobs": found.total(), "learned": found[None], "refused": refused}
+    result = Counter(row["refusal"] for row in rows.select("refusal").collect())
+    refused = {str(name): count for name, count in sorted(result.items(), key=str) if name}
+    return {"jobs": result.total(), "learned": result[None], "refused": refused}

@@ -62,8 +62,8 @@ class Made:
 
 def current_versions(lake: Lake) -> dict[str, int]:
     """Return table -> Delta version, of the inputs that exist."""
-    found = {table.name: lake.version(table) for table in INPUTS}
-    return {name: version for name, version in found.items() if version is not None}
+    result = {table.name: lake.version(table) for table in INPUTS}
+    return {name: version for name, version in result.items() if version is not None}
 
 
 def shaping(settings: Settings) -> str:
@@ -104,14 +104,16 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
         asked = (read(tables.MODEL_VERSIONS), bundle.model_version, as_of, settings.planner) if bundle else None
         trust = pool.submit(read_trust, *asked) if asked else None
-        kept = list(pool.map(lambda part: part.localCheckpoint(), parts))
+        retained = list(pool.map(lambda part: part.localCheckpoint(), parts))
     task = replace(task, trust=trust.result() if trust else ModelTrust())
-    states = reduce(lambda states, part: states.join(part, JOB, "left"), kept)
+    states = reduce(lambda states, part: states.join(part, JOB, "left"), retained)
     if budgets(task):  # they are read once for the prices and once for the plans
         states = states.localCheckpoint()
-    found = allocations(states, task)
-    rows = decide_jobs(states, replace(task, offers={name: one.prices for name, one in found.items()}))
-    return Made(rows, make_plan_rows(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
+    result = allocations(states, task)
+    rows = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
+    return Made(
+        rows, make_plan_rows(rows, task, versions), sorted(name for name, one in result.items() if not one.fits)
+    )
 
 
 def decide_jobs(states: DataFrame, task: PlanTask) -> DataFrame:

@@ -56,11 +56,13 @@ def explain_gate(row: Mapping[str, Any] | None) -> str:
     """Return why the last training, a row of gold.model_versions with its time as text, made no champion."""
     if row is None:
         return "no training has made one yet; run the train stage"
-    told = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
+    reported = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
     if row["gate"] in {"first", "passed"}:
-        return f'{told}; the alias champion was not moved to it: with training.promotion = "manual" move it yourself'
+        return (
+            f'{reported}; the alias champion was not moved to it: with training.promotion = "manual" move it yourself'
+        )
     return (
-        f"{told}; the same training again gives the same model: see to the jobs that the gate names, or point the "
+        f"{reported}; the same training again gives the same model: see to the jobs that the gate names, or point the "
         f"alias champion to model {row['model_version']} yourself"
     )
 

@@ -86,7 +86,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
 def _bundle(settings: Settings, model_version: str | None) -> FleetBundle | None:
     if model_version is None:
         return None
-    found = ModelStore(settings.mlflow).load_version(model_version)
-    if found is None:
+    result = ModelStore(settings.mlflow).load_version(model_version)
+    if result is None:
         raise NotRecordedError(f"model {model_version} is not in {settings.mlflow.tracking_uri} any more")
-    return found
+    return result

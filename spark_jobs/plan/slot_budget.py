@@ -145,7 +145,7 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
 
 
 def _price_job(state: JobState, costs: CostTables, number: float) -> dict[str, object]:
-    kept = drop_dominated(
+    retained = drop_dominated(
         costs.cost_per_bin(), costs.switch, costs.slots
     )  # each round of prices reads and solves them all
     return {
@@ -154,10 +154,10 @@ def _price_job(state: JobState, costs: CostTables, number: float) -> dict[str, o
         "number": number,
         "slot_price": costs.slot_price,
         "bins": len(costs.minutes),
-        "slots": costs.slots[kept].astype(np.int64).tobytes(),
+        "slots": costs.slots[retained].astype(np.int64).tobytes(),
         "minutes": costs.minutes.astype(np.float64).tobytes(),
-        "stage": costs.bin_cost[:, kept].astype(np.float32).tobytes(),
-        "switch": costs.switch[:, kept].astype(np.float32).tobytes(),
+        "stage": costs.bin_cost[:, retained].astype(np.float32).tobytes(),
+        "switch": costs.switch[:, retained].astype(np.float32).tobytes(),
     }
 
 

@@ -63,11 +63,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
     plans = plan_rows(lake.read(tables.PLANS), as_of)
     write_json(Path(settings.paths.out) / PLANS_FILE, plans)
-    found = Counter(row["status"] for row in plans)
+    result = Counter(row["status"] for row in plans)
     return {
         "jobs": len({(row["cluster"], row["job"]) for row in plans}),
-        "steps": found["planned"],
-        "held": found["hold"],
-        "refused": found["refused"],
+        "steps": result["planned"],
+        "held": result["hold"],
+        "refused": result["refused"],
         "over_budget": made.over_budget,
     }

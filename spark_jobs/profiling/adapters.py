@@ -82,8 +82,8 @@ def adapter(name: str) -> Adapter:
         return ADAPTERS[name]
     module, _, function = name.partition(":")
     try:
-        found: Adapter = getattr(importlib.import_module(module), function)
+        result: Adapter = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         known = ", ".join(sorted(ADAPTERS))
         raise ValueError(f'profiling.adapter = "{name}" is neither {known} nor a "module:function": {error}') from error
-    return found
+    return result

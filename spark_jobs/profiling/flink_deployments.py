@@ -118,9 +118,9 @@ class FlinkDeployments:
             filled = self._fill(arguments, scale_out, rate_per_s)
             self._running[scale_out] = self._client.run_jar(self._jar_id, self._job.entry_class, filled)
         for scale_out, job_id in self._running.items():
-            seen = self._client.wait_for_parallelism(job_id, {}, timeout_s=self._settings.start_timeout_s)
-            if max(seen.parallelism.values()) != scale_out:
-                raise FlinkError(f"{self._name_of(scale_out)} runs at {seen.parallelism}, not at {scale_out}")
+            observed = self._client.wait_for_parallelism(job_id, {}, timeout_s=self._settings.start_timeout_s)
+            if max(observed.parallelism.values()) != scale_out:
+                raise FlinkError(f"{self._name_of(scale_out)} runs at {observed.parallelism}, not at {scale_out}")
 
     def _fill(self, arguments: Sequence[str], scale_out: int, rate_per_s: float) -> list[str]:
         values = {"job_name": self._name_of(scale_out), "parallelism": scale_out, "rate_per_s": f"{rate_per_s:.3f}"}
@@ -133,26 +133,26 @@ class FlinkDeployments:
     def _measure(self, window_s: int) -> dict[int, Measurement]:
         """Return throughput and latency of the running deployments over a window; one that ended is left out."""
         before = {scale_out: self._read_emitted(job_id) for scale_out, job_id in self._running.items()}
-        seen: dict[int, list[tuple[float, Latency]]] = {scale_out: [] for scale_out in self._running}
+        observed: dict[int, list[tuple[float, Latency]]] = {scale_out: [] for scale_out in self._running}
         until = self._clock() + window_s
-        while (left_s := until - self._clock()) > 0:
-            self._sleep(min(left_s, _LATENCY_EVERY_S))
+        while (remaining_s := until - self._clock()) > 0:
+            self._sleep(min(remaining_s, _LATENCY_EVERY_S))
             for scale_out, job_id in self._running.items():
-                seen[scale_out].append(self._latency(job_id))
-        found = {}
+                observed[scale_out].append(self._latency(job_id))
+        result = {}
         for scale_out, job_id in self._running.items():
             after, first = self._read_emitted(job_id), before[scale_out]
             if after is None or first is None:
                 log.warning("%s runs no longer", self._name_of(scale_out))
                 continue
             throughput = (after[0] - first[0]) / max(after[1] - first[1], 1e-9)
-            known = [latency for latency in seen[scale_out] if math.isfinite(latency[0])]
+            known = [latency for latency in observed[scale_out] if math.isfinite(latency[0])]
             kind = known[-1][1] if known else Latency.BACKLOG_AGE
             values = [value for value, of in known if of is kind]
-            found[scale_out] = Measurement(
+            result[scale_out] = Measurement(
                 scale_out, throughput, sum(values) / len(values) if values else math.nan, kind
             )
-        return found
+        return result
 
     def _read_emitted(self, job_id: str) -> tuple[float, float] | None:
         """Return what the sources have emitted so far and when; None when the job does not run."""
@@ -189,10 +189,10 @@ class FlinkDeployments:
         names = endpoints.available([metric], [str(one.get("id")) for one in listed])
         if not names:
             return math.nan
-        found: list[dict[str, Any]] = self._client.transport.get_json(
+        result: list[dict[str, Any]] = self._client.transport.get_json(
             endpoints.vertex_metrics_path(job_id, vertex_id, names[:1])
         )
-        return float(found[0]["sum"]) if found else math.nan
+        return float(result[0]["sum"]) if result else math.nan
 
     def _end_all(self) -> None:
         """Cancel what runs and wait until it has ended, so that its slots are free."""
@@ -205,16 +205,16 @@ class FlinkDeployments:
     def _end_leftovers(self) -> None:
         """Cancel the deployments that a run which was killed has left."""
         prefix = self._name_of(0)[:-1]
-        left = [
+        remaining = [
             str(job["jid"])
             for job in self._client.jobs()["jobs"]
             if str(job["name"]).startswith(prefix) and str(job["name"])[len(prefix) :].isdigit()
             if job["state"] not in endpoints.TERMINAL_STATES and job["jid"] not in self._running.values()
         ]
-        for job_id in left:
+        for job_id in remaining:
             log.warning("a deployment that an earlier run left is cancelled: %s", job_id)
             self._cancel(job_id)
-        self._wait_for_end(left)
+        self._wait_for_end(remaining)
 
     def _cancel(self, job_id: str) -> None:
         try:

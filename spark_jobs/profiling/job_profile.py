@@ -88,11 +88,11 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
         seed=zlib.crc32(f"{cluster}/{job}/{format_utc(task.as_of)}".encode()),
     )
     journal = Journal(adapter(settings.profiling.adapter)(subject))
-    found = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
+    result = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
     chosen = policy(name, settings.parameters_of(name, f"{cluster}/{job}"))
     before = recall(chosen, name, _text(state["memory"]), _text(state["memory_policy"]))
     measured = [{column: _finite(value) for column, value in asdict(entry).items()} for entry in journal.entries]
-    return [*measured, {"memory": memory_codec(name).dump(replace(before, profile=found))}]
+    return [*measured, {"memory": memory_codec(name).dump(replace(before, profile=result))}]
 
 
 def _text(value: Any) -> str | None:

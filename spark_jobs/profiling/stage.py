@@ -35,8 +35,8 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
     """
     ended = F.unix_timestamp("window_start") + F.col("window_s") <= F.unix_timestamp(timestamp_column(as_of))
     arrived = F.coalesce("target_data_rate_per_s", "observed_processing_rate_per_s")
-    seen = observations.where(within_lookback(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
-    windows = seen.groupBy(*JOB, "window_start").agg(
+    observed = observations.where(within_lookback(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
+    windows = observed.groupBy(*JOB, "window_start").agg(
         F.sum(F.when(F.col("is_source"), arrived)).alias("load_per_s"), F.max("parallelism").alias("workers")
     )
     return windows.groupBy(*JOB).agg(F.max(F.col("load_per_s") / F.col("workers")).alias("worker_load_per_s"))
@@ -112,16 +112,16 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
     partitioned = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
     rows = partitioned.groupBy(*JOB).applyInPandas(make_profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
-    found = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
-    if request.job and not found:
+    result = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
+    if request.job and not result:
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')
     one = only(request.job)
-    if not found:
+    if not result:
         lake.require_empty(tables.PROFILES, as_of_slice(as_of))
     measured = profile_rows(rows, settings, as_of, bundle.model_version)
     lake.replace(tables.PROFILES, measured, as_of_slice(as_of) + one)
     lake.replace(
         tables.POLICY_MEMORY, memory_rows(rows, Stage.PROFILE, as_of), own_memories(Stage.PROFILE, as_of) + one
     )
-    refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}
-    return {"jobs": found.total(), "profiled": found[None], "refused": refused}
+    refused = {str(name): count for name, count in sorted(result.items(), key=str) if name}
+    return {"jobs": result.total(), "profiled": result[None], "refused": refused}

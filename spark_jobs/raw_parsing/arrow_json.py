@@ -49,11 +49,11 @@ def _find_words(texts: pa.StringArray, *words: str) -> pa.BooleanArray:
     """Whether each text holds any of the words; a fast search tells when none does, as is the rule."""
     buffer = texts.buffers()[2]
     content = b"" if buffer is None else buffer.to_pybytes()
-    found = pa.repeat(False, len(texts))
+    result = pa.repeat(False, len(texts))
     for word in words:
         if word.encode() in content:
-            found = pc.or_(found, pc.match_substring(texts, word))
-    return found
+            result = pc.or_(result, pc.match_substring(texts, word))
+    return result
 
 
 def _read_each(
@@ -68,10 +68,10 @@ def _read_each(
     is_chosen = np.asarray(pc.fill_null(condition, False))
     if is_chosen.all():
         return _read_in_parts(texts, kind, read)
-    found = _read_in_parts(texts.filter(pa.array(is_chosen)), kind, read)
+    result = _read_in_parts(texts.filter(pa.array(is_chosen)), kind, read)
     place = np.zeros(len(texts), dtype=np.int64)
-    place[is_chosen] = np.arange(len(found))
-    return found.take(pa.array(place, mask=~is_chosen))
+    place[is_chosen] = np.arange(len(result))
+    return result.take(pa.array(place, mask=~is_chosen))
 
 
 def _read_in_parts(texts: pa.StringArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]) -> pa.Array:

@@ -69,8 +69,8 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
 
 def select_metrics_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.metrics among marked rows."""
-    kept = rows.where(_is_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
-    return kept.select(
+    retained = rows.where(_is_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
+    return retained.select(
         F.col("cluster_dir").alias("cluster"),
         "job_id",
         "vertex_id",
@@ -83,8 +83,8 @@ def select_metrics_rows(rows: DataFrame) -> DataFrame:
 
 def select_event_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
-    kept = rows.where(_is_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
-    return kept.select(
+    retained = rows.where(_is_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    return retained.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
         "job_id",

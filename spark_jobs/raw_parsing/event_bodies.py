@@ -17,4 +17,4 @@ def vertex_ids(event: str) -> Column:
 
 def are_unusable(ids: Column) -> Column:
     """Whether vertices lack ids of their own: they cannot be told apart."""
-    return F.exists(ids, lambda found: found.isNull()) | (F.size(F.array_distinct(ids)) < F.size(ids))
+    return F.exists(ids, lambda result: result.isNull()) | (F.size(F.array_distinct(ids)) < F.size(ids))

@@ -48,11 +48,11 @@ def find_event_faults(
     """
     given = _flags(pc.is_valid(event))
     rules = _Rules(kind, job_id, observed_at_ms, event, skew_ms)
-    found: dict[int, dict[str, str]] = {}
+    result: dict[int, dict[str, str]] = {}
     for row, rule, detail in rules.broken():
-        if given[row] and row not in found:
-            found[row] = {"reason": str(rule), "detail": f"body: {detail}"}
-    return found
+        if given[row] and row not in result:
+            result[row] = {"reason": str(rule), "detail": f"body: {detail}"}
+    return result
 
 
 class _Rules:
@@ -115,13 +115,13 @@ class _Rules:
             yield from ((int(rows[place]), f"vertex {ids[place].as_py()}") for place in bad.tolist())
 
     def _of_other_jobs(self) -> Iterator[tuple[int, str]]:
-        told = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
-        told = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), told)
+        reported = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
+        reported = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), reported)
         # Of a job that initialises Flink gives an empty plan of no job: an ordinary reply.
         is_empty = self._is[Kind.PLAN] & _flags(pc.equal(pc.list_value_length(self._vertices[Kind.PLAN]), 0))
-        is_of_none = is_empty & _flags(pc.equal(told, ""))
-        for row in _rows(_flags(pc.not_equal(told, self._job_id)) & ~is_of_none):
-            yield row, f"it is of job {told[row].as_py()}"
+        is_of_none = is_empty & _flags(pc.equal(reported, ""))
+        for row in _rows(_flags(pc.not_equal(reported, self._job_id)) & ~is_of_none):
+            yield row, f"it is of job {reported[row].as_py()}"
 
     def _unknown_inputs(self) -> Iterator[tuple[int, str]]:
         nodes = self._vertices[Kind.PLAN]
@@ -155,8 +155,8 @@ class _Rules:
         """Yield the times that cannot be; Flink writes 0 or less for never."""
         at_ms = pc.fill_null(times_ms, 0).to_numpy(zero_copy_only=False)
         bad = wanted & (at_ms > 0) & ((at_ms < EARLIEST_MS) | (at_ms > self._latest_ms[rows]))
-        told = (f"{at} ms since 1970" for at in at_ms[bad].tolist())
-        yield from zip(rows[bad].tolist(), told, strict=True)
+        reported = (f"{at} ms since 1970" for at in at_ms[bad].tolist())
+        yield from zip(rows[bad].tolist(), reported, strict=True)
 
 
 def _encode(texts: pa.StringArray) -> tuple[Ints, int]:

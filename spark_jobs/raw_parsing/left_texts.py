@@ -33,7 +33,7 @@ class TextError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftLine:
+class UnreadLine:
     r"""A line of which Arrow could not read the envelope.
 
     Attributes:
@@ -49,25 +49,25 @@ class LeftLine:
     fault: dict[str, str] | None
 
 
-def read_line(line: bytes, kind: pa.StructType) -> LeftLine:
+def read_line(line: bytes, kind: pa.StructType) -> UnreadLine:
     """Read the envelope of a line, with the fields of ``kind``."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         shown = line.decode(errors="backslashreplace")
-        return LeftLine(shown, line, None, _fault(Rule.BAD_ENCODING, f"byte {error.start + 1} of the line"))
+        return UnreadLine(shown, line, None, _fault(Rule.BAD_ENCODING, f"byte {error.start + 1} of the line"))
     try:
-        return LeftLine(text, None, _read_envelope(text, kind), None)
+        return UnreadLine(text, None, _read_envelope(text, kind), None)
     except TextError as error:
-        return LeftLine(text, None, None, _fault(error.rule, error.detail))
+        return UnreadLine(text, None, None, _fault(error.rule, error.detail))
 
 
 def _read_envelope(text: str, kind: pa.StructType) -> dict[str, Any]:
-    found = decode(text, "line")
-    if not isinstance(found, dict):
+    result = decode(text, "line")
+    if not isinstance(result, dict):
         raise TextError(Rule.MALFORMED_JSON, "line")
-    read = {field.name: convert(found.get(field.name), field.type) for field in kind}
-    wrong = [name for name, value in read.items() if value is None and found.get(name) is not None]
+    read = {field.name: convert(result.get(field.name), field.type) for field in kind}
+    wrong = [name for name, value in read.items() if value is None and result.get(name) is not None]
     if wrong:
         raise TextError(Rule.WRONG_TYPE, f"a field of the envelope: {', '.join(wrong)}")
     return read
@@ -76,10 +76,10 @@ def _read_envelope(text: str, kind: pa.StructType) -> dict[str, Any]:
 def read_body(body: str, kind: pa.DataType) -> tuple[Any, dict[str, str] | None]:
     """Return what a body holds, and its fault; of the fields of ``kind`` those that have the expected type."""
     try:
-        found = decode(body, "body")
+        result = decode(body, "body")
     except TextError as error:
         return None, _fault(error.rule, error.detail)
-    read = convert(found, kind)
+    read = convert(result, kind)
     if read is None:
         return None, _fault(Rule.WRONG_TYPE, "body: no list" if pa.types.is_list(kind) else "body: no object")
     return read, None
@@ -102,7 +102,7 @@ def decode(text: str, what: str) -> Any:
     """
     stripped = text.strip(_BLANKS)
     try:
-        found, end = _DECODER.raw_decode(stripped)
+        result, end = _DECODER.raw_decode(stripped)
     except (ValueError, RecursionError) as error:
         raise TextError(Rule.MALFORMED_JSON, what) from error
     rest = stripped[end:].lstrip(f"{_BLANKS},;")
@@ -112,7 +112,7 @@ def decode(text: str, what: str) -> Any:
         )
     if stripped[end:]:
         raise TextError(Rule.MALFORMED_JSON, what)
-    return found
+    return result
 
 
 def convert(value: Any, kind: pa.DataType) -> Any:

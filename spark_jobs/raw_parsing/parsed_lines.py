@@ -48,10 +48,10 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
     """
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
     rows = _select(parse_envelope(read_files(contents, rules), rules)).localCheckpoint()
-    left = rows.where(is_left())
-    if left.isEmpty():
+    remaining = rows.where(is_left())
+    if remaining.isEmpty():
         return rows
-    return rows.where(~is_left()).unionByName(read_left_metrics(left, rules.max_value).localCheckpoint())
+    return rows.where(~is_left()).unionByName(read_left_metrics(remaining, rules.max_value).localCheckpoint())
 
 
 def select_lines(parsed: DataFrame) -> DataFrame:

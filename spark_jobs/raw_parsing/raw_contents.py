@@ -111,8 +111,8 @@ class RawContents:
 
         # A path column is URI-encoded; a plus sign is not part of that encoding, so it is shielded from url_decode.
         source = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
-        found = self._spark.read.format("binaryFile").options(**_NO_PATTERNS).load([file.uri for file in files])
-        named = found.select(F.substring_index(source, "/", -4).alias("name"), "content")
+        result = self._spark.read.format("binaryFile").options(**_NO_PATTERNS).load([file.uri for file in files])
+        named = result.select(F.substring_index(source, "/", -4).alias("name"), "content")
         return named.mapInArrow(read_contents, schema)
 
 

@@ -39,7 +39,7 @@ class HadoopFiles:
         try:
             if not self._system.exists(folder):
                 return []
-            found = self._system.listStatus(folder)
+            result = self._system.listStatus(folder)
         except Exception as error:  # whatever Java raised: a folder that cannot be listed must not stop the others
             raise FolderError(str(error).splitlines()[0]) from error
         return [
@@ -49,7 +49,7 @@ class HadoopFiles:
                 size=int(one.getLen()),
                 modified_s=int(one.getModificationTime()) / 1000,
             )
-            for one in found
+            for one in result
         ]
 
     def locate(self, place: str) -> tuple[bytes | None, str]:
@@ -65,8 +65,8 @@ class HadoopFiles:
 
 def find_file_system(spark: SparkSession, root: str) -> FileSystem:
     """Return how the files below a root are reached."""
-    found = HadoopFiles(spark, root)
-    return LocalFiles(found.local_root) if found.is_local else found
+    result = HadoopFiles(spark, root)
+    return LocalFiles(result.local_root) if result.is_local else result
 
 
 def list_files(spark: SparkSession, root: str, hours: Iterable[datetime]) -> list[RawFile]:
@@ -84,15 +84,15 @@ def list_files_and_faults(spark: SparkSession, root: str, hours: Iterable[dateti
     What belongs to no hour, as a folder ``hour=24``, is told with the first of ``hours`` of its day; what belongs to no
     day, with the first of all.  So it is told again and again until someone puts it right.
     """
-    found = list(walk(find_file_system(spark, root), hours))
-    misplaced = [file for file in found if file.is_misplaced]
+    result = list(walk(find_file_system(spark, root), hours))
+    misplaced = [file for file in result if file.is_misplaced]
     if len(misplaced) <= MOST_REFUSED:
-        return found
+        return result
     more = f"and {len(misplaced) - MOST_REFUSED} more"
-    kept = set(misplaced[:MOST_REFUSED])
+    retained = set(misplaced[:MOST_REFUSED])
     last = misplaced[MOST_REFUSED - 1]
-    found = [file for file in found if not file.is_misplaced or file in kept]
-    return [*found, RawFile(more, last.cluster, last.hour, fault=(MISPLACED, more))]
+    result = [file for file in result if not file.is_misplaced or file in retained]
+    return [*result, RawFile(more, last.cluster, last.hour, fault=(MISPLACED, more))]
 
 
 def hour_range(start: datetime, end: datetime) -> list[datetime]:

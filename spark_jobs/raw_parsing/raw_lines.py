@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 PIECE_BYTES = 16 * 2**20
 LONGEST_LINE_BYTES = 64 * 2**20
 """Of a longer line the beginning is kept, which is no JSON: so it is quarantined as malformed."""
-KEPT_OF_LONG_LINE_BYTES = 2**16
+RETAINED_OF_LONG_LINE_BYTES = 2**16
 _GZIP = 31  # zlib's code for "a gzip member, header and checksum included"
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -65,7 +65,7 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
             yield text, end
         carried = text[end:]
         if len(carried) > LONGEST_LINE_BYTES:
-            carried, is_cut = carried[:KEPT_OF_LONG_LINE_BYTES], True
+            carried, is_cut = carried[:RETAINED_OF_LONG_LINE_BYTES], True
     if carried:
         yield carried, len(carried)
     if damage is not None:

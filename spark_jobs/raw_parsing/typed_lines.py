@@ -138,10 +138,10 @@ def read_columns(
     successful = pc.fill_null(pc.equal(status, _HTTP_OK), False)
     is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
     is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
-    is_kept = pc.fill_null(pc.equal(kind, str(Kind.RESCALE)), False)  # its fields would meet those of other kinds
+    is_retained = pc.fill_null(pc.equal(kind, str(Kind.RESCALE)), False)  # its fields would meet those of other kinds
     of_vertex = pc.and_(successful, is_metrics)
     of_job = pc.and_(successful, is_list)
-    of_event = pc.and_not(pc.and_not(pc.and_not(successful, is_metrics), is_list), is_kept)
+    of_event = pc.and_not(pc.and_not(pc.and_not(successful, is_metrics), is_list), is_retained)
     metrics = read_arrays(body, schema.field("metrics").type, of_vertex)
     metrics = pc.if_else(find_usable_rows(metrics, limits.max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(body, schema.field("event").type, of_event)
@@ -150,7 +150,7 @@ def read_columns(
         body,
         event,
         schema.field("body_fault").type,
-        is_left_whole=pc.or_(pc.and_(of_vertex, pc.is_null(metrics)), pc.and_(successful, is_kept)),
+        is_left_whole=pc.or_(pc.and_(of_vertex, pc.is_null(metrics)), pc.and_(successful, is_retained)),
         is_left_list=pc.and_(of_job, pc.is_null(listed)),
         is_left_event=pc.and_(of_event, pc.is_null(event)),
     )
@@ -176,12 +176,12 @@ def _read_envelopes(lines: pa.StringArray, schema: pa.Schema) -> dict[str, pa.Ar
     if not len(place):
         return {"line": lines, "envelope": envelope}
     texts = lines.cast(pa.binary()).take(pa.array(place)).to_pylist()
-    left = [read_line(text, envelope.type) for text in texts]
+    remaining = [read_line(text, envelope.type) for text in texts]
     return {
-        "line": _replace(lines, place, [one.text for one in left]),
-        "raw_bytes": _spread(place, [one.raw_bytes for one in left], len(lines), schema.field("raw_bytes").type),
-        "line_fault": _spread(place, [one.fault for one in left], len(lines), schema.field("line_fault").type),
-        "envelope": _replace(envelope, place, [one.envelope for one in left]),
+        "line": _replace(lines, place, [one.text for one in remaining]),
+        "raw_bytes": _spread(place, [one.raw_bytes for one in remaining], len(lines), schema.field("raw_bytes").type),
+        "line_fault": _spread(place, [one.fault for one in remaining], len(lines), schema.field("line_fault").type),
+        "envelope": _replace(envelope, place, [one.envelope for one in remaining]),
     }
 
 
@@ -195,8 +195,8 @@ def _read_left_bodies(
     is_left_event: pa.BooleanArray,
 ) -> tuple[pa.StructArray, pa.StructArray]:
     """Read the bodies that Arrow refused; returns the events with those that can be used, and the faults."""
-    is_left = pc.and_(pc.or_(is_left_whole, pc.or_(is_left_list, is_left_event)), pc.is_valid(body))
-    place = np.flatnonzero(np.asarray(is_left))
+    is_remaining = pc.and_(pc.or_(is_left_whole, pc.or_(is_left_list, is_left_event)), pc.is_valid(body))
+    place = np.flatnonzero(np.asarray(is_remaining))
     if not len(place):
         return event, pa.nulls(len(body), fault_type)
     texts = body.take(pa.array(place)).to_pylist()
@@ -210,7 +210,7 @@ def _read_left_bodies(
         else:
             read.append((None, read_body(text, _LISTED)[1] if is_list else find_body_fault(text)))
     return (
-        _replace(event, place, [found for found, _ in read]),
+        _replace(event, place, [result for result, _ in read]),
         _spread(place, [fault for _, fault in read], len(body), fault_type),
     )
 

@@ -104,9 +104,9 @@ def find_broken_rules(values: Values, max_value: float) -> npt.NDArray[np.int8]:
         values: of any number of metrics.
         max_value: the largest value of any metric.
     """
-    found = np.full(values.number.shape, NO_RULE, dtype=np.int8)
+    result = np.full(values.number.shape, NO_RULE, dtype=np.int8)
     for place, rule in reversed(list(enumerate(VALUE_RULES))):
         is_broken = rule.condition(values, max_value)
         if is_broken.any():  # seldom
-            found[is_broken & values.are_in(rule.scope)] = place
-    return found
+            result[is_broken & values.are_in(rule.scope)] = place
+    return result

@@ -32,11 +32,11 @@ def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
         last: date of the newest rows.
     """
     of_days = F.col("date").between(F.lit(first), F.lit(last)) & F.col("step_id").isNotNull()
-    told = log.where(of_days).withColumn("told", _outcome())
+    reported = log.where(of_days).withColumn("told", _outcome())
     order = F.struct(F.col("told.weight"), "lease_number", "entry")
     is_request = (F.col("verb") == "rescale") & F.isnull("answer") & ~F.col("is_dry_run")
     return (
-        told.groupBy("cluster", "job", F.regexp_replace("step_id", _TAKEN_BACK, "").alias("step_id"))
+        reported.groupBy("cluster", "job", F.regexp_replace("step_id", _TAKEN_BACK, "").alias("step_id"))
         .agg(
             F.max_by("told", order).alias("told"),
             F.min(F.when(is_request, F.col("at"))).alias("requested_at"),

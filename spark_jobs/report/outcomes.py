@@ -41,8 +41,8 @@ def due_steps(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime
     unknown = {name: F.lit(None).cast("double") for name in _EXPECTED}
     times = {name: F.col("at") for name in ("as_of", "apply_at", "effective_at")}
     own = own_steps(log, since, as_of).withColumns({**unknown, **times, "valid_until": F.lit(None).cast("timestamp")})
-    told = own.join(results, [*STEP]).withColumn("outcome", F.concat("by", "outcome")).drop("by", "at")
-    return planned.join(results, [*STEP]).unionByName(told)
+    reported = own.join(results, [*STEP]).withColumn("outcome", F.concat("by", "outcome")).drop("by", "at")
+    return planned.join(results, [*STEP]).unionByName(reported)
 
 
 def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
@@ -92,13 +92,13 @@ def list_outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFram
     """
     ordered = steps.sort_values(["apply_at", "as_of"], ignore_index=True)
     now = pd.Timestamp(as_of).tz_convert("UTC").tz_localize(None)
-    found = []
+    result = []
     for place, row in enumerate(ordered.to_dict("records")):
         later = ordered.loc[place + 1 :]
         following = later.loc[later["final_status"].isin(_REALISED), "effective_at"]
         ends = [timestamp for timestamp in (row["valid_until"], following.min(), now) if not pd.isna(timestamp)]
-        found.append(_outcome(row, min(ends), load, rescales))
-    return found[::-1][:OUTCOMES_SHOWN]
+        result.append(_outcome(row, min(ends), load, rescales))
+    return result[::-1][:OUTCOMES_SHOWN]
 
 
 def _outcome(row: dict[Any, Any], end: Any, load: pd.DataFrame, rescales: pd.DataFrame) -> Outcome:

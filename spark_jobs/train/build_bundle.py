@@ -87,8 +87,8 @@ def assemble(
     index = tuple(by_job.itertuples(index=False, name=None))
     arrays |= pack_edges((names, ratios) for (*_, names), ratios in zip(index, _edges(by_job, edges), strict=True))
     scalars = operators.drop(columns=list(_RAGGED))
-    left_out, place = _flat(operators["left_out"]), _flat(operators["left_out_place"]).astype(np.int64)
-    return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, left_out, place)
+    excluded, place = _flat(operators["left_out"]), _flat(operators["left_out_place"]).astype(np.int64)
+    return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, excluded, place)
 
 
 def _edges(jobs: pd.DataFrame, edges: pd.DataFrame) -> Iterator[dict[Edge, float]]:
@@ -143,12 +143,12 @@ def _curves(operators: pd.DataFrame) -> dict[str, np.ndarray]:
 
 def _latency(jobs: pd.DataFrame, latencies: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the latency curves in the order of the jobs; a job without one has the fleet's."""
-    found = jobs.merge(latencies, how="left", on=list(JOB))
-    fleet = pool_latency(_flat(found["knots"]), _flat(found["latency_at_knots_ms"]))
-    missing = _counts(found["knots"]) == 0
-    knots = [fleet.knots if gap else own for gap, own in zip(missing, found["knots"], strict=True)]
+    result = jobs.merge(latencies, how="left", on=list(JOB))
+    fleet = pool_latency(_flat(result["knots"]), _flat(result["latency_at_knots_ms"]))
+    missing = _counts(result["knots"]) == 0
+    knots = [fleet.knots if gap else own for gap, own in zip(missing, result["knots"], strict=True)]
     values = [
         fleet.latency_at_knots_ms if gap else own
-        for gap, own in zip(missing, found["latency_at_knots_ms"], strict=True)
+        for gap, own in zip(missing, result["latency_at_knots_ms"], strict=True)
     ]
     return {"knot_count": _counts(knots), "knots": _flat(knots), "latency_at_knots_ms": _flat(values)}

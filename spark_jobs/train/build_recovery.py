@@ -44,7 +44,7 @@ def build_recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd
         prior_s = CAUSE_PRIOR_S[cause]
         columns.append(typical_duration(seconds[mine], number[mine], cluster, prior_s).centre_s)
     state = known["state_size_bytes"].to_numpy(float)
-    before, seen_before = np.full(len(known), np.nan), np.full(len(known), np.nan)
+    before, observed_before = np.full(len(known), np.nan), np.full(len(known), np.nan)
     slopes = {}
     for cause, prior_s in CAUSE_PRIOR_S.items():
         mine = (known["cause_kind"] == cause).to_numpy()
@@ -53,13 +53,13 @@ def build_recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd
             both = mine | (known["cause_kind"] == "rescale").to_numpy()
             two = (seconds[both], state[both], number[both], len(jobs))
             change_s = find_change_s(*two, CAUSE_PRIOR_S["rescale"], is_other=mine[both])
-        found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s, change_s=change_s)
-        before[mine], seen_before[mine], slopes[cause] = found.before_s, found.seen_before, found.slope
+        result = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s, change_s=change_s)
+        before[mine], observed_before[mine], slopes[cause] = result.before_s, result.seen_before, result.slope
     usual = fit_downtimes(seconds, state, number, len(jobs), DOWNTIME_PRIOR_S["rescale"]).state_bytes
     columns += [slopes["rescale"], slopes["taskmanager_lost"], np.nan_to_num(usual)]
     factors = np.broadcast_to(find_factors(np.zeros(0)), (len(jobs), 2))
     recovery = np.column_stack([*columns, factors])
-    expected = {"downtime_before_s": before, "downtimes_before": seen_before}
+    expected = {"downtime_before_s": before, "downtimes_before": observed_before}
     return recovery, known.assign(**expected).drop(columns="number")
 
 

@@ -100,5 +100,5 @@ def _is_slightly_worse(one: Criterion) -> bool:
 
 
 def _criteria(word: str, criteria: list[Criterion]) -> str:
-    told = ", ".join(f"{one.name} {one.challenger:.2%} against {one.reference:.2%}" for one in criteria)
-    return f"{word}: {told or 'nothing'}."
+    reported = ", ".join(f"{one.name} {one.challenger:.2%} against {one.reference:.2%}" for one in criteria)
+    return f"{word}: {reported or 'nothing'}."

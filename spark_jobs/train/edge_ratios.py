@@ -78,7 +78,7 @@ def fit_job_edges(rows: pd.DataFrame) -> pd.DataFrame:
         else np.zeros((0, len(graph.names)))
         for name in ("rate_per_s", "output_per_s")
     )
-    found = learn_edge_ratios(graph, _drop_sent_as_taken(graph, taken, sent), sent)
+    result = learn_edge_ratios(graph, _drop_sent_as_taken(graph, taken, sent), sent)
     cluster, job = rows["cluster"].iloc[0], rows["job"].iloc[0]
-    edges = [(cluster, job, up, down, ratio) for (up, down), ratio in found.items()]
+    edges = [(cluster, job, up, down, ratio) for (up, down), ratio in result.items()]
     return pd.DataFrame(edges, columns=list(EDGE_COLUMNS)) if edges else empty

@@ -123,12 +123,12 @@ def fit_latencies(bins: DataFrame, batch_count: int) -> DataFrame:
 
 def latency_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Fit one batch; one row per job comes back."""
-    found = []
+    result = []
     for key, mine in rows.groupby(list(JOB), sort=True):
         columns = (mine[name].to_numpy(float) for name in ("utilisation", "latency_ms", "windows"))
         model = fit_latency(*columns)
-        found.append((*map(str, key), model.knots, model.latency_at_knots_ms))
-    return pd.DataFrame(found, columns=list(LATENCY_COLUMNS))
+        result.append((*map(str, key), model.knots, model.latency_at_knots_ms))
+    return pd.DataFrame(result, columns=list(LATENCY_COLUMNS))
 
 
 def _fit_latency_batch(rows: pd.DataFrame) -> pd.DataFrame:

@@ -57,8 +57,8 @@ def forecast_measures(record: pd.DataFrame) -> dict[str, float]:
     if used.empty:
         return {}
     newest = used.iloc[-1]
-    found = {f"forecast_{name}": float(newest[name]) for name in MEASURES}
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    result = {f"forecast_{name}": float(newest[name]) for name in MEASURES}
+    return {name: value for name, value in result.items() if np.isfinite(value)}
 
 
 def forecast_figure(record: pd.DataFrame) -> Figure:

@@ -111,14 +111,16 @@ def score_capacities_forward(hours: DataFrame, trial: FleetBundle, champion: Fle
 
 def capacity_errors(rows: pd.DataFrame, trial: FleetBundle, champion: FleetBundle | None) -> pd.DataFrame:
     """Return the relative errors of one batch of rows."""
-    seen_per_s = rows["capacity_per_s"].to_numpy(float)
+    observed_per_s = rows["capacity_per_s"].to_numpy(float)
 
     def error(predicted: Floats) -> Floats:
-        return np.asarray(np.abs(predicted - seen_per_s) / seen_per_s)
+        return np.asarray(np.abs(predicted - observed_per_s) / observed_per_s)
 
-    was_seen = was_observed(trial, rows)
-    champion_saw = was_observed(champion, rows) if champion else was_seen
-    place = np.where(was_seen & champion_saw, "seen", np.where(~was_seen & ~champion_saw, "unseen", "one saw it"))
+    was_recorded = was_observed(trial, rows)
+    champion_saw = was_observed(champion, rows) if champion else was_recorded
+    place = np.where(
+        was_recorded & champion_saw, "seen", np.where(~was_recorded & ~champion_saw, "unseen", "one saw it")
+    )
     return pd.DataFrame(
         {
             "hour": rows["hour"],

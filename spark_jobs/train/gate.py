@@ -130,16 +130,16 @@ def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: 
         champion_knows: jobs that run which it knows.
     """
     decisive = [one for one in criteria if one.decides and one.is_comparable]
-    compared, kept = sum(one.count for one in decisive), tuple(criteria)
+    compared, retained = sum(one.count for one in decisive), tuple(criteria)
     if worse := [one for one in decisive if one.is_worse]:
-        return Gate(Verdict.FAILED, "; ".join(one.reason for one in worse), compared, kept)
+        return Gate(Verdict.FAILED, "; ".join(one.reason for one in worse), compared, retained)
     reasons = "; ".join(one.reason for one in decisive)
     if not has_champion or not champion_knows:
         why = "the champion knows none of the jobs that run" if has_champion else "no champion yet"
-        return Gate(Verdict.FIRST, f"{why}; {reasons or _UNPROVEN}", compared, kept)
+        return Gate(Verdict.FIRST, f"{why}; {reasons or _UNPROVEN}", compared, retained)
     if decisive:
-        return Gate(Verdict.PASSED, reasons, compared, kept)
-    return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, kept)
+        return Gate(Verdict.PASSED, reasons, compared, retained)
+    return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, retained)
 
 
 _UNPROVEN = "nothing was held back to compare it with, so its intervals are widened"

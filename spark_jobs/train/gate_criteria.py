@@ -49,7 +49,7 @@ def list_criteria(
     """
     against, reference = (CHAMPION, "champion_error") if has_champion else (LINEAR, "linear_error")
     held, hours = busy_or_all(capacity), busy_or_all(forward.capacity)
-    found = [
+    result = [
         compare(
             "capacity_held",
             "capacity error of held-back windows",
@@ -61,7 +61,7 @@ def list_criteria(
     ]
     for place, meaning in (("seen", "at parallelisms seen before"), ("unseen", "at parallelisms never seen")):
         mine = hours[hours["place"] == place]
-        found.append(
+        result.append(
             compare(
                 f"capacity_{place}",
                 f"capacity error of the hours ahead {meaning}",
@@ -72,11 +72,11 @@ def list_criteria(
                 tolerance=tolerance if place == "seen" else 2.0 * tolerance,
             )
         )
-    found += [
+    result += [
         _coverage(held, against, name, inside, level, has_champion=has_champion)
         for name, inside, level in zip(("coverage", "coverage_95"), INSIDE, LEVELS, strict=True)
     ]
-    found.append(
+    result.append(
         compare(
             "recovery",
             "error of recovery times ahead",
@@ -87,8 +87,8 @@ def list_criteria(
         )
     )
     recovery = forward.recovery
-    found.append(_coverage(recovery, against, "recovery_coverage", INSIDE[0], LEVELS[0], has_champion=has_champion))
-    found.append(
+    result.append(_coverage(recovery, against, "recovery_coverage", INSIDE[0], LEVELS[0], has_champion=has_champion))
+    result.append(
         compare(
             "latency",
             "latency error of held-back windows",
@@ -98,7 +98,7 @@ def list_criteria(
             against=against,
         )
     )
-    return [*found, *_forecast(forecasts)]
+    return [*result, *_forecast(forecasts)]
 
 
 def _floats(rows: pd.DataFrame, column: str) -> Floats:
@@ -124,7 +124,7 @@ def _forecast(record: pd.DataFrame) -> list[Criterion]:
     """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
     measures = {"forecast": "pinball loss of q90 over the mean rate", "forecast_coverage": "distance of q90 from 90%"}
     newest = record[record["as_of"] == record["as_of"].max()] if len(record) else record
-    found = []
+    result = []
     for name, meaning in measures.items():
         column = "pinball_q90" if name == "forecast" else "coverage_q90"
         loss = {method: _floats(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)}
@@ -132,7 +132,7 @@ def _forecast(record: pd.DataFrame) -> list[Criterion]:
             loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
         if not all(map(len, loss.values())):
             loss = dict.fromkeys(loss, np.zeros(0))
-        found.append(
+        result.append(
             compare(
                 name,
                 meaning,
@@ -143,4 +143,4 @@ def _forecast(record: pd.DataFrame) -> list[Criterion]:
                 decides=False,
             )
         )
-    return found
+    return result

@@ -67,15 +67,17 @@ def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBu
     def errors(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         new, old = shared.value
         for rows in frames:
-            seen = rows["capacity_per_s"].to_numpy(float)
+            observed = rows["capacity_per_s"].to_numpy(float)
             (mean, widths), (old_mean, old_widths) = capacity_at(new, rows), capacity_at(old, rows)
             linear = linear_capacity_at(new, rows)
             yield rows[[*OPERATOR, "idle"]].assign(
-                error=np.abs(mean - seen) / seen,
-                champion_error=np.abs(old_mean - seen) / seen,
-                linear_error=np.abs(linear - seen) / seen,
-                **{name: _inside(mean, widths[:, at], seen) for at, name in enumerate(INSIDE)},
-                **{f"champion_{name}": _inside(old_mean, old_widths[:, at], seen) for at, name in enumerate(INSIDE)},
+                error=np.abs(mean - observed) / observed,
+                champion_error=np.abs(old_mean - observed) / observed,
+                linear_error=np.abs(linear - observed) / observed,
+                **{name: _inside(mean, widths[:, at], observed) for at, name in enumerate(INSIDE)},
+                **{
+                    f"champion_{name}": _inside(old_mean, old_widths[:, at], observed) for at, name in enumerate(INSIDE)
+                },
             )
 
     measures = ("error", "champion_error", "linear_error", *INSIDE, *(f"champion_{name}" for name in INSIDE))

@@ -21,7 +21,7 @@ class FleetCapacity(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         with np.load(context.artifacts["bundle"], allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes().decode())
             self.grid_count, self.mean, self.sd = archive["grid_count"], archive["mean_per_s"], archive["sd_per_s"]
-        names = [(cluster, job, name) for cluster, job, found in header["index"] for name in found]
+        names = [(cluster, job, name) for cluster, job, result in header["index"] for name in result]
         self.rows = {name: row for row, name in enumerate(names)}
 
     # Without type hints on purpose: MLflow refuses those of frames; the signature is given where the model is logged.

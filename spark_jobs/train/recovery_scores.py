@@ -87,18 +87,20 @@ def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: floa
         capacity_per_s=column["capacity_after_per_s"],
         caught_up_lag_s=caught_up_lag_s,
     )
-    found = [
+    result = [
         _predict(bundle, row, load_per_s, behind_s - caught_up_lag_s)  # caught up means a small backlog, not none
         for row, load_per_s, behind_s in zip(rows.to_dict("records"), loads, replay_s + waiting_s, strict=True)
     ]
-    predicted_s, downtime_s, seen_before, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 6).T
-    seen_s = column["downtime_s"] + catch_up_s
-    scale = error_scale(predicted_s, downtime_s, utilisation, seen_before)
+    predicted_s, downtime_s, observed_before, utilisation, factor_80, factor_95 = (
+        np.array(result, float).reshape(-1, 6).T
+    )
+    observed_s = column["downtime_s"] + catch_up_s
+    scale = error_scale(predicted_s, downtime_s, utilisation, observed_before)
     return rows[[*JOB, "kind", "cause_kind", "started_at"]].assign(
         resolution_s=resolution_s,
-        seen_s=seen_s,
+        seen_s=observed_s,
         predicted_s=predicted_s,
-        standardised=standardise_errors(seen_s, predicted_s, scale),
+        standardised=standardise_errors(observed_s, predicted_s, scale),
         factor_80=factor_80,
         factor_95=factor_95,
         sd_log=scale,
@@ -134,14 +136,14 @@ def _predict(
     mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
     sustained = source_capacity(graph, ratios, mix, capacity)
     recovery = models.recovery
-    downtime_s, seen_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
+    downtime_s, observed_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
     if not np.isfinite(downtime_s):
-        seen_before = recovery.events
+        observed_before = recovery.events
         downtime_s = recovery.downtime_s(event["cause_kind"], _float(event["state_size_bytes"]))
     whole_s = closed_form_recovery_s(downtime_s, behind_s, load_per_s, sustained)
     recovery_s = max(float(whole_s), float(downtime_s))
     utilisation = load_per_s / sustained
-    return recovery_s, float(downtime_s), float(seen_before), utilisation, recovery.factor_80, recovery.factor_95
+    return recovery_s, float(downtime_s), float(observed_before), utilisation, recovery.factor_80, recovery.factor_95
 
 
 def _replay_s(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
@@ -169,13 +171,13 @@ def recovery_errors(recoveries: pd.DataFrame) -> Floats:
     Where the records do not tell when a catch-up ended between two samples, the true recovery lies within the
     resolution before what was seen: a prediction in that range has no error.
     """
-    seen, predicted, resolution = (
+    observed, predicted, resolution = (
         recoveries[name].to_numpy(float) for name in ("seen_s", "predicted_s", "resolution_s")
     )
-    known = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
+    known = np.isfinite(observed) & np.isfinite(predicted) & (observed > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
-        return np.asarray(np.where(known, beyond / seen, np.nan), float)
+        beyond = np.maximum(predicted - observed, 0.0) + np.maximum(observed - resolution - predicted, 0.0)
+        return np.asarray(np.where(known, beyond / observed, np.nan), float)
 
 
 def is_inside(recoveries: pd.DataFrame, level: float) -> Floats:

@@ -56,13 +56,13 @@ def content_of(inputs: data.Inputs, settings: Settings, where: str) -> dict[str,
     Raises:
         NothingToLearnError: there are none.
     """
-    found = data.hash_observations(inputs.observations).first()
-    if found is None or not found["rows"]:
+    result = data.hash_observations(inputs.observations).first()
+    if result is None or not result["rows"]:
         raise NothingToLearnError(
             f"no undisturbed observation in the {settings.training.lookback_days} days before "
             f"{format_utc(inputs.as_of)} in {where}; ingest that time first (DAG tidewise_ingest)"
         )
-    return dict(found.asDict())
+    return dict(result.asDict())
 
 
 def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs) -> Run:
@@ -95,8 +95,8 @@ def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
     if bundle is None:
         return None
     rows = lake.read(MODEL_VERSIONS).where(F.col("model_version") == bundle.model_version)
-    found = rows.agg(F.min(F.unix_timestamp("as_of")).alias("as_of_s")).first()
-    trained_s = found["as_of_s"] if found else None
+    result = rows.agg(F.min(F.unix_timestamp("as_of")).alias("as_of_s")).first()
+    trained_s = result["as_of_s"] if result else None
     return Champion(bundle, None if trained_s is None else datetime.fromtimestamp(trained_s, UTC))
 
 

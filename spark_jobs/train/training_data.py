@@ -127,8 +127,8 @@ def content_hash(rows: DataFrame) -> str:
     """Return a hash of a small table's rows that does not depend on their order."""
     row = F.to_json(F.struct(*sorted(rows.columns)))  # a map has no hash of its own
     total = F.sum(F.xxhash64(row).cast("decimal(38,0)"))
-    found = rows.agg(F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash")).first()
-    return str(found["hash"]) if found else ""
+    result = rows.agg(F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash")).first()
+    return str(result["hash"]) if result else ""
 
 
 def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
@@ -249,11 +249,11 @@ def _dates(as_of: datetime, training: Training) -> Column:
 
 def placed_operators(graphs: DataFrame) -> dict[tuple[str, str], tuple[PlacedOperator, ...]]:
     """Return the operators of each job of :func:`latest_graphs` with their places."""
-    found: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
+    result: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
     for row in graphs.orderBy(*JOB, "position").collect():
         place = PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
-        found[row["cluster"], row["job"]].append(place)
-    return {job: tuple(operators) for job, operators in found.items()}
+        result[row["cluster"], row["job"]].append(place)
+    return {job: tuple(operators) for job, operators in result.items()}
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:

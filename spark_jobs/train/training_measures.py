@@ -36,8 +36,8 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     capacity = busy_or_all(scores.capacity)
     errors = recovery_errors(recovery)
     both = capacity[["error", "champion_error"]].notna().all(axis=1)
-    seen, predicted = recovery["seen_s"].to_numpy(float), recovery["predicted_s"].to_numpy(float)
-    comparable = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
+    observed, predicted = recovery["seen_s"].to_numpy(float), recovery["predicted_s"].to_numpy(float)
+    comparable = np.isfinite(observed) & np.isfinite(predicted) & (observed > 0)
     downtime = assembled.events["downtime_s"].to_numpy(float)
     still = downtime > 0
     before = assembled.events["downtime_before_s"].to_numpy(float)[still]
@@ -58,7 +58,7 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "recovery_coverage_80": float(np.nanmean(covered[newest, 0])) if comparable[newest].any() else float("nan"),
         "recovery_coverage_95": float(np.nanmean(covered[newest, 1])) if comparable[newest].any() else float("nan"),
         **{f"recovery_mape_{kind}": error for kind, error in errors_by_kind(recovery[newest], errors[newest]).items()},
-        "recovery_mape_without_resolution": _mean((np.abs(predicted - seen) / seen)[newest & comparable]),
+        "recovery_mape_without_resolution": _mean((np.abs(predicted - observed) / observed)[newest & comparable]),
         "recovery_events": float((newest & comparable).sum()),
         "recovery_predicted_unbounded": float(np.isinf(predicted).sum()),
         "downtime_mape": _mean(np.abs(before - downtime[still]) / downtime[still]),
@@ -85,14 +85,14 @@ def errors_by_kind(recovery: pd.DataFrame, errors: np.ndarray) -> dict[str, floa
 
 def gate_measures(gate: Gate) -> dict[str, float]:
     """Return the criteria as metrics."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for one in gate.criteria:
-        found |= {
+        result |= {
             f"gate_{one.name}": one.challenger,
             f"gate_{one.name}_reference": one.reference,
             f"gate_{one.name}_rows": float(one.count),
         }
-    return found
+    return result
 
 
 def _mean(values: np.ndarray) -> float:

@@ -36,8 +36,8 @@ def operator_table(bundle: FleetBundle, operators: pd.DataFrame, scores: pd.Data
     ends = np.cumsum(arrays["observed_count"])
     spans = list(zip(ends - arrays["observed_count"], ends, strict=True))
     texts = [f"{p}: {per_s:.4g}/s" for p, per_s in zip(arrays["observed"], arrays["observed_per_s"], strict=True)]
-    seen = [", ".join(texts[begin:end]) for begin, end in spans]
-    return table.assign(held_out_error=mean_error, parallelisms=arrays["observed_count"], capacity_at_observed=seen)
+    observed = [", ".join(texts[begin:end]) for begin, end in spans]
+    return table.assign(held_out_error=mean_error, parallelisms=arrays["observed_count"], capacity_at_observed=observed)
 
 
 def prior_table(bundle: FleetBundle) -> pd.DataFrame:
@@ -97,15 +97,15 @@ def recovery_figure(recoveries: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(5, 5), layout="constrained")
     axis = figure.subplots()
     known = np.isfinite(recoveries[["seen_s", "predicted_s"]].to_numpy(float)).all(axis=1)
-    seen = recoveries[known]
+    observed = recoveries[known]
     for kind, colour in (("rescale", _CURVE), ("restart", _POINTS)):
-        mine = seen[seen["kind"] == kind]
+        mine = observed[observed["kind"] == kind]
         axis.plot(mine["seen_s"], mine["predicted_s"], "o", color=colour, ms=4, label=f"{kind} ({len(mine)})")
         wide = np.exp(mine["factor_80"] * mine["sd_log"])
         axis.vlines(
             mine["seen_s"], mine["predicted_s"] / wide, mine["predicted_s"] * wide, color=colour, lw=0.6, alpha=0.4
         )
-    top = float(seen[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
+    top = float(observed[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
     axis.plot([0, top], [0, top], color="grey", lw=0.8)
     axis.set(
         xlabel="measured recovery, s",

@@ -60,8 +60,8 @@ def test_a_step_that_was_answered_elsewhere_is_not_denied_when_time_runs_out(tmp
     write_answer(settings, STEP, False, "", NOW_S + 60)
     assert [(one.is_approved, one.by) for one in store.read(NOW_S + 61)] == [(True, "ada")]
     write_answer(settings, STEP, False, "bob", NOW_S + 62)
-    said = sorted((one.is_approved, one.by) for one in store.read(NOW_S + 63))
-    assert said == [(False, "bob"), (True, "ada")]  # a no stands beside a yes
+    reported = sorted((one.is_approved, one.by) for one in store.read(NOW_S + 63))
+    assert reported == [(False, "bob"), (True, "ada")]  # a no stands beside a yes
 
 
 def test_who_may_not_answer_steps_writes_no_answer_in_airflow_either(tmp_path):
@@ -81,9 +81,9 @@ def test_who_may_not_answer_steps_writes_no_answer_in_airflow_either(tmp_path):
 def test_what_waits_is_the_last_word_on_a_job_and_only_for_a_time(tmp_path):
     settings = Settings()
     later, other = ROW | {"entry": 2, "reason": "as_desired"}, ROW | {"job": "rides", "step_id": "step-2"}
-    found = find_waiting([ROW, other], settings, NOW_S)
-    assert found[0] == STEP
-    assert [(one.job, one.step_id) for one in found] == [("orders", "step-1"), ("rides", "step-2")]
+    result = find_waiting([ROW, other], settings, NOW_S)
+    assert result[0] == STEP
+    assert [(one.job, one.step_id) for one in result] == [("orders", "step-1"), ("rides", "step-2")]
     assert [one.job for one in find_waiting([later, ROW, other], settings, NOW_S)] == ["rides"]
     assert find_waiting([ROW], settings, NOW_S + 12 * 3600) == []
     asked = ApprovalStore(str(tmp_path), ASKED_FOLDER)
@@ -95,11 +95,11 @@ def test_what_waits_is_the_last_word_on_a_job_and_only_for_a_time(tmp_path):
 
 def test_a_step_that_waits_again_after_an_answer_is_shown_again():
     """Its yes has had its request, or was to something else."""
-    said = answer_step(STEP, True, "ada", NOW_S, NOW_S + 3600)
-    assert find_waiting([ROW], Settings(), NOW_S, [said]) == []
+    reported = answer_step(STEP, True, "ada", NOW_S, NOW_S + 3600)
+    assert find_waiting([ROW], Settings(), NOW_S, [reported]) == []
     again = ROW | {"at": datetime.fromtimestamp(NOW_S + 600, UTC), "entry": 5}
-    (found,) = find_waiting([ROW, again], Settings(), NOW_S + 660, [said])
-    assert found.step_id == "step-1"
+    (result,) = find_waiting([ROW, again], Settings(), NOW_S + 660, [reported])
+    assert result.step_id == "step-1"
 
 
 def test_a_strange_name_is_shown_as_it_is(dags):

@@ -48,11 +48,11 @@ def test_one_dag_per_file_named_like_it():
 
 @pytest.mark.parametrize("path", DAG_FILES, ids=lambda path: path.stem)
 def test_parses_fast_and_light(path, run_python):
-    found = json.loads(run_python(PARSE, str(path)).splitlines()[-1])
-    assert found["seconds"] < 2.0  # half of it on an idle machine
-    loaded = {name.split(".")[0] for name in found["all"]}
+    result = json.loads(run_python(PARSE, str(path)).splitlines()[-1])
+    assert result["seconds"] < 2.0  # half of it on an idle machine
+    loaded = {name.split(".")[0] for name in result["all"]}
     assert loaded.isdisjoint(set(HEAVY) - {"requests"})
-    added = {name.split(".")[0] for name in found["new"]}
+    added = {name.split(".")[0] for name in result["new"]}
     assert added.isdisjoint(HEAVY)
     assert "include" in added  # the file was really run
 

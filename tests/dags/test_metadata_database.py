@@ -53,6 +53,6 @@ def test_a_savepoint_holds_the_write_lock_from_its_beginning(environment, tmp_pa
     assert done.returncode == 0, done.stderr[-3000:]
     assert "other: database is locked" in done.stdout
     assert f"timeout: {DATABASE_WAITS_S * 1000}" in done.stdout
-    with sqlite3.connect(tmp_path / "airflow" / "airflow.db") as found:
-        assert {row[0] for row in found.execute("select description from slot_pool")} == {"ours"}
-        assert found.execute("pragma journal_mode").fetchone() == ("wal",)
+    with sqlite3.connect(tmp_path / "airflow" / "airflow.db") as result:
+        assert {row[0] for row in result.execute("select description from slot_pool")} == {"ours"}
+        assert result.execute("pragma journal_mode").fetchone() == ("wal",)

@@ -85,13 +85,13 @@ def month(server, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lines(month):
-    found = []
+    result = []
     for path in sorted(month.rglob("*.jsonl.gz")):
         with gzip.open(path, "rt") as opened:
-            found += [json.loads(line) for line in opened]
-    for line in found:
+            result += [json.loads(line) for line in opened]
+    for line in result:
         line["body"] = json.loads(line["body"])
-    return found
+    return result
 
 
 @pytest.mark.long  # below is an hour that is there already
@@ -120,9 +120,9 @@ def test_an_hour_that_was_collected_is_left_alone(server, month, tmp_path):
     (tmp_path / hour / "poll-1.jsonl.gz").write_bytes(gzip.compress(b""))
     assert "23 hours written" in (shown := run(server, tmp_path, "2026-09-03", "2026-09-04"))
     assert "1 left as collected" in shown
-    found = files_of(tmp_path)
-    assert list(found).count(f"{hour}/poll-1.jsonl.gz") == 1
-    assert not any(name.startswith(hour) and "prometheus-" in name for name in found)
+    result = files_of(tmp_path)
+    assert list(result).count(f"{hour}/poll-1.jsonl.gz") == 1
+    assert not any(name.startswith(hour) and "prometheus-" in name for name in result)
 
 
 def test_a_server_that_limits_samples_is_asked_for_fewer_hours(tmp_path):
@@ -145,9 +145,9 @@ def test_victoria_metrics_gives_the_same_files(month, history, tmp_path):
     days = "2026-09-10", "2026-09-12"  # with the rescale
     with running_victoria_metrics(tmp_path / "server", history) as url:
         assert "48 hours written" in run(url, tmp_path / "raw", *days)
-    found, expected = files_of(tmp_path / "raw"), files_of(month)
-    assert len(found) == 48
-    for name, content in found.items():
+    result, expected = files_of(tmp_path / "raw"), files_of(month)
+    assert len(result) == 48
+    for name, content in result.items():
         assert gzip.decompress(content) == gzip.decompress(expected[name]), name
 
 
@@ -164,23 +164,23 @@ def test_every_sample_lies_in_the_hour_of_its_directory_once(lines, month):
 
 def test_runs_are_recognised_from_the_series_alone(lines):
     """Each run has one RUNNING time over all its hours, and its parallelism at every sample."""
-    seen = {}
+    observed = {}
     for line in lines:
         if line["kind"] == "job":
             body = line["body"]
             assert body["state"] == "RUNNING"
             run_key = (line["job_id"], body["timestamps"]["RUNNING"])
             parallelism = {vertex["id"]: vertex["parallelism"] for vertex in body["vertices"]}
-            seen.setdefault(run_key, []).append((line["observed_at_ms"], parallelism))
+            observed.setdefault(run_key, []).append((line["observed_at_ms"], parallelism))
     truth = {(one.job_id, 1000 * one.start_s - 3): one for one in RUNS}  # the reporter's value is 3 ms older
-    assert seen.keys() == truth.keys()
-    for key, told in seen.items():
+    assert observed.keys() == truth.keys()
+    for key, reported in observed.items():
         one = truth[key]
-        assert {tuple(sorted(parallelism.items())) for _, parallelism in told} == {
+        assert {tuple(sorted(parallelism.items())) for _, parallelism in reported} == {
             tuple(sorted(one.parallelism.items()))
         }
         inside_s = min(one.end_s, END) - max(one.start_s, START)
-        assert abs(len(told) - inside_s / EVERY_S) <= 1
+        assert abs(len(reported) - inside_s / EVERY_S) <= 1
 
 
 def test_counters_are_summed_over_the_subtasks_of_the_run(lines):

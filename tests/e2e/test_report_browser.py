@@ -34,10 +34,10 @@ BROWSER_HOSTS = ("googleapis.com", "gvt1.com", "google.com")
 @pytest.fixture(scope="module")
 def browser() -> str:
     """The path of a browser: on a machine without one the page would go untried, so its tests fail."""
-    found = find_browser()
-    if found is None:
+    result = find_browser()
+    if result is None:
         pytest.fail("no Chromium on PATH, so the report is not tried in a browser: apt-get install chromium")
-    return found
+    return result
 
 
 class Handlers(HTMLParser):
@@ -59,10 +59,10 @@ def inspect_page(browser: str, html: str, work: Path) -> tuple[Handlers, set[str
     page = work / "report.html"
     page.write_text(html)
     document, log = load_page(browser, page, work)
-    found = Handlers()
-    found.feed(document)
+    result = Handlers()
+    result.feed(document)
     hosts = {urlsplit(url).hostname or "" for url in re.findall(r'"url":"(https?://[^"]+)"', log)}
-    return found, {host for host in hosts if not host.endswith(BROWSER_HOSTS)}
+    return result, {host for host in hosts if not host.endswith(BROWSER_HOSTS)}
 
 
 def attacker(name: str) -> JobReport:
@@ -73,17 +73,17 @@ def attacker(name: str) -> JobReport:
 @pytest.mark.covers("apply_review 10")
 def test_names_that_are_markup_do_nothing(browser: str, tmp_path: Path) -> None:
     html = render(report(*map(attacker, (*ATTACKS, *STRANGE_NAMES[:5]))))
-    found, hosts = inspect_page(browser, html, tmp_path)
-    assert (found.handlers, found.scripts, found.ran) == ([], 0, None)
+    result, hosts = inspect_page(browser, html, tmp_path)
+    assert (result.handlers, result.scripts, result.ran) == ([], 0, None)
     assert hosts == set()
 
 
 @pytest.mark.covers("apply_review 10")
 def test_the_policy_of_the_page_stops_what_escaping_would_miss(browser: str, tmp_path: Path) -> None:
     html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
-    found, hosts = inspect_page(browser, html, tmp_path)
-    assert found.scripts == 1
-    assert found.ran is None
+    result, hosts = inspect_page(browser, html, tmp_path)
+    assert result.scripts == 1
+    assert result.ran is None
     assert hosts == set()
 
 
@@ -91,6 +91,6 @@ def test_without_the_policy_the_same_page_runs_scripts_and_asks_the_network(brow
     html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
     escaped = CONTENT_SECURITY_POLICY.replace("'", "&#39;")
     assert escaped in html
-    found, hosts = inspect_page(browser, html.replace(escaped, ""), tmp_path)
-    assert found.ran is not None
+    result, hosts = inspect_page(browser, html.replace(escaped, ""), tmp_path)
+    assert result.ran is not None
     assert json.dumps(sorted(hosts)) == '["tidewise.invalid"]'

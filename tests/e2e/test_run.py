@@ -135,7 +135,7 @@ def main_run(tmp_path_factory) -> Run:
 def test_ends_with_the_counts_and_the_report(main_run):
     last = LAST_LINE.fullmatch(main_run.printed.strip().splitlines()[-1])
     assert last
-    assert [int(found) for found in last.groups()[:5]] == [
+    assert [int(result) for result in last.groups()[:5]] == [
         main_run.counts[name] for name in ("jobs", "rows", "quarantined", "models", "steps")
     ]
     assert str(main_run.out / "report.html") in main_run.printed

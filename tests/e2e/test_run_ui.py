@@ -123,8 +123,8 @@ def test_none_of_its_processes_listens_on_another_address(ui: Ui) -> None:
     listening = []
     for process in mine:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = process.net_connections(kind="inet")
-            listening += [(one.laddr, process.name()) for one in found if one.status == psutil.CONN_LISTEN]
+            result = process.net_connections(kind="inet")
+            listening += [(one.laddr, process.name()) for one in result if one.status == psutil.CONN_LISTEN]
     assert {address.port for address, _ in listening} >= {ui.airflow_port, ui.mlflow_port}
     assert [one for one in listening if not ipaddress.ip_address(one[0].ip.removeprefix("::ffff:")).is_loopback] == []
 

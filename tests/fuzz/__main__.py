@@ -75,9 +75,9 @@ def _with_room(settings: Settings, lines: int) -> Settings:
 def _show(world: World, lake: Lake, console: Console) -> None:
     table = Table("mutation", "lines", "kept", "refused", "most frequent rules")
     for mutation, counted in sorted(outcomes(world, lake).items()):
-        kept = counted.pop("kept", 0)
+        retained = counted.pop("kept", 0)
         rules = ", ".join(f"{reason} {number}" for reason, number in counted.most_common(4))
-        table.add_row(mutation, str(kept + counted.total()), str(kept), str(counted.total()), rules)
+        table.add_row(mutation, str(retained + counted.total()), str(retained), str(counted.total()), rules)
     console.print(table)
 
 

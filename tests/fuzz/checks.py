@@ -65,10 +65,10 @@ def _unaccounted_lines(world: World, lake: Lake) -> Iterator[str]:
 
 def _refused_lines(lake: Lake) -> dict[str, set[int]]:
     rows = lake.read(QUARANTINE).where("line_number IS NOT NULL").select("source_file", "line_number").collect()
-    found: dict[str, set[int]] = defaultdict(set)
+    result: dict[str, set[int]] = defaultdict(set)
     for row in rows:
-        found[row["source_file"]].add(row["line_number"])
-    return found
+        result[row["source_file"]].add(row["line_number"])
+    return result
 
 
 def _lost_rows(world: World, lake: Lake) -> Iterator[str]:
@@ -113,10 +113,10 @@ def _changed_windows(world: World, lake: Lake) -> Iterator[str]:
     if len(rows) != len(jobs) * len(PARALLELISM) * windows:
         yield f"{len(rows)} windows of sound jobs"
     for row in rows:
-        seen = (row["parallelism"], row["observed_processing_rate_per_s"], row["busy_share"], row["disturbed"])
+        observed = (row["parallelism"], row["observed_processing_rate_per_s"], row["busy_share"], row["disturbed"])
         is_first = row["window_start"].replace(tzinfo=UTC) == START  # before the first poll nothing was counted
-        if seen != (PARALLELISM[row["operator"]], None if is_first else _RATES[row["operator"]], 0.5, False):
-            yield f"{row['job']}, {row['operator']}, {row['window_start']}: {seen}"
+        if observed != (PARALLELISM[row["operator"]], None if is_first else _RATES[row["operator"]], 0.5, False):
+            yield f"{row['job']}, {row['operator']}, {row['window_start']}: {observed}"
 
 
 def _repeated_keys(lake: Lake) -> Iterator[str]:
@@ -152,14 +152,14 @@ def outcomes(world: World, lake: Lake) -> dict[str, Counter[str]]:
         lake.read(QUARANTINE).where("line_number IS NOT NULL").select("source_file", "line_number", "reason").collect()
     )
     reasons: dict[Key, str] = {(row["source_file"], row["line_number"]): row["reason"] for row in rows}
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    result: dict[str, Counter[str]] = defaultdict(Counter)
     for name, lines in world.lines.items():
         for number, line in enumerate(lines, 1):
             if line.mutation:
-                found[line.mutation][reasons.get((name, number), "kept")] += 1
-    kept = {row["source_file"]: row for row in lake.read(FILES).collect()}
+                result[line.mutation][reasons.get((name, number), "kept")] += 1
+    retained = {row["source_file"]: row for row in lake.read(FILES).collect()}
     for name, packing in world.damaged.items():
-        row = kept.get(name)
+        row = retained.get(name)
         if row is not None:
-            found[packing].update({"kept": row["kept"], "refused": row["quarantined"] + row["duplicate"]})
-    return found
+            result[packing].update({"kept": row["kept"], "refused": row["quarantined"] + row["duplicate"]})
+    return result

@@ -82,9 +82,9 @@ class FleetJob:
         parallelism = PARALLELISM[vertex]
         totals = {"numRecordsIn": 100.0 * passed[0] * ran_s, "numRecordsOut": 100.0 * passed[1] * ran_s}
         shares = {"busy": 500.0, "idle": 500.0, "backPressured": 0.0}
-        found = [metric(name, total, parallelism) for name, total in totals.items()]
-        found += [metric(f"{name}TimeMsPerSecond", share * parallelism, parallelism) for name, share in shares.items()]
-        return [*found, metric("Source__orders.pendingRecords", 20.0)] if vertex == SOURCE else found
+        result = [metric(name, total, parallelism) for name, total in totals.items()]
+        result += [metric(f"{name}TimeMsPerSecond", share * parallelism, parallelism) for name, share in shares.items()]
+        return [*result, metric("Source__orders.pendingRecords", 20.0)] if vertex == SOURCE else result
 
     def _line(self, at: datetime, kind: Kind, body: object, vertex_id: str | None = None) -> str:
         return record(at, kind, body, cluster=self.cluster, job_id=self.job_id, vertex_id=vertex_id)

@@ -97,9 +97,9 @@ def _same_name(_: random.Random, body: Any) -> Any:
 
 
 def _same_id(_: random.Random, body: Any) -> Any:
-    found = body.get("vertices") or body.get("plan", {}).get("nodes") if isinstance(body, dict) else body
-    for one in found or []:
-        one["id"] = found[0]["id"]
+    result = body.get("vertices") or body.get("plan", {}).get("nodes") if isinstance(body, dict) else body
+    for one in result or []:
+        one["id"] = result[0]["id"]
     return body
 
 

@@ -33,6 +33,6 @@ def test_no_line_is_lost_and_no_good_one_is_changed(
     ingest.run(spark, settings, StageRequest(Stage.INGEST, END, START, END))
     lake = Lake(spark, settings.paths.lake)
     assert list(islice(find_violations(world, lake), 10)) == []
-    found = outcomes(world, lake)
-    assert found.keys() >= MUTATIONS.keys()
-    assert sum(found["text: two records, comma"].values()) == found["text: two records, comma"]["malformed_json"] > 0
+    result = outcomes(world, lake)
+    assert result.keys() >= MUTATIONS.keys()
+    assert sum(result["text: two records, comma"].values()) == result["text: two records, comma"]["malformed_json"] > 0

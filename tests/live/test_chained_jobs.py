@@ -24,13 +24,13 @@ _NAMES = ("numRecordsIn", "numRecordsOut", "pendingRecords")
 
 def read_vertices(flink: LiveFlink) -> Mapping[str, Mapping[str, float]]:
     """Return vertex -> metric -> sum over its subtasks, of the vertex and its operators."""
-    client, get, found = flink.client, flink.client.transport.get_json, {}
+    client, get, result = flink.client, flink.client.transport.get_json, {}
     for vertex in client.job(flink.job_id)["vertices"]:
         listed = [one["id"] for one in get(vertex_metric_names_path(flink.job_id, vertex["id"]))]
         wanted = [name for name in listed if name.rpartition(".")[2] in _NAMES]
         reply = get(vertex_metrics_path(flink.job_id, vertex["id"], wanted)) if wanted else []
-        found[vertex["name"]] = {one["id"]: one["sum"] for one in reply}
-    return found
+        result[vertex["name"]] = {one["id"]: one["sum"] for one in reply}
+    return result
 
 
 class Watch:
@@ -47,8 +47,8 @@ class Watch:
     def rates(self) -> Mapping[str, tuple[float, float]]:
         """Return vertex -> records/s in and out in the last window."""
         place, job = next(pair for pair in enumerate(self._windows.jobs()) if pair[1].job_id == self._job_id)
-        found = self._windows.windows(time.time()).observations(place)
-        pairs = zip(found.processing_rate_per_s[-1].tolist(), found.output_rate_per_s[-1].tolist(), strict=True)
+        result = self._windows.windows(time.time()).observations(place)
+        pairs = zip(result.processing_rate_per_s[-1].tolist(), result.output_rate_per_s[-1].tolist(), strict=True)
         return dict(zip(job.graph.names, pairs, strict=True))
 
 
@@ -82,8 +82,8 @@ def test_a_whole_job_in_one_vertex_is_seen_at_its_source_operator_alone(local_cl
         ((name, metrics),) = read_vertices(flink).items()
         assert name == CHAINED
         assert (metrics["numRecordsIn"], metrics["numRecordsOut"]) == (0.0, 0.0)
-        kept = metrics["keep.numRecordsOut"] / metrics["Source__orders.numRecordsOut"]
-        assert kept == pytest.approx(1 / 4, rel=0.02)
+        retained = metrics["keep.numRecordsOut"] / metrics["Source__orders.numRecordsOut"]
+        assert retained == pytest.approx(1 / 4, rel=0.02)
         assert watch.rates() == {CHAINED: (pytest.approx(RATE_PER_S, rel=0.25), 0.0)}
 
 
@@ -107,9 +107,9 @@ def test_side_outputs_send_a_share_over_each_edge(local_cluster):
             return read_vertices(flink)[ROUTED]["numRecordsOut"] > LEAST
 
         assert wait_until(has_sent_enough, 60)
-        found = read_vertices(flink)
-        assert set(found) == {ROUTED, ENRICHED, EXPRESS}
-        source, enriched, express = found[ROUTED], found[ENRICHED], found[EXPRESS]
+        result = read_vertices(flink)
+        assert set(result) == {ROUTED, ENRICHED, EXPRESS}
+        source, enriched, express = result[ROUTED], result[ENRICHED], result[EXPRESS]
         assert source["Source__orders.numRecordsIn"] == pytest.approx(source["numRecordsIn"], rel=0.1)
         assert source["numRecordsOut"] / source["numRecordsIn"] == pytest.approx(0.5, rel=0.05)
         assert enriched["numRecordsIn"] + express["numRecordsIn"] == pytest.approx(source["numRecordsOut"], rel=0.1)

@@ -22,16 +22,16 @@ MORE_FAULTS += ["settings file invalid for a while", "disk full for a while"]
 
 def check(faults: list[str], tmp_path: Path) -> None:
     """Each fault ends confirmed, rolled back, held or refused by name."""
-    said: list[str] = []
-    result = run(tmp_path / "run", find_faults(faults), 1, said.append, SHORT)
-    ended = "\n".join([*said, *summarise(result)])
+    reported: list[str] = []
+    result = run(tmp_path / "run", find_faults(faults), 1, reported.append, SHORT)
+    ended = "\n".join([*reported, *summarise(result)])
     assert result.losses == [], ended
     assert result.violations == [], ended
     assert [one.fault.name for one in result.injected if one.is_expected] == faults, ended
     verdicts = {one.fault.name: one.outcome.verdict for one in result.injected}
-    told = "\n".join(describe(one) for one in result.injected)
-    assert verdicts.get(LOST_REPLY, "confirmed") == "confirmed", told
-    assert verdicts.get(PERSON, "held") == "held", told
+    reply = "\n".join(describe(one) for one in result.injected)
+    assert verdicts.get(LOST_REPLY, "confirmed") == "confirmed", reply
+    assert verdicts.get(PERSON, "held") == "held", reply
     assert all(path.stat().st_size for path in write(result, tmp_path / "out"))
 
 

@@ -64,10 +64,10 @@ def test_init_writes_what_the_doctor_accepts(flink_cluster, tmp_path):
     paths = f'\n[paths]\nlake = "{place}/lake"\nraw = "{place}/raw"\nout = "{place}"\n'
     file.write_text(text + paths + f'[mlflow]\ntracking_uri = "sqlite:///{place}/mlflow.db"\n')
     done = command("cli.doctor", "--json", settings=file)
-    found = json.loads(done.stdout)
-    assert found["counts"]["error"] == 0, found
+    result = json.loads(done.stdout)
+    assert result["counts"]["error"] == 0, result
     assert done.returncode == 0
-    parts = {one["part"] for one in found["findings"]}
+    parts = {one["part"] for one in result["findings"]}
     assert {"Python", "Java", "Spark", "settings", "cluster flink", "lake", "MLflow", "Airflow", "disk"} <= parts
     again = command("cli.init", "--rest-url", flink_cluster.rest_url, "--yes", "--file", str(file), settings=file)
     assert again.returncode == 1

@@ -59,18 +59,18 @@ def test_an_old_resource_version_is_a_conflict_and_changes_nothing(server):
         {"metadata": {"annotations": {"touched": "yes"}}},
         "application/merge-patch+json",
     )
-    with pytest.raises(ApiConflictError) as told:
+    with pytest.raises(ApiConflictError) as reported:
         api.patch_resource(SESSION_JOB, NAME, patch_of(old, 5))
-    assert told.value.status == 409
+    assert reported.value.status == 409
     assert api.read_resource(SESSION_JOB, NAME)["spec"] == old["spec"]
     api.patch_resource(SESSION_JOB, NAME, patch_of(api.read_resource(SESSION_JOB, NAME), 5))
 
 
 def test_what_is_not_there_is_none_and_what_is_forbidden_is_refused(server):
     assert server.resources().read_resource(SESSION_JOB, "nobody") is None
-    with pytest.raises(ApiRefusedError) as told:
+    with pytest.raises(ApiRefusedError) as reported:
         server.resources("nobody-token").list_resources(SESSION_JOB)
-    assert told.value.status == 403
+    assert reported.value.status == 403
     with pytest.raises(ApiError, match="401"):
         server.resources("no-token-at-all").list_resources(SESSION_JOB)
 
@@ -86,8 +86,8 @@ def test_the_role_that_is_written_is_enough_and_no_more(server):
                 server.apply(one)
     after = check_resources("o", CLUSTER, api)
     assert [one.level for one in after if one.check == "rights"] == [Level.OK]
-    found = api.read_resource(SESSION_JOB, NAME)
-    api.patch_resource(SESSION_JOB, NAME, patch_of(found, 3))
+    result = api.read_resource(SESSION_JOB, NAME)
+    api.patch_resource(SESSION_JOB, NAME, patch_of(result, 3))
     assert not api.may("delete", "flinksessionjobs")
     assert not api.may("create", "flinksessionjobs")
     assert not api.may("get", "secrets", "")
@@ -110,6 +110,6 @@ def test_an_api_server_that_is_gone_is_told_without_credentials(server, tmp_path
 
     text = server.kubeconfig().read_text().replace(server.url, "https://127.0.0.1:1")
     (tmp_path / "kubeconfig").write_text(text)
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as reported:
         open_api(Kubernetes(kubeconfig=str(tmp_path / "kubeconfig"))).list_resources(SESSION_JOB)
-    assert "admin-token" not in str(told.value)
+    assert "admin-token" not in str(reported.value)

@@ -96,11 +96,11 @@ def measure_arrivals(client: FlinkClient, ids: dict[str, str], seconds: float) -
     while time.monotonic() < end_s:
         history.add(source.poll().records)
         time.sleep(2.5)
-    windows, found = history.windows(time.time()), dict[str, float]()
-    for number, seen in enumerate(history.jobs()):
-        if seen.job_id in ids.values() and seen.graph is not None:
+    windows, result = history.windows(time.time()), dict[str, float]()
+    for number, recorded in enumerate(history.jobs()):
+        if recorded.job_id in ids.values() and recorded.graph is not None:
             observed = windows.observations(number)
-            place = seen.graph.position(seen.graph.sources[0])
+            place = recorded.graph.position(recorded.graph.sources[0])
             rates = observed.target_data_rate_per_s[~observed.disturbed, place]
-            found[seen.job] = float(np.nanmean(rates))
-    return found
+            result[recorded.job] = float(np.nanmean(rates))
+    return result

@@ -47,8 +47,8 @@ def silver(tmp_path_factory):
 def test_rates_are_those_of_rest(silver, way):
     pairs = same_windows(silver[0], way)
     assert len(pairs) >= 8
-    found = differences(pairs)
-    assert found[-1] < 0.03, found[-5:]
+    result = differences(pairs)
+    assert result[-1] < 0.03, result[-5:]
 
 
 @pytest.mark.parametrize("way", [LATER, LIVE])
@@ -62,11 +62,11 @@ def test_parallelism_and_busy_time_are_those_of_rest(silver, way):
 
 @pytest.mark.parametrize("way", [LATER, LIVE])
 def test_the_rescale_is_that_of_rest(silver, way):
-    (seen,) = [row for row in silver[1] if row["cluster"] == REST]
-    (told,) = [row for row in silver[1] if row["cluster"] == way]
-    assert (told["kind"], told["job"]) == (seen["kind"], seen["job"]) == ("rescale", LOAD.job_name)
+    (observed,) = [row for row in silver[1] if row["cluster"] == REST]
+    (reported,) = [row for row in silver[1] if row["cluster"] == way]
+    assert (reported["kind"], reported["job"]) == (observed["kind"], observed["job"]) == ("rescale", LOAD.job_name)
     for column in ("parallelism_before", "parallelism_after"):
-        assert dict(told[column]) == dict(seen[column])
-    assert told["downtime_s"] == pytest.approx(seen["downtime_s"], abs=2 * PACE.step_s)
-    assert told["running_at"][:18] == seen["running_at"][:18]  # within seconds
-    assert told["state_size_bytes"] is not None
+        assert dict(reported[column]) == dict(observed[column])
+    assert reported["downtime_s"] == pytest.approx(observed["downtime_s"], abs=2 * PACE.step_s)
+    assert reported["running_at"][:18] == observed["running_at"][:18]  # within seconds
+    assert reported["state_size_bytes"] is not None

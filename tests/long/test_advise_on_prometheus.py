@@ -63,8 +63,8 @@ def advice(tmp_path_factory):
 
 
 def test_the_job_is_appraised(advice):
-    found, shown = advice
-    assert [(one["cluster"], one["job"]) for one in found["jobs"]] == [("prometheus", "orders")], found["skipped"]
+    result, shown = advice
+    assert [(one["cluster"], one["job"]) for one in result["jobs"]] == [("prometheus", "orders")], result["skipped"]
     assert "advise: 1 jobs" in shown
 
 
@@ -79,13 +79,13 @@ def test_what_ran_is_told_as_it_was(advice):
 
 def test_its_cost_is_predicted_within_a_tenth(advice):
     (job,) = advice[0]["jobs"]
-    told = job["calibration"]
-    print(told)
-    assert told["costs"]["measured_share"] > 0.9
-    assert told["costs"]["slot_hours_came"] == pytest.approx(24 * job["ran"]["slots"], rel=0.05)
-    assert told["costs"]["cost"] == pytest.approx(told["costs"]["cost_came"], rel=0.1)
-    assert told["capacity_error"] < 0.1
-    assert told["load_error"] < 0.1
+    reported = job["calibration"]
+    print(reported)
+    assert reported["costs"]["measured_share"] > 0.9
+    assert reported["costs"]["slot_hours_came"] == pytest.approx(24 * job["ran"]["slots"], rel=0.05)
+    assert reported["costs"]["cost"] == pytest.approx(reported["costs"]["cost_came"], rel=0.1)
+    assert reported["capacity_error"] < 0.1
+    assert reported["load_error"] < 0.1
 
 
 def test_fewer_slots_are_advised(advice):

@@ -24,7 +24,7 @@ def test_a_version_is_polled_planned_rescaled_and_survives(version, tmp_path):
         main(["--version", version, "--situation", "--out", str(tmp_path), "--document", str(tmp_path / "t.md")]) == 0
     )
     row = load_results(tmp_path / "results.json").versions[version]
-    assert {check for check, seen in row.items() if seen.is_right} == set(row)
+    assert {check for check, observed in row.items() if observed.is_right} == set(row)
     assert "enrich" in row["applied step"].text
     assert "`no_free_slots`" in row["refused"].text
     assert row["refused by Flink"].text.startswith("400")
@@ -33,5 +33,5 @@ def test_a_version_is_polled_planned_rescaled_and_survives(version, tmp_path):
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_other_clusters_are_as_they_have_to_be(name, tmp_path):
-    _, seen = run(tmp_path, "--version", "--situation", name).situations[name]
-    assert seen.is_right, seen.text
+    _, observed = run(tmp_path, "--version", "--situation", name).situations[name]
+    assert observed.is_right, observed.text

@@ -68,14 +68,14 @@ class Live:
 
     def decide_until(self, reason: str, enrich: int, within_s: float, origin: Origin = Origin.REACTIVE) -> float:
         """Tick until a decision is made; returns the seconds."""
-        began_s, told = time.monotonic(), list[str]()
+        began_s, reported = time.monotonic(), list[str]()
         while time.monotonic() - began_s < within_s:
             action = self.tick(enrich, origin)
-            told.append(f"{action.reason}: {action.detail}")
+            reported.append(f"{action.reason}: {action.detail}")
             if action.reason == reason:
                 return time.monotonic() - began_s
             time.sleep(TICK_S)
-        raise AssertionError("\n".join(dict.fromkeys(told)))
+        raise AssertionError("\n".join(dict.fromkeys(reported)))
 
     def running(self) -> int:
         return self.client.running_parallelism(self.job_id).get(ENRICH, 0)
@@ -92,12 +92,12 @@ class Live:
 def living(folder: Path, version: str, every_s: float = EVERY_S, **settings: str) -> Iterator[Live]:
     """Run a cluster with the load job, and take the job over."""
     home = install_release(version) if version in RELEASES else FLINK_HOME
-    told = {
+    reported = {
         "execution.checkpointing.savepoint-dir": (folder / "savepoints").as_uri(),
         "restart-strategy.fixed-delay.delay": "1 s",
         **settings,
     }
-    options = ClusterOptions(slots=8, checkpoint_every_s=every_s, settings=told)
+    options = ClusterOptions(slots=8, checkpoint_every_s=every_s, settings=reported)
     with LocalCluster(folder / "flink", options, flink_home=home) as cluster:
         job_id = submit_load(cluster.client, cluster.work_dir, LIGHT, home)
         cluster.client.wait_for_parallelism(job_id, {}, timeout_s=180)
@@ -141,16 +141,16 @@ def test_a_savepoint_that_takes_long_is_not_ended(tmp_path: Path) -> None:
     with living(tmp_path, "2.1.3", every_s=10.0) as live:
         live.take_checkpoint()
         live.client.transport.send_json("POST", f"/jobs/{live.job_id}/savepoints", json={})
-        seen = set()
+        observed = set()
         assert wait_until(lambda: live.count_savepoints() > 0, 60)
         while True:
-            told = live.client.checkpoints(live.job_id)
-            going_on = [one for one in told["history"] if one["is_savepoint"] and one["status"] == "IN_PROGRESS"]
+            reported = live.client.checkpoints(live.job_id)
+            going_on = [one for one in reported["history"] if one["is_savepoint"] and one["status"] == "IN_PROGRESS"]
             if not going_on:
                 break
-            seen.add(live.tick(2).reason)
-        assert seen <= {"savepoint_in_progress", "withdrawn_before_sending"}
-        assert told["latest"]["savepoint"]["status"] == "COMPLETED"
+            observed.add(live.tick(2).reason)
+        assert observed <= {"savepoint_in_progress", "withdrawn_before_sending"}
+        assert reported["latest"]["savepoint"]["status"] == "COMPLETED"
         live.decide_until("runs_as_requested", 2, 120)
 
 

@@ -58,9 +58,9 @@ def restore(world: World, saved) -> None:
 def timestamps(generator: random.Random) -> list[list[float]]:
     """Random shares of a run, one in each of as many stretches; not in its first quarter, where only Java starts."""
     width = 0.75 / KILLS
-    found = [0.25 + width * (index + generator.random()) for index in range(KILLS)]
-    generator.shuffle(found)
-    return [found[start : start + IN_A_ROW] for start in range(0, KILLS, IN_A_ROW)]
+    result = [0.25 + width * (index + generator.random()) for index in range(KILLS)]
+    generator.shuffle(result)
+    return [result[start : start + IN_A_ROW] for start in range(0, KILLS, IN_A_ROW)]
 
 
 def completed_in(world: World, request: StageRequest, log: Path) -> float:
@@ -88,10 +88,10 @@ def test_every_stage_survives_being_killed(world, tmp_path):
                     kill(process)
                     killed += 1
             seconds = completed_in(world, request, log)
-            found = world.rows()
-            assert found.keys() == undisturbed.keys()
+            result = world.rows()
+            assert result.keys() == undisturbed.keys()
             for table, rows in undisturbed.items():
-                assert found[table] == rows, f"{table} after {request.stage} was killed at {several} of its run"
+                assert result[table] == rows, f"{table} after {request.stage} was killed at {several} of its run"
     assert set(undisturbed) >= {
         "silver.observations",
         "gold.model_versions",

@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 def test_the_policies_scale_a_real_job_as_they_scale_a_simulated_one(tmp_path):
     """The high load needs more than one subtask: every policy gives it some."""
-    found = run_live(tmp_path, Console(), tmp_path / "papers_live.md")
-    assert set(found) == {paper.paper for paper in PAPERS}
+    result = run_live(tmp_path, Console(), tmp_path / "papers_live.md")
+    assert set(result) == {paper.paper for paper in PAPERS}
     least = find_sufficient()
-    for paper, (real, simulated) in found.items():
+    for paper, (real, simulated) in result.items():
         assert len(real.ends) == len(simulated.ends) == len(STEPS), paper
         assert real.ends[0] <= real.ends[1], paper
         assert real.ends[1] > least[0], paper

@@ -82,15 +82,15 @@ def test_side_deployments_are_measured_and_all_of_them_cancelled(cluster: LocalC
     """The job that is there stays; throughput follows the rate where it can, capacity grows with the scale-out."""
     submit_load(cluster.client, tmp_path, LoadOptions(low_per_s=20.0, high_per_s=20.0))
     journal = Journal(deployments(cluster, tmp_path))
-    found = profile(journal, OPTIONS)
+    result = profile(journal, OPTIONS)
     assert set(running(cluster)) == {"orders"}
 
     first = {entry.scale_out: entry for entry in journal.entries if entry.kind == "step" and entry.step == 0}
     assert set(first) == {1, 2, 3}
     assert all(entry.throughput_per_s == pytest.approx(100.0, rel=0.2) for entry in first.values())
-    assert {row.latency for row in found.rows} == {Latency.END_TO_END}
-    assert all(row.latency_ms >= WAIT_US / 1000 / 2 for row in found.rows)
-    scale_outs, capacity = found.capacities
+    assert {row.latency for row in result.rows} == {Latency.END_TO_END}
+    assert all(row.latency_ms >= WAIT_US / 1000 / 2 for row in result.rows)
+    scale_outs, capacity = result.capacities
     assert scale_outs == [1, 2, 3]
     assert capacity[0] < 1e6 / WAIT_US  # what a subtask can do at most
     assert capacity[0] < capacity[1] < capacity[2]
@@ -106,10 +106,10 @@ def test_what_an_earlier_run_left_is_cancelled_and_nothing_else(cluster: LocalCl
     again = deployments(cluster, tmp_path)
     assert f"tidewise-profiling/{NAME}/1" in running(cluster)
     again.deploy((1,))
-    left = running(cluster)
+    remaining = running(cluster)
     again.close()
-    assert f"tidewise-profiling/{NAME}/1" not in left
-    assert other in left.values()
+    assert f"tidewise-profiling/{NAME}/1" not in remaining
+    assert other in remaining.values()
 
 
 def test_too_few_slots_refuse_the_phase_before_anything_is_submitted(cluster: LocalCluster, tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_rates_and_parallelism_are_those_of_rest(silver, way):
     pairs = same_windows(silver[0], way)
     assert len(pairs) >= 4 * (LENGTH_S / PACE.window_s) * 0.6
     assert all(other["parallelism"] == rest["parallelism"] for rest, other in pairs)
-    found = differences(pairs)
-    print(f"{way}: {len(pairs)} windows, median {np.median(found):.4f}, 95% {np.quantile(found, 0.95):.4f}")
-    assert np.quantile(found, 0.95) < 0.03, found[-20:]
+    result = differences(pairs)
+    print(f"{way}: {len(pairs)} windows, median {np.median(result):.4f}, 95% {np.quantile(result, 0.95):.4f}")
+    assert np.quantile(result, 0.95) < 0.03, result[-20:]
     total = {who: sum(pair[who]["observed_processing_rate_per_s"] for pair in pairs) for who in (0, 1)}
     assert total[1] == pytest.approx(total[0], rel=0.01)
 
@@ -73,6 +73,6 @@ def test_stops_are_those_of_rest(silver, way):
         rows = sorted((row for row in silver[1] if row["cluster"] == cluster), key=lambda row: row["started_at"])
         return [(row["kind"], dict(row["parallelism_before"]), dict(row["parallelism_after"])) for row in rows]
 
-    seen = told(REST)
-    assert [kind for kind, _, _ in seen] == ["rescale", "rescale", "restart", "rescale", "rescale"]
-    assert told(way) == seen
+    observed = told(REST)
+    assert [kind for kind, _, _ in observed] == ["rescale", "rescale", "restart", "rescale", "rescale"]
+    assert told(way) == observed

@@ -99,8 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         }
         if self.double.adaptive:
             replies[f"{job}/resource-requirements"] = self.double.requirements
-        found = replies.get(self.path)
-        self._reply(*((200, found()) if found else (404, {"errors": ["Job could not be found."]})))
+        result = replies.get(self.path)
+        self._reply(*((200, result()) if result else (404, {"errors": ["Job could not be found."]})))
 
     def do_PUT(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -176,9 +176,9 @@ def held_up(job: PolledJob, line: str) -> str:
     envelope = json.loads(line)
     if envelope["vertex_id"] != VERTEX_IDS[SOURCE]:
         return line
-    kept = [one for one in json.loads(envelope["body"]) if "pending" not in one["id"] and "Time" not in one["id"]]
+    retained = [one for one in json.loads(envelope["body"]) if "pending" not in one["id"] and "Time" not in one["id"]]
     shares = {"busy": 10.0, "idle": 10.0, "backPressured": 980.0}
-    body = [*kept, *(metric(f"{name}TimeMsPerSecond", share) for name, share in shares.items())]
+    body = [*retained, *(metric(f"{name}TimeMsPerSecond", share) for name, share in shares.items())]
     return json.dumps({**envelope, "body": json.dumps(body)})
 
 

@@ -27,8 +27,8 @@ class IngestedLake:
 
     def reasons(self, cluster: str) -> dict[str, int]:
         """Why lines, values and files of the cluster were refused, and how often."""
-        found = self.select(QUARANTINE, cluster).groupBy("reason").agg(F.count(F.lit(1)).alias("n")).collect()
-        return {row["reason"]: row["n"] for row in found}
+        result = self.select(QUARANTINE, cluster).groupBy("reason").agg(F.count(F.lit(1)).alias("n")).collect()
+        return {row["reason"]: row["n"] for row in result}
 
     def quality(self, cluster: str) -> dict[str, Any]:
         (row,) = self.rows(QUALITY, cluster)

@@ -110,19 +110,19 @@ class PolledJob:
         p = self.parallelism[vertex]
         passed = {SOURCE: (0.0, 1.0), WORK: (1.0, 0.5), SINK: (0.5, 0.0)}[vertex]
         rates = {"numRecordsIn": passed[0] * self.rate_per_s, "numRecordsOut": passed[1] * self.rate_per_s}
-        found = [metric(name, rate * ran_s, p) for name, rate in rates.items()]
-        found += [metric(f"{name}PerSecond", rate, p) for name, rate in rates.items()]
+        result = [metric(name, rate * ran_s, p) for name, rate in rates.items()]
+        result += [metric(f"{name}PerSecond", rate, p) for name, rate in rates.items()]
         shares = {"busy": self.busy_ms, "idle": 1000.0 - self.busy_ms, "backPressured": 0.0}
-        found += [metric(f"{name}TimeMsPerSecond", share * p, p) for name, share in shares.items()]
+        result += [metric(f"{name}TimeMsPerSecond", share * p, p) for name, share in shares.items()]
         if vertex == SOURCE:
-            found.append(metric("Source__orders.pendingRecords", self.lag))
+            result.append(metric("Source__orders.pendingRecords", self.lag))
             if self.counts_operator:
-                found.append(metric("Source__orders.numRecordsOut", self.rate_per_s * ran_s))
-        return found
+                result.append(metric("Source__orders.numRecordsOut", self.rate_per_s * ran_s))
+        return result
 
     def vertex_line(self, vertex: str, at: datetime, body: object = None) -> str:
-        found = self.metrics(vertex, at) if body is None else body
-        return record(at, Kind.VERTEX_METRICS, found, vertex_id=VERTEX_IDS[vertex], cluster=self.cluster)
+        result = self.metrics(vertex, at) if body is None else body
+        return record(at, Kind.VERTEX_METRICS, result, vertex_id=VERTEX_IDS[vertex], cluster=self.cluster)
 
     def poll(self, at: datetime) -> list[str]:
         job = record(at, Kind.JOB, job_body(self.parallelism, self.running_at), cluster=self.cluster)

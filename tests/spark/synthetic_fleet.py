@@ -34,7 +34,7 @@ def _day(at: datetime) -> dict[str, Any]:
 def graph_rows(
     job: str, at: datetime = AS_OF, running: Mapping[str, int] | None = None, cluster: str = CLUSTER
 ) -> list[dict[str, Any]]:
-    seen = at - timedelta(minutes=1)
+    observed = at - timedelta(minutes=1)
     return [
         {
             "cluster": cluster,
@@ -47,8 +47,8 @@ def graph_rows(
             "ship_strategies": ["HASH"] if position else [],
             "parallelism": parallelism,
             "max_parallelism": 128,
-            "observed_at": seen,
-            **_day(seen),
+            "observed_at": observed,
+            **_day(observed),
         }
         for position, (operator, parallelism) in enumerate((running or RUNNING).items())
     ]

@@ -103,7 +103,7 @@ def graphs(jobs: list[str]) -> pd.DataFrame:
 
 
 def fill(lake: Lake, jobs: list[str], **changes: Any) -> None:
-    seen = pd.concat([observations(job, seed=seed, **changes) for seed, job in enumerate(jobs)])
-    write(lake, OBSERVATIONS, seen, "window_start")
+    observed = pd.concat([observations(job, seed=seed, **changes) for seed, job in enumerate(jobs)])
+    write(lake, OBSERVATIONS, observed, "window_start")
     write(lake, RESCALES, events(jobs), "started_at")
     write(lake, JOB_GRAPHS, graphs(jobs), "observed_at")

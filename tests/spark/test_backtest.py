@@ -72,8 +72,8 @@ def test_every_job_is_compared_once_per_moment(spark: SparkSession, comparing: S
         "compared": 3,
         "skipped": {"no_model": 1, "short_history": 1},
     }
-    found = rows(lake)
-    compared = [row for row in found if row["job"] in JOBS]
+    result = rows(lake)
+    compared = [row for row in result if row["job"] in JOBS]
     assert {row["policy"] for row in compared} == POLICIES | {"static_max", "clairvoyant"}
     assert len(compared) == len(JOBS) * (len(POLICIES) + 2)
     for row in compared:
@@ -89,7 +89,7 @@ def test_every_job_is_compared_once_per_moment(spark: SparkSession, comparing: S
         mine = {row["policy"]: row for row in compared if row["job"] == job}
         best = min(POLICIES, key=lambda name: mine[name]["cost"])
         assert [name for name, row in mine.items() if row["recommended"]] == [best]
-    idle = [row for row in found if row["job"] == "idle"]
+    idle = [row for row in result if row["job"] == "idle"]
     assert len(idle) == len(POLICIES) + 2
     assert all("no operator has a capacity model" in row["error"] and row["cost"] is None for row in idle)
     assert counts["failed"] == len(idle)
@@ -103,7 +103,7 @@ def test_every_job_is_compared_once_per_moment(spark: SparkSession, comparing: S
     assert {file.path for file in store.client.list_artifacts(run.info.run_id)} == {"backtests.json", "comparison.png"}
 
     backtest.run(spark, comparing, REQUEST)
-    assert rows(lake) == found
+    assert rows(lake) == result
     assert len(store.client.search_runs([experiment.experiment_id])) == 1
 
 

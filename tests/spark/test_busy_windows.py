@@ -39,7 +39,7 @@ def points(observations: DataFrame) -> pd.DataFrame:
 
 
 def test_points_come_from_windows_that_are_busy_enough(spark: SparkSession) -> None:
-    found = points(
+    result = points(
         frame(
             spark,
             {
@@ -49,17 +49,22 @@ def test_points_come_from_windows_that_are_busy_enough(spark: SparkSession) -> N
             },
         )
     )
-    assert found.loc[("join", 2), "capacities_per_s"].tolist() == [1100.0] * 3
-    assert found.loc[("window", 3), "capacities_per_s"].tolist() == [784.0]
-    assert found.loc[("sink", 1), "capacities_per_s"].tolist() == [2850.0] * 2
-    assert found["busiest"].to_dict() == {("join", 2): 0.52, ("sink", 1): 0.06, ("window", 2): 0.2, ("window", 3): 0.71}
-    assert found["idle"].to_dict() == {
+    assert result.loc[("join", 2), "capacities_per_s"].tolist() == [1100.0] * 3
+    assert result.loc[("window", 3), "capacities_per_s"].tolist() == [784.0]
+    assert result.loc[("sink", 1), "capacities_per_s"].tolist() == [2850.0] * 2
+    assert result["busiest"].to_dict() == {
+        ("join", 2): 0.52,
+        ("sink", 1): 0.06,
+        ("window", 2): 0.2,
+        ("window", 3): 0.71,
+    }
+    assert result["idle"].to_dict() == {
         ("join", 2): False,
         ("sink", 1): True,
         ("window", 2): False,
         ("window", 3): False,
     }
-    fits = capacity_rows(found.reset_index().assign(top=4, key_groups=128.0)).set_index("operator")
+    fits = capacity_rows(result.reset_index().assign(top=4, key_groups=128.0)).set_index("operator")
     for operator, at, true in (("join", 2, 1147.0), ("window", 3, 728.0)):
         assert fits.loc[operator, "mean_per_s"][at - 1] == pytest.approx(true, rel=0.1)
     sink = fits.loc["sink"]
@@ -89,6 +94,6 @@ def test_spark_and_models_choose_the_same_windows(spark: SparkSession) -> None:
     taken = with_busiest(spark.createDataFrame(rows, SCHEMA), POINT).toPandas()
     point = number_points(pd.factorize(rows["operator"])[0].astype(np.int64), rows["parallelism"].to_numpy(np.int64))
     times = np.array([one.timestamp() for one in rows["window_start"]])
-    told = find_busy_enough(point, times, rows["busy_share"].to_numpy(), rows["capacity_per_s"].to_numpy())
-    assert 0 < told.sum() < count
-    assert sorted(taken["capacity_per_s"]) == sorted(rows.loc[told, "capacity_per_s"])
+    reported = find_busy_enough(point, times, rows["busy_share"].to_numpy(), rows["capacity_per_s"].to_numpy())
+    assert 0 < reported.sum() < count
+    assert sorted(taken["capacity_per_s"]) == sorted(rows.loc[reported, "capacity_per_s"])

@@ -11,10 +11,10 @@ from spark_jobs.code_versions import version_column
 
 def test_a_row_carries_the_version_of_its_own_policy(spark: SparkSession) -> None:
     rows = spark.createDataFrame([("ds2",), ("planner",), ("best_constant",), (None,)], "policy STRING")
-    found = [
+    result = [
         row[0] for row in rows.select(version_column(Stage.BACKTEST, ["ds2", "planner", "best_constant"])).collect()
     ]
     alone = stage_version(Stage.BACKTEST)
-    assert found[:2] == [stage_version(Stage.BACKTEST, ["ds2"]), stage_version(Stage.BACKTEST, ["planner"])]
-    assert found[2:] == [alone, alone]
+    assert result[:2] == [stage_version(Stage.BACKTEST, ["ds2"]), stage_version(Stage.BACKTEST, ["planner"])]
+    assert result[2:] == [alone, alone]
     assert rows.select(version_column(Stage.PLAN, [])).distinct().count() == 1

@@ -150,8 +150,8 @@ def test_spark_reads_what_deltalake_wrote_and_appends_beside_it(lake: Lake) -> N
     again = lake.read(tables.CONTROL_LOG).withColumns(changes)
     again.write.format("delta").mode("append").save(lake.path(tables.CONTROL_LOG))
     write(lake, entry_for(plain_case(NOW_S + 60, "step-2", mode=Mode.DRY_RUN), job="live/orders"))
-    found = read_log(lake.root, "live", "orders", NOW - DAY, NOW + DAY)
-    assert [(one["entry"], one["answer"], one["step_id"]) for one in found] == [
+    result = read_log(lake.root, "live", "orders", NOW - DAY, NOW + DAY)
+    assert [(one["entry"], one["answer"], one["step_id"]) for one in result] == [
         (1, None, "step-1"),
         (2, "accepted", "step-1"),
         (3, None, "step-2"),
@@ -225,10 +225,10 @@ def test_the_controller_reads_plans_that_spark_wrote(logged: Logged) -> None:
 
 def test_every_step_has_the_outcome_that_the_controller_found(logged: Logged) -> None:
     log, plans = logged.lake.read(tables.CONTROL_LOG), logged.lake.read(tables.PLANS)
-    found = step_outcomes(log, NOW.date() - DAY, NOW.date() + DAY).collect()
-    assert {row["step_id"]: row["outcome"] for row in found} == OUTCOMES
-    assert {row["final_status"] for row in found} == {outcome.split(":")[0] for outcome in OUTCOMES.values()}
-    (confirmed,) = [row for row in found if row["step_id"] == "confirmed"]
+    result = step_outcomes(log, NOW.date() - DAY, NOW.date() + DAY).collect()
+    assert {row["step_id"]: row["outcome"] for row in result} == OUTCOMES
+    assert {row["final_status"] for row in result} == {outcome.split(":")[0] for outcome in OUTCOMES.values()}
+    (confirmed,) = [row for row in result if row["step_id"] == "confirmed"]
     assert confirmed["decided_at"].timestamp() == NOW_S
     shown = due_steps(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
     assert {row["job"]: row["outcome"] for row in shown} == OUTCOMES

@@ -121,11 +121,11 @@ def runs(shared_settings: Settings, shared_lake: Lake) -> Runs:
 
 
 def test_every_kind_of_source_gets_its_forecast(runs: Runs) -> None:
-    found = runs.first.counts
-    assert found["forecasts"] == 5
-    assert found["fallbacks"] == 3
-    assert found["stale"] == 1
-    assert found["unusable"] == 1
+    result = runs.first.counts
+    assert result["forecasts"] == 5
+    assert result["fallbacks"] == 3
+    assert result["stale"] == 1
+    assert result["unusable"] == 1
     rows = pd.DataFrame(runs.first.forecasts, columns=list(tables.FORECASTS.columns))
     assert set(rows["job"]) == {"whole", "wrong", "recorded", "newborn", "stale"}
     assert (rows.groupby("job").size() == 48).all()

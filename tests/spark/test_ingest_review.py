@@ -97,13 +97,13 @@ def test_spark_and_the_live_windows_name_operators_alike(spark: SparkSession) ->
     lists = [[a, b, c, d] for a in texts for b in texts for c in texts for d in ("x", texts[4])]
     rows = [([(one, text, 1) for one, text in zip(ids, some, strict=True)],) for some in lists]
     frame = spark.createDataFrame(rows, "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT>>")
-    found = frame.select("vertices", operators_of(F.col("vertices")).alias("operators")).collect()
-    for row in found:
+    result = frame.select("vertices", operators_of(F.col("vertices")).alias("operators")).collect()
+    for row in result:
         vertices = [Vertex(one["id"], one["name"], 1, 128, "RUNNING") for one in row["vertices"]]
         ours = {one["vertex_id"]: one["operator"] for one in row["operators"]}
         assert ours == name_operators(vertices)
         assert len(set(ours.values())) == len(ours)
-    assert len(found) == len(lists)
+    assert len(result) == len(lists)
 
 
 @pytest.mark.covers("ingest_review 1.3")
@@ -118,10 +118,10 @@ def test_any_legal_file_name_is_read(ingested: Ingested) -> None:
 @pytest.mark.covers("ingest_review 1.4", "ingest_review 2.8")
 def test_what_cannot_be_read_or_lies_in_the_wrong_place_is_named(ingested: Ingested) -> None:
     rows = ingested.lake.read(QUARANTINE).where("line_number IS NULL").collect()
-    found = {(row["reason"], row["source_file"]) for row in rows if "files" in row["source_file"]}
-    assert {name for reason, name in found if reason == "misplaced_file"} == MISPLACED
+    result = {(row["reason"], row["source_file"]) for row in rows if "files" in row["source_file"]}
+    assert {name for reason, name in result if reason == "misplaced_file"} == MISPLACED
     hour = "cluster=files/date=2026-11-20/hour=10"
-    unreadable = {name for reason, name in found if reason == "unreadable_file"}
+    unreadable = {name for reason, name in result if reason == "unreadable_file"}
     assert unreadable == {f"{hour}/{name}.jsonl.gz" for name in ("gone", "loop", "pipe")}
     assert f"cluster files, file {hour}/loop.jsonl.gz: unreadable_file (1)" in ingested.summary["refusals"]  # type: ignore[operator]
 
@@ -158,8 +158,8 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
     end = START + 2 * HOUR
     renames = read_renames(ingested.lake, START, end)
     assert renames is not None
-    found = {tuple(row) for row in renames.collect()}
-    assert found == {("redeployed", "orders", SOURCE, vertex_id, new) for vertex_id in (None, "1" * 32)}
+    result = {tuple(row) for row in renames.collect()}
+    assert result == {("redeployed", "orders", SOURCE, vertex_id, new) for vertex_id in (None, "1" * 32)}
     frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, 2 * WINDOWS)
     history = follow_renames(ingested.lake.read(OBSERVATIONS), renames)
     (series,) = source_series(history, frame).where("cluster = 'redeployed'").collect()
@@ -201,13 +201,13 @@ def test_a_flipped_bit_keeps_the_lines_before_it(ingested: Ingested) -> None:
 def test_every_line_is_kept_a_duplicate_or_quarantined(ingested: Ingested) -> None:
     files = ingested.lake.read(FILES)
     assert files.where("lines <> kept + duplicate + quarantined").isEmpty()
-    kept = {row["source_file"]: row["kept"] for row in files.where("lines > 0").collect()}
+    retained = {row["source_file"]: row["kept"] for row in files.where("lines > 0").collect()}
     stored = (
         ingested.lake.read(BRONZE_METRICS)
         .select("source_file")
         .unionByName(ingested.lake.read(BRONZE_JOB_EVENTS).select("source_file"))
     )
-    assert {row["source_file"]: row["count"] for row in stored.groupBy("source_file").count().collect()} == kept
+    assert {row["source_file"]: row["count"] for row in stored.groupBy("source_file").count().collect()} == retained
     quality = ingested.lake.read(QUALITY)
     assert quality.where("rows <> kept + duplicate + quarantined").isEmpty()
     totals = {name: ingested.summary[name] for name in ("rows", "kept", "duplicate", "quarantined")}

@@ -63,12 +63,12 @@ class Run:
     restoring: range = range(0)
 
     def lines(self) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
+        result: list[tuple[int, str]] = []
         began = START + timedelta(minutes=self.first)
         for minute in range(self.first, self.last + 1):
             at = START + timedelta(minutes=minute, seconds=5)
-            found += [(minute, line) for line in self._poll(minute, at, began)]
-        return found
+            result += [(minute, line) for line in self._poll(minute, at, began)]
+        return result
 
     def _poll(self, minute, at, began):
         ended = self.end if minute == self.last else None
@@ -123,9 +123,9 @@ class Run:
 
     def _metrics(self, one, ran_s):
         is_source = not self.upstream[one]
-        found = [metric("numRecordsIn", 0.0 if is_source else 100.0 * ran_s), metric("numRecordsOut", 100.0 * ran_s)]
-        found += [metric("busyTimeMsPerSecond", 500.0), metric("idleTimeMsPerSecond", 500.0)]
-        return [*found, metric("Source__orders.pendingRecords", 20.0)] if is_source else found
+        result = [metric("numRecordsIn", 0.0 if is_source else 100.0 * ran_s), metric("numRecordsOut", 100.0 * ran_s)]
+        result += [metric("busyTimeMsPerSecond", 500.0), metric("idleTimeMsPerSecond", 500.0)]
+        return [*result, metric("Source__orders.pendingRecords", 20.0)] if is_source else result
 
     def _line(self, at, kind, body):
         return record(at, kind, body, cluster=self.cluster, job_id=self.job_id)
@@ -215,15 +215,15 @@ def plan_of(told: IngestedLake, cluster: str):
 
 
 def test_every_deployment_of_an_hour_is_kept_with_its_names(told: IngestedLake) -> None:
-    found = {(row["operator"], row["vertex_id"][0]) for row in told.rows(OPERATOR_KEYS, "numbered")}
-    assert found == {(name, one) for names in (BEFORE, AFTER) for one, name in names.items()}
+    result = {(row["operator"], row["vertex_id"][0]) for row in told.rows(OPERATOR_KEYS, "numbered")}
+    assert result == {(name, one) for names in (BEFORE, AFTER) for one, name in names.items()}
 
 
 def test_history_follows_the_vertex_id_where_a_name_passed_to_another_operator(told: IngestedLake) -> None:
     renames = read_renames(told.lake, START, END)
     history = follow_renames(told.lake.read(OBSERVATIONS).where("cluster = 'numbered'"), renames)
-    found = {(row["operator"], row["vertex_id"][0]) for row in history.collect()}
-    assert found == {(name, one) for one, name in AFTER.items()}
+    result = {(row["operator"], row["vertex_id"][0]) for row in history.collect()}
+    assert result == {(name, one) for one, name in AFTER.items()}
 
 
 def test_a_job_that_was_deployed_again_keeps_its_models_and_its_forecast(told: IngestedLake) -> None:

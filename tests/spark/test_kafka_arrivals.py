@@ -72,21 +72,21 @@ def job_lines(cluster: str) -> list[str]:
 
 def arriving(cluster: str) -> Situation:
     """100 records/s are emitted, 130 arrive: 300 s x 130 = 39,000 a step over two partitions."""
-    told = polls(cluster, "main", lambda step: {"orders": [19_500 * step, 19_500 * step]})
-    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job_lines(cluster) + told)
+    reported = polls(cluster, "main", lambda step: {"orders": [19_500 * step, 19_500 * step]})
+    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job_lines(cluster) + reported)
 
 
 def by_vertex_id(cluster: str) -> Situation:
-    told = polls(cluster, "main", lambda step: {"orders": [30_000 * step]})
-    return Situation({"main": {f"orders/{VERTEX_IDS[SOURCE]}": ("orders",)}}, job_lines(cluster) + told)
+    reported = polls(cluster, "main", lambda step: {"orders": [30_000 * step]})
+    return Situation({"main": {f"orders/{VERTEX_IDS[SOURCE]}": ("orders",)}}, job_lines(cluster) + reported)
 
 
 def down(cluster: str) -> Situation:
     """The job is seen until 10:20 only."""
     down_at = START + timedelta(minutes=20)
     job = [line for line in job_lines(cluster) if json.loads(line)["observed_at_ms"] < down_at.timestamp() * 1000]
-    told = polls(cluster, "main", lambda step: {"orders": [60_000 * step]})
-    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job + told)
+    reported = polls(cluster, "main", lambda step: {"orders": [60_000 * step]})
+    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job + reported)
 
 
 def several(cluster: str) -> Situation:
@@ -96,32 +96,32 @@ def several(cluster: str) -> Situation:
     def far(step: int) -> Ends:  # the topic is made again at 10:40
         return {"orders": [1_500 * (step if step < 8 else step - 8)]}
 
-    told = polls(cluster, "near", near) + polls(cluster, "far", far, shift_ms=1)
+    reported = polls(cluster, "near", near) + polls(cluster, "far", far, shift_ms=1)
     topics = {"near": {f"orders/{SOURCE}": ("orders", "returns")}, "far": {f"orders/{SOURCE}": ("orders",)}}
-    return Situation(topics, job_lines(cluster) + told)
+    return Situation(topics, job_lines(cluster) + reported)
 
 
 def idle(cluster: str) -> Situation:
     """The job was never seen."""
-    told = polls(cluster, "main", lambda step: {"orders": [7, 7, 7]})
-    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, told)
+    reported = polls(cluster, "main", lambda step: {"orders": [7, 7, 7]})
+    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, reported)
 
 
 def slashed(cluster: str) -> Situation:
     """Two jobs read one topic, "orders" and "team-a/orders"; a third key means nobody."""
     twin = [line.replace(JOB_ID, "b" * 32) for line in job_lines(cluster)]
     twin = [line.replace('\\"name\\": \\"orders\\"', '\\"name\\": \\"team-a/orders\\"') for line in twin]
-    told = polls(cluster, "main", lambda step: {"orders": [30_000 * step, 90_000 * step]})
+    reported = polls(cluster, "main", lambda step: {"orders": [30_000 * step, 90_000 * step]})
     keys = (f"orders/{SOURCE}", f"team-a/orders/{SOURCE}", "orders/Source: order", f"oders/{SOURCE}")
-    return Situation({"main": dict.fromkeys(keys, ("orders",))}, job_lines(cluster) + twin + told)
+    return Situation({"main": dict.fromkeys(keys, ("orders",))}, job_lines(cluster) + twin + reported)
 
 
 def lacking(cluster: str) -> Situation:
     """From 10:25 to 10:30 the listing lacks partition 1; a third partition comes at 10:45."""
 
     def ends(step: int) -> list[dict[str, int]]:
-        told = {0: 30_000 * step, 1: 60_000 * step} | ({2: 1_000_000 + 30_000 * step} if step >= 9 else {})
-        return [{"partition": number, "end": end} for number, end in told.items() if (step, number) != (5, 1)]
+        reported = {0: 30_000 * step, 1: 60_000 * step} | ({2: 1_000_000 + 30_000 * step} if step >= 9 else {})
+        return [{"partition": number, "end": end} for number, end in reported.items() if (step, number) != (5, 1)]
 
     lines = []
     for step in range(12):
@@ -167,18 +167,18 @@ def test_what_arrives_stands_in_the_place_of_the_backlogs_growth(ingested: Inges
     assert ingested.summary["quarantined"] == 0
     quality = ingested.quality("arriving")
     assert (quality["quarantined"], quality["missing_windows"]) == (0, 0)
-    found = ingested.targets("arriving")
-    assert found.pop(0) is None  # no poll before: nothing is known of what arrived
-    assert set(found.values()) == {130.0}
+    result = ingested.targets("arriving")
+    assert result.pop(0) is None  # no poll before: nothing is known of what arrived
+    assert set(result.values()) == {130.0}
     of_work = ingested.targets("arriving", WORK)
     assert of_work.keys() == {*range(0, 60, 5)}
     assert set(of_work.values()) == {None}
 
 
 def test_a_source_is_named_by_its_vertex_id_as_well(ingested: Ingested) -> None:
-    found = ingested.targets("by_vertex_id")
-    assert found[30] == pytest.approx(100.0)
-    assert len(found) == 12
+    result = ingested.targets("by_vertex_id")
+    assert result[30] == pytest.approx(100.0)
+    assert len(result) == 12
 
 
 def test_demand_goes_on_while_the_job_is_down(ingested: Ingested) -> None:
@@ -187,53 +187,53 @@ def test_demand_goes_on_while_the_job_is_down(ingested: Ingested) -> None:
     assert observations.where("samples > 0").count() == 3 * 4
     measured = ingested.lake.read(OBSERVATIONS).where("samples > 0").count()
     assert ingested.summary["observations"] == measured == 3 * (12 + 12 + 4 + 12 + 24 + 12)
-    found = ingested.targets("down")
-    assert found.keys() == {*range(0, 60, 5)}
-    assert {found[minute] for minute in range(5, 60, 5)} == {200.0}
+    result = ingested.targets("down")
+    assert result.keys() == {*range(0, 60, 5)}
+    assert {result[minute] for minute in range(5, 60, 5)} == {200.0}
     rows = observations.where("samples = 0").collect()
     assert {row["window_start"].minute for row in rows} == {*range(20, 60, 5)}
     for row in rows:
         assert (row["disturbed"], row["is_source"], row["parallelism"], row["busy_share"]) == (True, True, None, None)
         assert row["vertex_id"] == VERTEX_IDS[SOURCE]
     assert ingested.quality("down")["missing_windows"] == 0
-    (seen,) = observed_until(observations, START + HOUR).collect()
-    assert seen["observed_until"].minute == 20  # nothing of the job itself was seen since
+    (observed,) = observed_until(observations, START + HOUR).collect()
+    assert observed["observed_until"].minute == 20  # nothing of the job itself was seen since
 
 
 def test_several_topics_and_kafka_clusters_are_summed_and_partial_is_not_told(ingested: Ingested) -> None:
-    found = ingested.targets("several")
+    result = ingested.targets("several")
     whole = (6_000 + 600 + 1_500) / 300
-    assert found[5] == found[50] == pytest.approx(whole)
+    assert result[5] == result[50] == pytest.approx(whole)
     for minute in (25, 40):  # without one of the parts the job's own figures stand
-        assert found[minute] == pytest.approx(100.0)
-    assert found[30] == found[35] == found[45] == pytest.approx(whole)  # at 10:30 one grew for ten minutes
+        assert result[minute] == pytest.approx(100.0)
+    assert result[30] == result[35] == result[45] == pytest.approx(whole)  # at 10:30 one grew for ten minutes
 
 
 def test_an_idle_topic_is_a_demand_of_zero(ingested: Ingested) -> None:
-    found = ingested.targets("idle")
-    assert set(found.values()) == {0.0}
-    assert len(found) == 11
+    result = ingested.targets("idle")
+    assert set(result.values()) == {0.0}
+    assert len(result) == 11
 
 
 def test_a_job_with_a_slash_in_its_name_has_its_own_arrivals_and_no_other_job_comes(ingested: Ingested) -> None:
     observations = ingested.select(OBSERVATIONS, "slashed")
     rows = observations.where("is_source").select("job", "operator", "window_start", "target_data_rate_per_s").collect()
     assert {(row["job"], row["operator"]) for row in rows} == {("orders", SOURCE), ("team-a/orders", SOURCE)}
-    told = {(row["job"], row["window_start"].minute): row["target_data_rate_per_s"] for row in rows}
+    reported = {(row["job"], row["window_start"].minute): row["target_data_rate_per_s"] for row in rows}
     for job in ("orders", "team-a/orders"):
-        assert {told[job, minute] for minute in range(5, 60, 5)} == {400.0}
+        assert {reported[job, minute] for minute in range(5, 60, 5)} == {400.0}
 
 
 def test_a_poll_without_a_known_partition_tells_nothing_and_the_next_one_is_whole(ingested: Ingested) -> None:
-    found = ingested.targets("lacking")
-    assert found[25] == pytest.approx(100.0)  # the job's own figure
-    assert found[20] == found[30] == found[35] == pytest.approx(300.0)
+    result = ingested.targets("lacking")
+    assert result[25] == pytest.approx(100.0)  # the job's own figure
+    assert result[20] == result[30] == result[35] == pytest.approx(300.0)
 
 
 def test_a_partition_counts_from_when_it_came(ingested: Ingested) -> None:
     """Of the poll that shows it first nobody knows since when its records came."""
-    found = ingested.targets("lacking")
-    assert (found[40], found[45], found[50]) == (pytest.approx(300.0), pytest.approx(100.0), pytest.approx(400.0))
+    result = ingested.targets("lacking")
+    assert (result[40], result[45], result[50]) == (pytest.approx(300.0), pytest.approx(100.0), pytest.approx(400.0))
 
 
 def test_the_partitions_of_a_source_stand_in_its_graph(ingested: Ingested) -> None:

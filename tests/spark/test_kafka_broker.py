@@ -74,18 +74,18 @@ def test_demand_is_what_the_producer_counted(spark, settings, lake, tmp_path):
     summary = ingest.run(spark, own, StageRequest(Stage.INGEST, end, start, end))
     assert (summary["quarantined"], summary["rows"]) == (0, len(counted))
     rows = lake.read(OBSERVATIONS).collect()
-    found = {}
+    result = {}
     for row in rows:
         at_s = row["window_start"].replace(tzinfo=UTC).timestamp()
         if times[0] <= at_s and at_s + WINDOW_S <= times[-1]:
-            found.setdefault(row["operator"], {})[at_s] = row["target_data_rate_per_s"]
-    assert found.keys() == {"Source: orders", "Source: clicks"}  # a topic that is not there tells nothing
-    windows = sorted(found["Source: orders"])
+            result.setdefault(row["operator"], {})[at_s] = row["target_data_rate_per_s"]
+    assert result.keys() == {"Source: orders", "Source: clicks"}  # a topic that is not there tells nothing
+    windows = sorted(result["Source: orders"])
     assert len(windows) >= 4
-    assert set(found["Source: clicks"].values()) == {0.0}
-    told = WINDOW_S * sum(found["Source: orders"].values())
+    assert set(result["Source: clicks"].values()) == {0.0}
+    reported = WINDOW_S * sum(result["Source: orders"].values())
     begin, stop = np.interp([windows[0], windows[-1] + WINDOW_S], times, totals)
-    assert told == pytest.approx(stop - begin, rel=0.02)
+    assert reported == pytest.approx(stop - begin, rel=0.02)
 
 
 def test_the_lines_are_what_the_broker_said(produced):

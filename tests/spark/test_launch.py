@@ -30,12 +30,16 @@ def test_each_stage_leaves_its_own_counts_and_seconds(stages, capsys):
     began_s = time.monotonic()
     assert launch.main(["forecast", "plan", "report", *AS_OF]) == 0
     took_s = time.monotonic() - began_s
-    found = {path.stem: json.loads(path.read_text()) for path in stages.iterdir()}
-    assert set(found) == {"forecast", "plan", "report"}
-    assert (found["forecast"]["forecasts"], found["plan"]["jobs"], found["report"]["shown"]) == (0, 0, 0)
-    assert sum(counts["seconds"] for counts in found.values()) == pytest.approx(took_s, abs=1.0)
-    said = [line.split(":")[1] for line in capsys.readouterr().out.splitlines() if line.startswith("tidewise: stage")]
-    assert said == [f" stage {name} {what}" for name in ("forecast", "plan", "report") for what in ("starts", "done")]
+    result = {path.stem: json.loads(path.read_text()) for path in stages.iterdir()}
+    assert set(result) == {"forecast", "plan", "report"}
+    assert (result["forecast"]["forecasts"], result["plan"]["jobs"], result["report"]["shown"]) == (0, 0, 0)
+    assert sum(counts["seconds"] for counts in result.values()) == pytest.approx(took_s, abs=1.0)
+    reported = [
+        line.split(":")[1] for line in capsys.readouterr().out.splitlines() if line.startswith("tidewise: stage")
+    ]
+    assert reported == [
+        f" stage {name} {what}" for name in ("forecast", "plan", "report") for what in ("starts", "done")
+    ]
 
 
 def test_a_failure_names_its_stage_and_begins_no_later_one(stages, capsys):

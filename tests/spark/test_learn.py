@@ -46,10 +46,10 @@ JOBS = [*LEARNERS, "plain"]
 
 
 def write_history(lake: Lake, jobs: list[str] = JOBS) -> None:
-    seen = [row for job in jobs for row in fleet.busy_rows(job, LOAD, at=LATER, windows=DAYS_WINDOWS)]
+    observed = [row for job in jobs for row in fleet.busy_rows(job, LOAD, at=LATER, windows=DAYS_WINDOWS)]
     graphs = [row for job in jobs for row in fleet.graph_rows(job) + fleet.graph_rows(job, LATER)]
     forecasts = [row for job in jobs for row in fleet.forecast_rows(job, [LOAD] * 26)]
-    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, observed), (tables.FORECASTS, forecasts)):
         write_rows(lake, table, rows)
     write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
@@ -108,9 +108,9 @@ def learnt(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) ->
             killing.setattr(Lake, "replace", killed)
             with pytest.raises(KeyboardInterrupt):
                 learn.run(spark, settings, LEARN)
-        left = memories(lake)
+        remaining = memories(lake)
         counts = learn.run(spark, settings, LEARN)
-        yield Learnt(settings, lake, earlier, left, counts, memories(lake))
+        yield Learnt(settings, lake, earlier, remaining, counts, memories(lake))
 
 
 def memories_of(lake: Lake, stage: Stage, at: datetime) -> list[Row]:

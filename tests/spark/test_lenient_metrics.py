@@ -33,8 +33,8 @@ def test_it_does_not_matter_which_reader_typed_the_values(spark, settings):
     contents = read_contents(spark, list_files(spark, settings.paths.raw, [START]))
     rows = select_lines(parse_lines(contents, settings.ingest))
     columns = ("fault", "line", "body", "metrics", "value_faults", "metric_values", "not_measured")
-    found = [row.asDict(recursive=True) for row in rows.orderBy("observed_at").select(*columns).collect()]
-    by_arrow, by_spark = (dict(zip(BODIES, found[first::2], strict=True)) for first in (0, 1))
+    result = [row.asDict(recursive=True) for row in rows.orderBy("observed_at").select(*columns).collect()]
+    by_arrow, by_spark = (dict(zip(BODIES, result[first::2], strict=True)) for first in (0, 1))
     assert by_arrow == by_spark
     assert by_arrow["good"]["metrics"] == BODIES["good"]
     reasons = {name: [fault["reason"] for fault in row["value_faults"] or ()] for name, row in by_arrow.items()}

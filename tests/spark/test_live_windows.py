@@ -86,15 +86,15 @@ def other_faults(faults: list[Fault]) -> list[Fault]:
 
 def live_rows(history: PollHistory, now_s: float) -> dict[Key, Row]:
     """Every window of every operator that was seen in it, as rows like silver's."""
-    found, jobs = history.windows(now_s), history.jobs()
+    result, jobs = history.windows(now_s), history.jobs()
     rows: dict[Key, Row] = {}
     for number, job in enumerate(jobs):
-        seen = found.observations(number)
-        samples = found.of_job(found.samples, number)
-        bounds = found.lower_bounds(number)
-        measures = {name: found.of_job(values, number) for name, values in found.measures.items()}
+        observed = result.observations(number)
+        samples = result.of_job(result.samples, number)
+        bounds = result.lower_bounds(number)
+        measures = {name: result.of_job(values, number) for name, values in result.measures.items()}
         sources = set(job.graph.sources) if job.graph else set()
-        for window, start_s in enumerate(seen.window_start_s.tolist()):
+        for window, start_s in enumerate(observed.window_start_s.tolist()):
             for place, (operator, vertex_id) in enumerate(job.vertex_ids.items()):
                 if not samples[window, place]:
                     continue
@@ -102,9 +102,9 @@ def live_rows(history: PollHistory, now_s: float) -> dict[Key, Row]:
                     "job_id": job.job_id,
                     "vertex_id": vertex_id,
                     "is_source": operator in sources,
-                    "parallelism": int(seen.parallelism[window, place]) or None,
+                    "parallelism": int(observed.parallelism[window, place]) or None,
                     "samples": int(samples[window, place]),
-                    "disturbed": bool(seen.disturbed[window]),
+                    "disturbed": bool(observed.disturbed[window]),
                     "target_is_lower_bound": bool(bounds[window, place]),
                     **{COLUMNS.get(name, name): float(values[window, place]) for name, values in measures.items()},
                 }
@@ -133,28 +133,28 @@ def test_all_at_once_is_what_silver_holds(ingested: Ingested, cluster: str) -> N
     if cluster != source_cases.CLUSTER:
         assert 0 < sum(bool(row["disturbed"]) for row in ours.values()) < len(ours)
     measures = tuple(name for name in next(iter(ours.values())) if name not in EXACT)
-    found = {key: differences(ours[key], theirs[key], (*EXACT, *measures)) for key in ours}
-    wrong = {key: one for key, one in found.items() if one}
+    result = {key: differences(ours[key], theirs[key], (*EXACT, *measures)) for key in ours}
+    wrong = {key: one for key, one in result.items() if one}
     assert not wrong, f"{len(wrong)} of {len(ours)} differ, such as {next(iter(wrong.items()))}"
 
 
 @pytest.mark.parametrize("cluster", WINDOW_S)
 def test_poll_by_poll_with_a_short_memory_gives_the_same_windows(ingested: Ingested, cluster: str) -> None:
-    history, seen = PollHistory(WINDOW_S, polls=15), {}
+    history, observed = PollHistory(WINDOW_S, polls=15), {}
     every_ms = 1000 * POLLED_EVERY_S[cluster]
     for poll, replies in groupby(records(ingested.raw, cluster), lambda record: record.observed_at_ms // every_ms):
         assert other_faults(history.add(replies)) == []
         for key, row in live_rows(history, (poll + 1) * every_ms / 1000).items():
-            told = differences(row, seen.get(key, row), tuple(name for name in row if name != "disturbed"))
-            assert not told, f"{key}: a window that was given changed: {told}"
-            seen[key] = row
-    seen |= live_rows(history, END.timestamp())
+            reported = differences(row, observed.get(key, row), tuple(name for name in row if name != "disturbed"))
+            assert not reported, f"{key}: a window that was given changed: {reported}"
+            observed[key] = row
+    observed |= live_rows(history, END.timestamp())
     theirs = {key: row for key, row in ingested.rows.items() if key[0] == cluster}
-    assert seen.keys() == theirs.keys()
-    names = tuple(next(iter(seen.values())))
-    found = {key: differences(seen[key], theirs[key], names) for key in seen}
-    wrong = {key: one for key, one in found.items() if one}
-    assert not wrong, f"{len(wrong)} of {len(seen)} differ, such as {next(iter(wrong.items()))}"
+    assert observed.keys() == theirs.keys()
+    names = tuple(next(iter(observed.values())))
+    result = {key: differences(observed[key], theirs[key], names) for key in observed}
+    wrong = {key: one for key, one in result.items() if one}
+    assert not wrong, f"{len(wrong)} of {len(observed)} differ, such as {next(iter(wrong.items()))}"
 
 
 def middle_window(rows: dict[Key, Row], job: str, operator: str | None = None) -> Row:

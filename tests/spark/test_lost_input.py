@@ -46,9 +46,9 @@ def world(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> 
         write(raw, START + HOUR, lines[-8:], cluster=cluster, name="late.jsonl.gz")
         write(raw, START + HOUR, job.hour(START + HOUR), cluster=cluster)
     run(spark, shared_settings, hours=2)
-    kept = raw.with_name("kept")
-    shutil.copytree(raw, kept)
-    return shared_settings, shared_lake, raw, kept
+    retained = raw.with_name("kept")
+    shutil.copytree(raw, retained)
+    return shared_settings, shared_lake, raw, retained
 
 
 def remove_all(raw: Path) -> None:
@@ -102,7 +102,7 @@ def long(*values: object) -> object:
 def test_rows_whose_files_are_gone_are_kept(
     spark: SparkSession, world: tuple[Settings, Lake, Path, Path], harm: Callable[[Path], None], named: str
 ) -> None:
-    settings, lake, raw, kept = world
+    settings, lake, raw, retained = world
     before = {table.name: lake.version(table) for table in INGESTED}
     harm(raw)
     try:
@@ -112,20 +112,20 @@ def test_rows_whose_files_are_gone_are_kept(
         assert {table.name: lake.version(table) for table in INGESTED} == before
     finally:
         shutil.rmtree(raw, ignore_errors=True)
-        shutil.copytree(kept, raw)
+        shutil.copytree(retained, raw)
 
 
 def test_a_new_hour_of_a_folder_that_is_not_mounted_is_no_hour_without_files(
     spark: SparkSession, world: tuple[Settings, Lake, Path, Path]
 ) -> None:
     """Later nobody would ask for it once it is older than `ingest.missed_hours_days`."""
-    settings, lake, raw, kept = world
+    settings, lake, raw, retained = world
     empty_root(raw)
     try:
         with pytest.raises(LostInputError, match="nor is any other of this day"):
             run(spark, settings, START + 5 * HOUR)
     finally:
-        shutil.copytree(kept, raw, dirs_exist_ok=True)
+        shutil.copytree(retained, raw, dirs_exist_ok=True)
     run(spark, settings, START + 5 * HOUR)  # nothing was collected in it
     assert lake.read(FILES).count() == 6
 
@@ -134,13 +134,13 @@ def test_a_new_hour_of_a_folder_that_is_not_mounted_is_no_hour_without_files(
 def test_a_forced_run_keeps_what_the_files_that_are_left_say(
     spark: SparkSession, world: tuple[Settings, Lake, Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings, lake, raw, kept = world
+    settings, lake, raw, retained = world
     before = lake.read(OBSERVATIONS).where("cluster = 'c5m'").count()
     remove_cluster(raw)
     try:
         run(spark, settings, hours=2, is_forced=True)
     finally:
-        shutil.copytree(kept, raw, dirs_exist_ok=True)
+        shutil.copytree(retained, raw, dirs_exist_ok=True)
     assert "forced: 3 raw files of which the lake has rows" in caplog.text
     assert lake.read(OBSERVATIONS).where("cluster = 'other'").count() == 0
     assert lake.read(OBSERVATIONS).where("cluster = 'c5m'").count() == before > 0

@@ -54,9 +54,9 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     samples = build_samples(
         polls, spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
     )
-    found = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
-    seen = {(row["job"], began(row)): row for row in found.collect()}
-    assert {key: row["job_id"] for key, row in seen.items()} == {
+    result = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
+    observed = {(row["job"], began(row)): row for row in result.collect()}
+    assert {key: row["job_id"] for key, row in observed.items()} == {
         ("fares", 0): "c" * 32,
         ("fares", 60): "c" * 32,
         ("fares", 120): "c" * 32,
@@ -65,11 +65,11 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
         ("rides", 120): LATER,
         ("rides", 180): LATER,
     }
-    rates = {key: row["observed_processing_rate_per_s"] for key, row in seen.items()}
+    rates = {key: row["observed_processing_rate_per_s"] for key, row in observed.items()}
     assert rates["fares", 60] == 5.0
     assert rates["rides", 60] == 10.0
     assert rates["rides", 120] == 7.0
-    assert seen["rides", 120]["samples"] == 2
+    assert observed["rides", 120]["samples"] == 2
 
 
 def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
@@ -112,7 +112,7 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
         {"c": Cluster(window_s=60)},
     )
     rows = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
-    seen = {began(row): row["target_data_rate_per_s"] for row in rows}
-    assert seen == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
+    observed = {began(row): row["target_data_rate_per_s"] for row in rows}
+    assert observed == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
     polls = select_source_samples(samples).orderBy("observed_at").collect()
     assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]

@@ -81,8 +81,8 @@ def write_refused(lake: Lake) -> None:
     healthy = ["no_model", "unknown_operator", "no_forecast", "stale_forecast", "gap"]
     graphs = [row for job in [*healthy, "never_measured"] for row in fleet.graph_rows(job)]
     write_rows(lake, tables.JOB_GRAPHS, graphs + fleet.graph_rows("stale_metrics", OLD))
-    seen = [row for job in healthy for row in fleet.observation_rows(job)]
-    write_rows(lake, tables.OBSERVATIONS, seen + fleet.observation_rows("stale_metrics", OLD))
+    observed = [row for job in healthy for row in fleet.observation_rows(job)]
+    write_rows(lake, tables.OBSERVATIONS, observed + fleet.observation_rows("stale_metrics", OLD))
     untold = [row | {"target_data_rate_per_s": None} for row in fleet.observation_rows("load_unseen")]
     write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("load_unseen"))
     write_rows(lake, tables.OBSERVATIONS, untold)
@@ -162,8 +162,8 @@ def runs(shared_settings: Settings, shared_lake: Lake) -> Runs:
     untrained = make(lake, settings, REQUEST)
     champion(settings, models())
     first, second = make(lake, settings, REQUEST), make(lake, settings, REQUEST)
-    kept = {"as_of": fleet.AS_OF, "model_version": "m1", "champion_before": "m0", "gate": "kept", "compared": 0}
-    write_rows(lake, tables.MODEL_VERSIONS, [kept])
+    retained = {"as_of": fleet.AS_OF, "model_version": "m1", "champion_before": "m0", "gate": "kept", "compared": 0}
+    write_rows(lake, tables.MODEL_VERSIONS, [retained])
     return Runs(settings, lake, untrained, first, second, make(lake, settings, FAR))
 
 

@@ -80,10 +80,10 @@ def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -
 def test_a_budget_is_kept_by_all_jobs_together(planned: Planned) -> None:
     assert planned.counts["refused"] == 0
     assert planned.counts["over_budget"] == ["short"]
-    wanted, kept = planned.slots_over_time("free"), planned.slots_over_time("kept")
+    wanted, retained = planned.slots_over_time("free"), planned.slots_over_time("kept")
     assert int(0.8 * wanted.max()) == TOTAL
-    assert kept.max() <= TOTAL < wanted.max()
-    assert kept.mean() > 0.8 * np.minimum(wanted, TOTAL).mean()  # it is used where there is need
+    assert retained.max() <= TOTAL < wanted.max()
+    assert retained.mean() > 0.8 * np.minimum(wanted, TOTAL).mean()  # it is used where there is need
     assert any("slots are short" in row["reason"] for row in planned.of("kept"))
     assert not any("slots are short" in row["reason"] for row in planned.of("free"))
 

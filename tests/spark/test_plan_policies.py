@@ -31,9 +31,9 @@ def job_of(policy: str) -> str:
 def write_hours(lake: Lake) -> None:
     names = list(map(job_of, catalogue()))
     graphs = [row for job in names for row in fleet.graph_rows(job) + fleet.graph_rows(job, LATER)]
-    seen = [row for job in names for row in fleet.busy_rows(job, OVERLOADED, at=LATER, windows=36)]
+    observed = [row for job in names for row in fleet.busy_rows(job, OVERLOADED, at=LATER, windows=36)]
     forecasts = [row for job in names for row in fleet.forecast_rows(job, [OVERLOADED] * 26)]
-    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, observed), (tables.FORECASTS, forecasts)):
         write_rows(lake, table, rows)
     write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 

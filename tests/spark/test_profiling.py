@@ -35,9 +35,9 @@ PER_WORKER = 10_000.0  # records/s of one instance of `map`
 
 def write_hours(lake: Lake) -> None:
     graphs = [row for job in JOBS for at in (EARLIER, fleet.AS_OF, LATER) for row in fleet.graph_rows(job, at)]
-    seen = [row for job in JOBS for row in fleet.busy_rows(job, LOAD, at=LATER, windows=48)]
+    observed = [row for job in JOBS for row in fleet.busy_rows(job, LOAD, at=LATER, windows=48)]
     forecasts = [row for job in JOBS for row in fleet.forecast_rows(job, [LOAD] * 27, EARLIER)]
-    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, observed), (tables.FORECASTS, forecasts)):
         write_rows(lake, table, rows)
     write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
@@ -98,14 +98,14 @@ def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(profiled: Profil
     assert all(row["rate_per_s"] > 0 and row["latency_ms"] > 0 and row["adapter"] == "simulated" for row in steps)
     assert max(row["rate_per_s"] for row in steps) > PER_WORKER * 7  # until the largest could not follow
 
-    left = {
+    remaining = {
         row["job"]: json.loads(row["memory"])
         for row in lake.read(tables.POLICY_MEMORY).where("stage = 'profiling'").collect()
     }
-    assert set(left) == PROFILED
-    for job, memory in left.items():
-        found = memory.pop("profile")
-        assert len(found["rows"]) == sum(row["job"] == job for row in steps)
+    assert set(remaining) == PROFILED
+    for job, memory in remaining.items():
+        result = memory.pop("profile")
+        assert len(result["rows"]) == sum(row["job"] == job for row in steps)
         assert memory == {key: value for key, value in before[job].items() if key != "profile"}
 
     assert all(newest[job]["profile"]["capacity"] for job in PROFILED)

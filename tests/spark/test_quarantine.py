@@ -49,12 +49,12 @@ def run(spark: SparkSession, settings: Settings) -> dict[str, object]:
 
 def good_rows(lake: Lake) -> dict[str, GoodRows]:
     """The good rows of every cluster."""
-    found: dict[str, GoodRows] = defaultdict(lambda: {table.name: [] for table in GOOD_TABLES})
+    result: dict[str, GoodRows] = defaultdict(lambda: {table.name: [] for table in GOOD_TABLES})
     for table in GOOD_TABLES:
         columns = [column for column in table.columns if column != "source_file"]
         for row in lake.read(table).select(*columns).collect():
-            found[row["cluster"]][table.name].append(str(row))
-    return {cluster: {name: sorted(rows) for name, rows in tables.items()} for cluster, tables in found.items()}
+            result[row["cluster"]][table.name].append(str(row))
+    return {cluster: {name: sorted(rows) for name, rows in tables.items()} for cluster, tables in result.items()}
 
 
 def bad_lines(job: PolledJob) -> dict[str, list[str]]:
@@ -156,8 +156,8 @@ def test_every_bad_line_is_named_and_no_good_row_is_lost(ingested: Ingested) -> 
     assert ingested.after["lines"] == ingested.before["lines"]
     bad = bad_lines(JOBS["lines"])
     assert ingested.reasons("lines") == {**{reason: len(lines) for reason, lines in bad.items()}, "empty_file": 1}
-    kept = {row["raw"] for row in ingested.rows(QUARANTINE, "lines")}
-    assert {line for lines in bad.values() for line in lines} <= kept
+    retained = {row["raw"] for row in ingested.rows(QUARANTINE, "lines")}
+    assert {line for lines in bad.values() for line in lines} <= retained
     quality = ingested.quality("lines")
     assert quality["duplicate"] == 5
     assert quality["quarantined"] == sum(map(len, bad.values()))

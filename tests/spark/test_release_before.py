@@ -17,8 +17,8 @@ from release_before import AS_OF, JOBS, unpack
 
 from cli import log as log_command
 from controller.loop import warm_up
-from controller.memory.kept_memories import KeptMemories
 from controller.memory.memory_store import MemoryStore
+from controller.memory.stored_memories import StoredMemories
 from controller.view.plan_tables import PlanTables
 from controller.wiring import build_ticker
 from include import tables
@@ -75,10 +75,10 @@ def test_a_controller_goes_on_from_its_memories_log_plans_and_champion(
     old: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     at = AS_OF + timedelta(minutes=5)
-    store, logged = KeptMemories(MemoryStore(old.paths.lake)), read_log(Path(old.paths.lake))
-    kept = store.read(NAMES, at.timestamp())
-    assert set(kept) == set(NAMES)
-    assert all(one.memory is not None for one in kept.values())
+    store, logged = StoredMemories(MemoryStore(old.paths.lake)), read_log(Path(old.paths.lake))
+    retained = store.read(NAMES, at.timestamp())
+    assert set(retained) == set(NAMES)
+    assert all(one.memory is not None for one in retained.values())
     assert logged
     assert set(PlanTables(old.paths.lake).read_plans(at.timestamp())) == set(NAMES)
     with caplog.at_level(logging.WARNING):

@@ -155,6 +155,8 @@ def test_where_flink_tells_no_completed_rescale_the_last_reply_dates_it(ingested
 
 def test_replies_are_kept_whole(ingested: IngestedLake) -> None:
     for cluster, replies in SITUATIONS.items():
-        kept = ingested.select(BRONZE_JOB_EVENTS, cluster).where(F.col("kind") == Kind.RESCALE).orderBy("observed_at")
-        assert [json.loads(row["body"]) for row in kept.collect()] == replies
+        retained = (
+            ingested.select(BRONZE_JOB_EVENTS, cluster).where(F.col("kind") == Kind.RESCALE).orderBy("observed_at")
+        )
+        assert [json.loads(row["body"]) for row in retained.collect()] == replies
     assert ingested.summary["quarantined"] == 0

@@ -58,13 +58,13 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
     unseen = samples("unseen", [0, 30, 830, 860, 890], [0.0, 0.0, 2.0, 1.0, 0.0])
     behind = samples("behind", [0, 30, 830, 860, 890], [0.0, 0.0, 90.0, 50.0, 1.0])
     jobs = ("polled", "unseen", "behind")
-    found = build_rescales(
+    result = build_rescales(
         spark.createDataFrame([failure(job, 35, 205) for job in jobs], EVENTS),
         spark.createDataFrame([*polled, *unseen, *behind], SOURCES),
         empty(spark, RESCALES.columns),
         Ingest(caught_up_lag_s=10),
     )
-    rows = {row["job"]: row for row in found.collect()}
+    rows = {row["job"]: row for row in result.collect()}
     assert {job: row["catch_up_s"] for job, row in rows.items()} == {"polled": 55.0, "unseen": None, "behind": 685.0}
     assert {row["downtime_s"] for row in rows.values()} == {170.0}
     assert rows["unseen"]["parallelism_after"] == {"src": 2}
@@ -89,18 +89,18 @@ def test_what_several_sources_did_until_one_poll_is_added_up(spark):
         source_sample("small", 590.02, 300.0, 30.0, (4500.0, 8.0, 0.4)),
     ]
     late = [row for row in rows if row[3:6:2] != ("big", at(290))]
-    found = {}
+    result = {}
     for name, samples_of in (("whole", rows), ("late", late)):
-        found[name] = build_rescales(
+        result[name] = build_rescales(
             spark.createDataFrame([failure("two", 35, 205)], EVENTS),
             spark.createDataFrame(samples_of, SOURCES),
             empty(spark, RESCALES.columns),
             Ingest(caught_up_lag_s=5),
         ).collect()[0]
-    whole = found["whole"]
+    whole = result["whole"]
     assert (whole["emitted_records"], whole["pending_records"]) == (11_500.0, 68.0)
     assert whole["pending_before_records"] == 34.0
     assert (whole["catch_up_s"], whole["unseen_s"]) == (85.02, 60.0)
     assert whole["source_load_per_s"] == {"big": (90.0 + 105.0) / 2, "small": (10.0 + 25.0) / 2}
-    assert found["late"]["catch_up_s"] == 85.02
-    assert found["late"]["emitted_records"] is None  # what one of them did until then is not known
+    assert result["late"]["catch_up_s"] == 85.02
+    assert result["late"]["emitted_records"] is None  # what one of them did until then is not known

@@ -96,17 +96,17 @@ def request(as_of: datetime = AS_OF) -> StageRequest:
 
 
 def registered(store: ModelStore) -> list[str]:
-    found = store.client.search_model_versions(f"name = '{store.settings.registered_model}'")
-    return [version.tags[VERSION_TAG] for version in found]
+    result = store.client.search_model_versions(f"name = '{store.settings.registered_model}'")
+    return [version.tags[VERSION_TAG] for version in result]
 
 
 def observations_beyond() -> pd.DataFrame:
     """Windows of job ``beyond``, a third of them after ``AS_OF``; those and disturbed ones say ten times the truth."""
-    seen = observations("beyond", seed=2)
-    seen["window_start"] += DAY
-    seen["disturbed"] = ~is_later(seen) & (np.arange(len(seen)) % 7 == 0)
-    seen.loc[is_later(seen) | seen["disturbed"], "true_processing_rate_per_s"] *= 10
-    return seen
+    observed = observations("beyond", seed=2)
+    observed["window_start"] += DAY
+    observed["disturbed"] = ~is_later(observed) & (np.arange(len(observed)) % 7 == 0)
+    observed.loc[is_later(observed) | observed["disturbed"], "true_processing_rate_per_s"] *= 10
+    return observed
 
 
 def is_later(seen: pd.DataFrame) -> pd.Series:
@@ -115,11 +115,11 @@ def is_later(seen: pd.DataFrame) -> pd.Series:
 
 def fill_first(lake: Lake) -> int:
     """Write what the first training sees: three jobs; returns how many of their windows it may learn from."""
-    seen = pd.concat([observations("rides"), observations("orders", seed=1), observations_beyond()])
-    write(lake, OBSERVATIONS, seen, "window_start")
+    observed = pd.concat([observations("rides"), observations("orders", seed=1), observations_beyond()])
+    write(lake, OBSERVATIONS, observed, "window_start")
     write(lake, RESCALES, events(["rides", "orders"]), "started_at")
     write(lake, JOB_GRAPHS, graphs(["rides", "orders"]), "observed_at")
-    return int((~is_later(seen) & ~seen["disturbed"]).sum())
+    return int((~is_later(observed) & ~observed["disturbed"]).sum())
 
 
 def run(lake: Lake, settings: Settings, as_of: datetime = AS_OF) -> Trained:
@@ -246,10 +246,10 @@ def test_the_pyfunc_predicts(trainings: Trainings) -> None:
     settings = trainings.settings
     model = mlflow.pyfunc.load_model(f"models:/{settings.mlflow.registered_model}@champion")
     asked = pd.DataFrame({"cluster": "c5m", "job": "rides", "operator": ["parse", "nobody"], "parallelism": [4, 4]})
-    found = model.predict(asked)
+    result = model.predict(asked)
     expected = load_bundle(settings).for_job("c5m", "rides").capacity["parse"].mean_per_s[3]
-    assert found["mean_per_s"].iloc[0] == expected
-    assert np.isnan(found["mean_per_s"].iloc[1])
+    assert result["mean_per_s"].iloc[0] == expected
+    assert np.isnan(result["mean_per_s"].iloc[1])
 
 
 def test_a_run_killed_half_way_is_closed_and_made_again(trainings: Trainings) -> None:

@@ -71,16 +71,16 @@ def test_a_new_installation_has_a_plan_after_its_first_hour(spark: SparkSession,
 def write_strange_fleet(lake: Lake) -> None:
     """Write a day of jobs whose name, and the name of one operator, are strange, and of one ordinary job."""
     names = [*STRANGE_NAMES, "ordinary"]
-    seen, graphs = [], synthetic.graphs(names).assign(observed_at=synthetic.AS_OF - timedelta(minutes=5))
+    observed, graphs = [], synthetic.graphs(names).assign(observed_at=synthetic.AS_OF - timedelta(minutes=5))
     for number, name in enumerate(names):
         rows = synthetic.observations(name, days=1, seed=number).assign(samples=5)
         is_source = rows["operator"] == "source"
         rows["target_data_rate_per_s"] = rows["observed_processing_rate_per_s"].where(is_source)
-        seen.append(rows.replace({"operator": {"parse": name or "parse"}}))
+        observed.append(rows.replace({"operator": {"parse": name or "parse"}}))
         graphs.loc[(graphs["job"] == name) & (graphs["operator"] == "parse"), "operator"] = name or "parse"
         fed = (graphs["job"] == name) & (graphs["operator"] == "count")
         graphs.loc[fed, "upstream"] = graphs.loc[fed, "upstream"].map(lambda _, own=name: [own or "parse"])
-    synthetic.write(lake, tables.OBSERVATIONS, synthetic.pd.concat(seen), "window_start")
+    synthetic.write(lake, tables.OBSERVATIONS, synthetic.pd.concat(observed), "window_start")
     synthetic.write(lake, tables.JOB_GRAPHS, graphs, "observed_at")
     synthetic.write(lake, tables.RESCALES, synthetic.events(names), "started_at")
 
@@ -126,8 +126,8 @@ def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
 
     # Upkeep without Spark, then Spark again: what was lost is of no table any more, and the plan is the same.
     before, days = plans(settings), {"silver_days": 300, "gold_days": 300, "log_days": 300}
-    kept = settings.model_copy(update={"retention": Retention(**days)})
-    done = keep_up_lake(kept, synthetic.AS_OF + timedelta(days=3), applies=True)
+    retained = settings.model_copy(update={"retention": Retention(**days)})
+    done = keep_up_lake(retained, synthetic.AS_OF + timedelta(days=3), applies=True)
     assert done.failures == {}
     assert sum(one.old_files for one in done.tables) >= 9
     assert all(lake.read(table).count() >= 0 for table in tables.TABLES if lake.exists(table))

@@ -35,8 +35,10 @@ class AnswerLedger:
         until_s: float,
     ) -> None:
         self.count += 1
-        said = StepApproval(step_id, dict(before), dict(target), is_approved, at_s, until_s, "ada", f"id-{self.count}")
-        self.given = (*self.given, said)
+        reported = StepApproval(
+            step_id, dict(before), dict(target), is_approved, at_s, until_s, "ada", f"id-{self.count}"
+        )
+        self.given = (*self.given, reported)
 
     def lift(self) -> None:
         """Take back every no."""
@@ -44,9 +46,9 @@ class AnswerLedger:
 
     def check(self, step_id: str, seen: ObservedJob, target: Mapping[str, int], now_s: float) -> None:
         """A request is to have a yes that had none yet, and no no."""
-        said = [one for one in self.given if now_s < one.until_s]
-        covering = [one for one in said if _covers(one, seen, target)]
-        assert not [one for one in said if not one.is_approved and (one.step_id == step_id or one in covering)], (
+        reported = [one for one in self.given if now_s < one.until_s]
+        covering = [one for one in reported if _covers(one, seen, target)]
+        assert not [one for one in reported if not one.is_approved and (one.step_id == step_id or one in covering)], (
             "denied"
         )
         allowing = {one.approval_id for one in covering if one.is_approved} - self.used

@@ -11,7 +11,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 def find_browser() -> str | None:
     """Return the path of a Chromium, None when there is none on PATH."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+    return next((result for name in NAMES if (result := shutil.which(name))), None)
 
 
 def load_page(browser: str, page: Path, work: Path) -> tuple[str, str]:

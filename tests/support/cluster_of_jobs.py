@@ -72,8 +72,8 @@ class Cluster:
             for name, count in wanted.items()
         ]
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        found = JobControl(observed, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks)
-        return {job.partition("/")[2]: action.reason for job, action in found.items()}
+        result = JobControl(observed, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks)
+        return {job.partition("/")[2]: action.reason for job, action in result.items()}
 
     def _want(self, name: str, count: int, origin: Origin) -> Intention:
         return Intention(

@@ -87,12 +87,12 @@ class World:
 
     def ticks(self, minutes: float) -> list[str]:
         """Tick every minute; returns the reasons, each once in a row."""
-        told: list[str] = []
+        reported: list[str] = []
         for _ in range(round(minutes)):
             self.pass_s(60)
             reason = self.tick().reason
-            told += [] if told[-1:] == [reason] else [reason]
-        return told
+            reported += [] if reported[-1:] == [reason] else [reason]
+        return reported
 
     @property
     def puts(self) -> int:

@@ -238,26 +238,30 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def _check_readiness(self, target: dict[str, int], reason: str) -> None:
         """Nothing that restarts the job is sent while that would harm it; a saving least of all."""
-        flink, seen = self.flink, self.flink.tell_job()
-        added = seen.slots_of(target) - seen.slots
+        flink, observed = self.flink, self.flink.tell_job()
+        added = observed.slots_of(target) - observed.slots
         assert flink.checkpoints not in {"savepoint", "off", "untold"}
-        assert flink.checkpoints != "failing" or seen.is_restarting or (added > 0 and reason == "reactive")
+        assert flink.checkpoints != "failing" or observed.is_restarting or (added > 0 and reason == "reactive")
         assert flink.heap_share <= self.limits.guards.heap_share_max or added >= 0
 
     def _check_slots(self, target: dict[str, int]) -> None:
-        seen, limits = self.flink.tell_job(), self.limits
-        now, after = seen.slots, seen.slots_of(target)
-        assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
+        observed, limits = self.flink.tell_job(), self.limits
+        now, after = observed.slots, observed.slots_of(target)
+        assert all(count <= observed.max_parallelism.get(vertex, count) for vertex, count in target.items())
         assert after <= limits.slots_max or after < now
         assert after >= min(limits.slots_min, now + limits.step_up_max_slots) or "d" in target
         assert after - now <= limits.step_up_max_slots
         assert now - after <= limits.step_down_max_slots or after == 1
         if after > now:
-            assert seen.is_elastic or (self.flink.tells_free and after - now <= (seen.free_slots or 0))
-            assert after - now + (seen.cluster_slots_used or 0) <= limits.cluster_slots_max
+            assert observed.is_elastic or (self.flink.tells_free and after - now <= (observed.free_slots or 0))
+            assert after - now + (observed.cluster_slots_used or 0) <= limits.cluster_slots_max
         if after < now:
             assert limits.allows_falls
-            assert seen.is_elastic or seen.free_slots or (seen.free_slots == 0 and seen.is_elastic is False)
+            assert (
+                observed.is_elastic
+                or observed.free_slots
+                or (observed.free_slots == 0 and observed.is_elastic is False)
+            )
 
     # what happens
 

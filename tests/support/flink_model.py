@@ -103,10 +103,10 @@ class FlinkModel:
     def tell_job(self) -> ObservedJob:
         if self.problem:
             return ObservedJob(None, "", {}, None, problem=self.problem)
-        left = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
-        running = left if self.state == "RUNNING" else {}
+        remaining = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
+        running = remaining if self.state == "RUNNING" else {}
         groups, most = GRAPHS[self.graph]
-        seen = ObservedJob(
+        observed = ObservedJob(
             self.job_id,
             self.state,
             running,
@@ -118,26 +118,26 @@ class FlinkModel:
             lower_bounds={vertex: self.lower.get(vertex, 1) for vertex in self.requested},
             running_since_s=self.running_since_s,
         )
-        taken = seen.slots_of(self.running)
+        taken = observed.slots_of(self.running)
         free = 0 if self.is_elastic else max(self.slots - taken, 0)
         return ObservedJob(
-            **{name: getattr(seen, name) for name in seen.__slots__}
-            | {"free_slots": free if self.tells_free else None, "cluster_slots_used": seen.slots + self.others}
+            **{name: getattr(observed, name) for name in observed.__slots__}
+            | {"free_slots": free if self.tells_free else None, "cluster_slots_used": observed.slots + self.others}
         )
 
     def observe(self, job: str) -> ObservedJob:
         if self.is_silent:
             raise RequestUnknownError("no reply")
-        seen = self.tell_job()
+        observed = self.tell_job()
         if not self.problem:
             self.judged = self.told
-            self.ledger.show(self.told, seen.running)
-        return seen
+            self.ledger.show(self.told, observed.running)
+        return observed
 
     def inspect(self, job: str, job_id: str) -> Readiness:
         if self.is_silent or self.checkpoints == "untold":
             return Readiness(unknown="no reply")
-        told = Checkpoints(
+        reported = Checkpoints(
             interval_s=None if self.checkpoints == "off" else 60.0,
             completed_at_s=self.now_s - 30,
             is_failing=self.checkpoints == "failing",
@@ -146,7 +146,7 @@ class FlinkModel:
         )
         autoscaler = self.other_autoscaler
         failures = tuple(self.failures)
-        return Readiness(told, Memory(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
+        return Readiness(reported, Memory(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
         return tuple(self.failures)
@@ -291,8 +291,10 @@ class MemoryLog:
         return JobHistory() if text is None else load(JobHistory, text)
 
     def read_open(self) -> dict[str, LogEntry]:
-        found = {job: self.read_last(job) for job in self.histories}
-        return {job: entry for job, entry in found.items() if entry is not None and entry.history.in_flight is not None}
+        result = {job: self.read_last(job) for job in self.histories}
+        return {
+            job: entry for job, entry in result.items() if entry is not None and entry.history.in_flight is not None
+        }
 
     def begin(self, effects: int, interrupt: tuple[int, Callable[[], None]] | None) -> None:
         self.effects_left, self.interrupt, self.edges = effects, interrupt, 0

@@ -31,10 +31,15 @@ class Checkpoint:
         if self.status == "COMPLETED" and self.ended_s is not None:
             return completed_checkpoint(self.number, self.ended_s, state_bytes) | {"is_savepoint": self.is_savepoint}
         kind = "SAVEPOINT" if self.is_savepoint else "CHECKPOINT"
-        told = {"id": self.number, "status": self.status, "is_savepoint": self.is_savepoint, "checkpoint_type": kind}
+        reported = {
+            "id": self.number,
+            "status": self.status,
+            "is_savepoint": self.is_savepoint,
+            "checkpoint_type": kind,
+        }
         times = {"trigger_timestamp": round(1000 * self.began_s), "latest_ack_timestamp": -1}
         failed = {} if self.ended_s is None else {"failure_timestamp": round(1000 * self.ended_s)}
-        return {**told, **times, **failed}
+        return {**reported, **times, **failed}
 
 
 @dataclass
@@ -114,8 +119,8 @@ class RescalingJob(FakeJob):
 
     def checkpoints(self, now_s: float) -> dict[str, Any]:
         def latest(status: str, *, is_savepoint: bool = False) -> dict[str, Any] | None:
-            found = [one for one in self.made if one.status == status and one.is_savepoint == is_savepoint]
-            return found[-1].reply(self.state_bytes) if found else None
+            result = [one for one in self.made if one.status == status and one.is_savepoint == is_savepoint]
+            return result[-1].reply(self.state_bytes) if result else None
 
         restored = None if self._restored_s is None else {"id": 1, "restore_timestamp": round(1000 * self._restored_s)}
         history = [one.reply(self.state_bytes) for one in reversed(self.made)]

@@ -196,9 +196,9 @@ class FlinkServer:
         for job in self.jobs:
             job.follow(self.clock())
         listed = [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]
-        told = {} if self.version is None else {"flink-version": self.version}
+        reported = {} if self.version is None else {"flink-version": self.version}
         known = {
-            "/overview": {"slots-total": max(8, self.free_slots), "slots-available": self.free_slots, **told},
+            "/overview": {"slots-total": max(8, self.free_slots), "slots-available": self.free_slots, **reported},
             "/taskmanagers/metrics": self._memory(request.query),
             "/jobs/metrics": [],
             "/jobs/overview": {"jobs": listed},

@@ -14,6 +14,6 @@ def imports_of(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 module = f"{node.module}.{alias.name}"
-                found = module if module in known else node.module
-                if found in known:
-                    yield found
+                result = module if module in known else node.module
+                if result in known:
+                    yield result

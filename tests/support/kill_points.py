@@ -114,8 +114,8 @@ def copy_world(source: Path, target: Path) -> None:
     target.mkdir(parents=True)
     for entry in source.iterdir():
         if entry.name == _MLFLOW_DATABASE:
-            with sqlite3.connect(entry) as found, sqlite3.connect(target / entry.name) as copied:
-                found.backup(copied)
+            with sqlite3.connect(entry) as result, sqlite3.connect(target / entry.name) as copied:
+                result.backup(copied)
         elif entry.is_dir() and entry.name != "mlartifacts":
             shutil.copytree(entry, target / entry.name)
         elif entry.is_file() and entry.suffix != ".db-journal":

@@ -69,8 +69,8 @@ class Job:
     def metrics(self, second: float, operator: str = WORK, **values: Any) -> RawRecord:
         """Return metrics by the short names of ``METRICS``, or by Flink's."""
         p = self.parallelism[operator]
-        found = [metric(METRICS.get(name, (name,))[0], value, p) for name, value in values.items()]
-        return self.record(second, Kind.VERTEX_METRICS, found, self.vertices[operator])
+        result = [metric(METRICS.get(name, (name,))[0], value, p) for name, value in values.items()]
+        return self.record(second, Kind.VERTEX_METRICS, result, self.vertices[operator])
 
     def start(self) -> list[RawRecord]:
         """Return what names the job, shortly before ``T0_S``."""

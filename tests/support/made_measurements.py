@@ -61,5 +61,5 @@ def bodies(records: list[RawRecord], kind: str, vertex: str | None = None) -> li
 
 
 def metric_of(body: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    (found,) = (one for one in body if one["id"] == name)
-    return found
+    (result,) = (one for one in body if one["id"] == name)
+    return result

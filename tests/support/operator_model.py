@@ -71,9 +71,9 @@ class OperatorModel(FlinkModel):
 
     def is_explained_by_map(self) -> bool:
         """Whether the resource says what the job is to run at, and a controller wrote it or was told of it."""
-        told = self.ledger.told
+        reported = self.ledger.told
         return set(self.map) == set(self.vertices) and (
-            self.is_ours or (told is not None and told.resource == self.map)
+            self.is_ours or (reported is not None and reported.resource == self.map)
         )
 
     @property

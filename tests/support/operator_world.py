@@ -34,7 +34,7 @@ OPTIONS = LoadOptions(job_name=NAME, low_per_s=50, high_per_s=100)
 
 
 @dataclass
-class KeptLog:
+class StoredLog:
     """The controller's log in memory."""
 
     entries: list[LogEntry] = field(default_factory=list)
@@ -69,7 +69,7 @@ class OperatorWorld:
     api: LocalApi
     flink: LocalCluster
     operator_log: Path
-    log: KeptLog = field(default_factory=KeptLog)
+    log: StoredLog = field(default_factory=StoredLog)
     limits: Limits = LIMITS
 
     def actuator(self, token: str = "admin-token", *, allows_upgrade: bool = False) -> OperatorActuator:
@@ -150,11 +150,11 @@ def _create_session(world: OperatorWorld) -> None:
     }
     _create(world, "flinkdeployments", DEPLOYMENT, SESSION, spec)
     apps = f"/apis/apps/v1/namespaces/default/deployments/{SESSION}"
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
 
     def is_created() -> bool:
         try:
-            found.append(world.api.call("GET", apps))
+            result.append(world.api.call("GET", apps))
         except Exception:
             return False
         return True
@@ -162,7 +162,7 @@ def _create_session(world: OperatorWorld) -> None:
     wait_for(is_created, 120, world)
     status = {  # nothing starts pods here: the Flink cluster is this machine's
         **dict.fromkeys(("replicas", "readyReplicas", "availableReplicas", "updatedReplicas"), 1),
-        "observedGeneration": found[-1]["metadata"]["generation"],
+        "observedGeneration": result[-1]["metadata"]["generation"],
         "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}],
     }
     world.api.call("PATCH", f"{apps}/status", {"status": status}, "application/merge-patch+json")

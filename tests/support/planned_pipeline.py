@@ -89,26 +89,26 @@ class Planning:
         return self.pipeline.job.spec.graph().names
 
     def _operators(self) -> list[dict[str, Any]]:
-        (seen,) = self.pipeline.history.jobs()
-        assert seen.graph is not None
+        (observed,) = self.pipeline.history.jobs()
+        assert observed.graph is not None
         return [
             {
                 "operator": one.name,
                 "upstream": list(one.upstream),
-                "parallelism": seen.running[one.name],
+                "parallelism": observed.running[one.name],
                 "max_parallelism": one.max_parallelism,
             }
-            for one in seen.graph.operators
+            for one in observed.graph.operators
         ]
 
     def _state(self, now_s: int, given: PlanInputs) -> JobState:
-        (seen,) = self.pipeline.history.jobs()
+        (observed,) = self.pipeline.history.jobs()
         observations = self.pipeline.observations(given.ingested_s)
         within = observations.since(given.ingested_s - 3600 * self.pipeline.settings.planner.observed_h)
         return JobState(
             cluster=CLUSTER,
-            job=seen.job,
-            job_id=seen.job_id,
+            job=observed.job,
+            job_id=observed.job_id,
             operators=self._operators(),
             seen_at_s=now_s,
             observed_until_s=given.ingested_s,

@@ -100,15 +100,15 @@ def find_secrets(planted: Planted, folders: Iterable[Path] = (), texts: Mapping[
         texts: name -> text, as a log or the output of a process.
     """
     wanted = {form: kind for kind, secret in planted.secrets.items() for form in _forms(secret)}
-    found = []
+    result = []
     for name, text in (texts or {}).items():
-        found += _found_in(name, text.encode("utf-8", "replace"), wanted)
+        result += _found_in(name, text.encode("utf-8", "replace"), wanted)
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and planted.folder not in path.parents:
                 for name, content in _contents(path):
-                    found += _found_in(name, content, wanted)
-    return found
+                    result += _found_in(name, content, wanted)
+    return result
 
 
 def process_list() -> str:
@@ -132,15 +132,15 @@ def _found_in(name: str, content: bytes, wanted: Mapping[bytes, str]) -> list[st
 
 def _unpack(content: bytes) -> bytes:
     """Return what decompresses, member by member."""
-    found = b""
+    result = b""
     while content:
         member = zlib.decompressobj(wbits=31)
         try:
-            found += member.decompress(content)
+            result += member.decompress(content)
         except zlib.error:
             break
         content = member.unused_data
-    return found
+    return result
 
 
 def _flat_columns(table: pyarrow.Table) -> Iterator[tuple[str, bytes]]:

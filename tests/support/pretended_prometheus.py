@@ -47,7 +47,7 @@ class World:
 
     def answer(self, query: str, start: int, end: int, step: int) -> dict[str, Any]:
         is_time = query.startswith("timestamp(")
-        found = []
+        result = []
         for name, labels, per_s in self._series():
             if not _selects(query, name, labels):
                 continue
@@ -62,8 +62,8 @@ class World:
                 time = 0 if self.are_times_zero else scraped
                 values.append([at, str(time if is_time else abs(shown))])
             if values:
-                found.append({"metric": labels if is_time else {"__name__": name, **labels}, "values": values})
-        return {"status": "success", "data": {"resultType": "matrix", "result": found}, **self.says}
+                result.append({"metric": labels if is_time else {"__name__": name, **labels}, "values": values})
+        return {"status": "success", "data": {"resultType": "matrix", "result": result}, **self.says}
 
     def _series(self) -> Iterator[tuple[str, dict[str, str], float]]:
         """Name, labels, and growth in a second (of counters) or the negative of a constant value."""
@@ -115,8 +115,8 @@ def pretended_prometheus(world: World) -> Iterator[str]:
         def do_GET(self) -> None:
             asked = {key: values[0] for key, values in parse_qs(urlsplit(self.path).query).items()}
             world.asked.append(asked)
-            found = world.answer(asked["query"], int(asked["start"]), int(asked["end"]), int(asked["step"]))
-            body = json.dumps(found).encode()
+            result = world.answer(asked["query"], int(asked["start"]), int(asked["end"]), int(asked["step"]))
+            body = json.dumps(result).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from controller.evaluation.evaluate_job import evaluate
-from controller.view.job_view import JobView, Kept
+from controller.view.job_view import EvaluationState, JobView
 from include.flink.raw_format import Kind, RawRecord
 from include.settings import Settings
 from models.arrays import Floats, Ints
@@ -78,8 +78,8 @@ class SimulatedJob:
         record = RawRecord(**json.loads(line))
         if self.shows_backlog or record.kind != Kind.VERTEX_METRICS:
             return record
-        kept = [one for one in json.loads(record.body) if not one["id"].endswith("pendingRecords")]
-        return replace(record, body=json.dumps(kept))
+        retained = [one for one in json.loads(record.body) if not one["id"].endswith("pendingRecords")]
+        return replace(record, body=json.dumps(retained))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Pipeline:
     job: SimulatedJob
     settings: Settings
     cooldown_s: float = 0.0
-    kept: Kept = field(default_factory=Kept)
+    kept: EvaluationState = field(default_factory=EvaluationState)
     decided: list[Decided] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -123,17 +123,17 @@ class Pipeline:
 
     def view(self, now_s: int, **known: object) -> JobView:
         """Return what an evaluation starts from."""
-        (seen,) = self.history.jobs()
-        values = {"seen": seen, "observations": self.observations(now_s), "graph": seen.graph, **known}
+        (observed,) = self.history.jobs()
+        values = {"seen": observed, "observations": self.observations(now_s), "graph": observed.graph, **known}
         return JobView(CLUSTER, self.job.spec.name, **values)  # type: ignore[arg-type]
 
     def evaluate(self, now_s: int, **known: object) -> None:
         """Evaluate the job and carry out what is wanted where a replay would."""
         self.kept = evaluate(self.view(now_s, **known), self.kept, self.settings, now_s)
-        standing = self.kept.standing
-        if standing is None or now_s > standing.valid_until_s:
+        active = self.kept.standing
+        if active is None or now_s > active.valid_until_s:
             return
-        self._carry_out(now_s, standing.wanted, standing.reason)
+        self._carry_out(now_s, active.wanted, active.reason)
 
     def _carry_out(self, now_s: int, wanted: Mapping[str, int], reason: str) -> None:
         names = self.job.spec.graph().names

@@ -56,12 +56,12 @@ def record(
         PrometheusClient(LIVE, server), LIVE, settings, GraphBook(cluster.client), clock=time.time, raw_root=raw
     )
     rest = RestSource(cluster.client, REST, time.time)
-    found: list[RawRecord] = []
+    result: list[RawRecord] = []
     started, waiting, turn = time.time(), dict(events), 0
     while (elapsed_s := time.time() - started) < pace.length_s:
         for share in [share for share in waiting if elapsed_s >= share * pace.length_s]:
             waiting.pop(share)(job_id)
-        found += rest.poll().records
+        result += rest.poll().records
         if turn % 2 == 0:
             live.write(live.poll(), raw, time.time())
         turn += 1
@@ -69,7 +69,7 @@ def record(
     hours = Interval(
         floor_hour(datetime.fromtimestamp(started, UTC)), ceil_hour(datetime.fromtimestamp(time.time(), UTC))
     )
-    _write_by_hour(raw, REST, found)
+    _write_by_hour(raw, REST, result)
     later = PrometheusSource.of(LATER, settings)
     hour = hours.start
     while hour < hours.end:
@@ -108,10 +108,10 @@ def same_windows(observations: list[dict], other: str) -> list[tuple[dict, dict]
 
 def differences(pairs: list[tuple[dict, dict]]) -> list[float]:
     """Relative differences of all rates that both know, largest last."""
-    found = [
+    result = [
         abs(rest[rate] - other[rate]) / max(rest[rate], 1.0)
         for rest, other in pairs
         for rate in RATES
         if rest[rate] is not None and other[rate] is not None
     ]
-    return sorted(found)
+    return sorted(result)

@@ -15,9 +15,9 @@ T = TypeVar("T")
 def wait_until(condition: Callable[[], T], within_s: float = 60.0, every_s: float = 0.2) -> T:
     """Return what the condition says as soon as it is true, or at last what it says when the time is over."""
     deadline = time.monotonic() + within_s
-    while not (found := condition()) and time.monotonic() < deadline:
+    while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(every_s)
-    return found
+    return result
 
 
 def is_running(pid: int) -> bool:

@@ -9,8 +9,8 @@ class WillingFlink:
     """The part of an actuator that is asked right before a request: checkpoints are fine, and so is the memory."""
 
     def inspect(self, job: str, job_id: str) -> Readiness:
-        told = Checkpoints(interval_s=60.0, completed_at_s=1_000.0, state_bytes=1_000)
-        return Readiness(told, Memory(0.5, 0.0), (), now_s=1_030.0)
+        reported = Checkpoints(interval_s=60.0, completed_at_s=1_000.0, state_bytes=1_000)
+        return Readiness(reported, Memory(0.5, 0.0), (), now_s=1_030.0)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
         return ()

@@ -29,7 +29,7 @@ def test_licences_are_listed_with_those_that_declare_none() -> None:
 
 
 def test_advisories_are_named_with_the_version_that_is_safe() -> None:
-    found = check_deps.read_advisories(
+    result = check_deps.read_advisories(
         {
             "dependencies": [
                 {"name": "good", "version": "1", "vulns": []},
@@ -38,7 +38,7 @@ def test_advisories_are_named_with_the_version_that_is_safe() -> None:
             ]
         }
     )
-    assert [(one.package, one.name, one.fixed_in) for one in found] == [("bad", "CVE-1", "2.1, 3.0")]
+    assert [(one.package, one.name, one.fixed_in) for one in result] == [("bad", "CVE-1", "2.1, 3.0")]
 
 
 def test_without_a_service_it_says_so_and_does_not_fail(
@@ -53,10 +53,10 @@ def test_without_a_service_it_says_so_and_does_not_fail(
     printed = capsys.readouterr().out
     assert "advisories were not checked, no service was reached: ConnectionError: no route to host" in printed
     assert "without a declared licence: none" in printed
-    found = {"dependencies": [{"name": "bad", "version": "2", "vulns": [{"id": "CVE-1"}]}]}
+    result = {"dependencies": [{"name": "bad", "version": "2", "vulns": [{"id": "CVE-1"}]}]}
     lines = (
         "import json, pathlib, sys",
-        f"pathlib.Path(sys.argv[-1]).write_text({json.dumps(found)!r})",
+        f"pathlib.Path(sys.argv[-1]).write_text({json.dumps(result)!r})",
         "sys.exit(1)",
     )
     tool.write_text("\n".join([f"#!{sys.executable}", *lines, ""]))

@@ -31,8 +31,8 @@ def test_mutants_are_those_of_the_files_asked_for(tmp_path: Path) -> None:
     (folder / "other.py").write_text("def take(a: int, b: int) -> int:\n    return a - b\n")
     module = Module("sums", ("models/sums.py", "models/gone.py"), ())
     configure(tmp_path, module.files(tmp_path), ["tests/test_sums.py"])
-    found = list_mutants(tmp_path, module.files(tmp_path))
-    assert found == ["models.sums.x_add__mutmut_1"]
+    result = list_mutants(tmp_path, module.files(tmp_path))
+    assert result == ["models.sums.x_add__mutmut_1"]
     assert "models/other.py" not in (tmp_path / "setup.cfg").read_text()
 
 

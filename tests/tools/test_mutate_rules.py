@@ -27,13 +27,13 @@ _RULES = (check, len)
 def changed(source: str = SOURCE) -> dict[str, str]:
     """Return name of each change -> the lines that it changed."""
     before = source.splitlines()
-    found = {}
+    result = {}
     for one in list_breaks("f.py", source):
         after = one.source.splitlines()
         assert len(after) == len(before)
-        found[one.name] = "\n".join(new.strip() for new, old in zip(after, before, strict=True) if new != old)
+        result[one.name] = "\n".join(new.strip() for new, old in zip(after, before, strict=True) if new != old)
         compile(one.source, "f.py", "exec")
-    return found
+    return result
 
 
 def test_each_condition_and_rule_is_removed_and_inverted() -> None:
@@ -122,5 +122,5 @@ def test_a_pin_is_not_cut():
         text=True,
         check=True,
     )
-    said = [json.loads(line.removeprefix("said")) for line in done.stdout.splitlines() if line.startswith("said")]
-    assert said == [["survived", ["removed", "noticed"]], ["survived", ["removed", "survived"]]]
+    reported = [json.loads(line.removeprefix("said")) for line in done.stdout.splitlines() if line.startswith("said")]
+    assert reported == [["survived", ["removed", "noticed"]], ["survived", ["removed", "survived"]]]

@@ -21,7 +21,7 @@ def first_reply() -> tuple[Row, dict]:
     """Return the first reply with metrics as a row of bronze would name it, and the line."""
     path = min(RECORDING.glob("cluster=*/date=*/hour=*/*.jsonl.gz"))
     with gzip.open(path, "rt") as lines:
-        line = next(found for found in map(json.loads, lines) if found["kind"] == "vertex_metrics")
+        line = next(result for result in map(json.loads, lines) if result["kind"] == "vertex_metrics")
     observed_at = datetime.fromtimestamp(line["observed_at_ms"] / 1000, UTC)
     name = str(path.relative_to(RECORDING))
     return Row(source_file=name, observed_at=observed_at, vertex_id=line["vertex_id"]), line
@@ -30,13 +30,13 @@ def first_reply() -> tuple[Row, dict]:
 def test_raw_line_is_the_recorded_one_with_fewer_metrics() -> None:
     row, line = first_reply()
     text, count = find_raw_line(RECORDING, row)
-    found = json.loads(text)
-    assert {key: found[key] for key in ("observed_at_ms", "job_id", "vertex_id", "status")} == {
+    result = json.loads(text)
+    assert {key: result[key] for key in ("observed_at_ms", "job_id", "vertex_id", "status")} == {
         key: line[key] for key in ("observed_at_ms", "job_id", "vertex_id", "status")
     }
     everything = json.loads(line["body"])
     assert count == len(everything) > len(SHOWN)
-    assert json.loads(found["body"]) == [metric for metric in everything if metric["id"] in SHOWN]
+    assert json.loads(result["body"]) == [metric for metric in everything if metric["id"] in SHOWN]
 
 
 def test_differences_are_those_of_the_counters() -> None:
@@ -45,9 +45,9 @@ def test_differences_are_those_of_the_counters() -> None:
         at = datetime(2026, 11, 20, 19, 0, second, tzinfo=UTC)
         return Row(observed_at=at, metrics=[Row(id=name, sum=value) for name, value in values.items()])
 
-    found = describe_differences(sample(1, 10_000, 500), sample(16, 25_500, 9_500))
-    assert [row["difference"] for row in found] == ["15,500", "31,000", "9,000", "15.000 s"]
-    assert found[0] == {"name": "`numRecordsIn`", "before": "10,000", "after": "25,500", "difference": "15,500"}
+    result = describe_differences(sample(1, 10_000, 500), sample(16, 25_500, 9_500))
+    assert [row["difference"] for row in result] == ["15,500", "31,000", "9,000", "15.000 s"]
+    assert result[0] == {"name": "`numRecordsIn`", "before": "10,000", "after": "25,500", "difference": "15,500"}
 
 
 def test_curve_shows_where_it_was_seen() -> None:

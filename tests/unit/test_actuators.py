@@ -78,9 +78,9 @@ def test_under_the_operator_it_acts_or_guides(server, kubeconfig, mode, kind):
     actuator = open_cluster_actuator(settings, "prod")
     assert type(actuator) is kind
     assert (choose_terms(settings, "prod") is express_as_least) == (mode == "guide")
-    with pytest.raises(RequestUnknownError) as told:  # nothing listens there
+    with pytest.raises(RequestUnknownError) as reported:  # nothing listens there
         actuator.observe_all([JOB])
-    assert "planted-token" not in str(told.value)
+    assert "planted-token" not in str(reported.value)
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def history(at: int = 14, failures: tuple[float, ...] = (), late_s: float = 0.0)
 
 
 def test_gaps_keep_what_ran_before():
-    seen = np.array([[0, 3], [2, 0], [0, 0], [4, 5]])
-    np.testing.assert_array_equal(fill_forward(seen), [[2, 3], [2, 3], [2, 3], [4, 5]])
+    observed = np.array([[0, 3], [2, 0], [0, 0], [4, 5]])
+    np.testing.assert_array_equal(fill_forward(observed), [[2, 3], [2, 3], [2, 3], [4, 5]])
     np.testing.assert_array_equal(fill_forward(np.zeros((2, 1), np.int64)), [[1], [1]])
 
 
@@ -90,8 +90,8 @@ def test_known_failures_take_the_place_of_drawn_ones():
 
 def test_intervals_hold_the_mean_and_grow_with_the_spread():
     narrow, wide = (estimate(10.0 + width * np.arange(14.0).reshape(7, 2)) for width in (0.1, 1.0))
-    for found in (narrow, wide):
-        assert found.low < found.mean < found.high
+    for result in (narrow, wide):
+        assert result.low < result.mean < result.high
     assert wide.high - wide.low == pytest.approx(10 * (narrow.high - narrow.low))
     one_day = estimate(np.array([[1.0, 3.0]]))
     assert (one_day.low, one_day.mean, one_day.high) == (1.0, 2.0, 3.0)
@@ -102,14 +102,14 @@ def test_the_interval_covers_the_mean_of_other_weeks():
     """Of 300 weeks drawn from one law, about nine in ten intervals hold its mean: somewhat fewer with seven days."""
     generator = np.random.default_rng(3)
     weeks = generator.normal(5.0, 2.0, (300, 7, 1))
-    held = np.mean([found.low <= 5.0 <= found.high for found in map(estimate, weeks)])
+    held = np.mean([result.low <= 5.0 <= result.high for result in map(estimate, weeks)])
     assert 0.75 <= held <= 0.95
 
 
 def test_costs_are_slot_hours_that_cost_as_much():
-    found = weigh(np.array(24.0), np.array(10.0), np.array(2.0), Prices(slots=0.2, late=0.4, rescale=0.4), 16)
+    result = weigh(np.array(24.0), np.array(10.0), np.array(2.0), Prices(slots=0.2, late=0.4, rescale=0.4), 16)
     # A slot-hour costs 60 * 0.2 / 16 = 0.75, a late minute or a rescale 0.4.
-    assert float(found) == pytest.approx(24.0 + 12.0 * 0.4 / 0.75)
+    assert float(result) == pytest.approx(24.0 + 12.0 * 0.4 / 0.75)
 
 
 @pytest.fixture(scope="module")
@@ -120,27 +120,27 @@ def wasteful() -> Any:
 
 
 def test_what_ran_is_replayed_as_it_was(wasteful):
-    _, found = wasteful
-    assert [one.name for one in found.options] == [RAN, "planner", "flink_autoscaler_tuned", CONSTANT]
-    assert found.days == 2
-    costs = found.options[0].costs
+    _, result = wasteful
+    assert [one.name for one in result.options] == [RAN, "planner", "flink_autoscaler_tuned", CONSTANT]
+    assert result.days == 2
+    costs = result.options[0].costs
     np.testing.assert_allclose(costs.slot_hours, 14 * 24)
     assert costs.rescales.sum() == 0  # the parallelism never changed
     assert costs.slot_hours.shape == (2, 2)
     assert costs.late_minutes[0].min() > 0  # the failure of 18:00, from which every row recovers
     np.testing.assert_allclose(costs.late_minutes[1], 0)
-    planner = found.options[1].costs
+    planner = result.options[1].costs
     assert planner.slot_hours.mean() < 0.75 * 14 * 24
-    constant = found.options[-1]
+    constant = result.options[-1]
     assert constant.costs.cost.mean() <= costs.cost.mean()
     assert "map" in constant.detail
-    assert len(found.options[1].slots) == 48
+    assert len(result.options[1].slots) == 48
 
 
 def test_calibration_compares_what_was_measured(wasteful):
-    ran, found = wasteful
+    ran, result = wasteful
     measured = [Measured("map", 14, 140_000.0, 50), Measured("map", 3, 24_000.0, 9), Measured("gone", 1, 5.0, 1)]
-    made = calibrate(subject(), ran, found, measured, PRICES)
+    made = calibrate(subject(), ran, result, measured, PRICES)
     assert made.costs.slot_hours == pytest.approx(made.costs.slot_hours_came)
     assert made.costs.late_minutes > made.costs.late_minutes_came == 0.0
     assert made.costs.measured_share == 1.0
@@ -153,9 +153,9 @@ def test_calibration_compares_what_was_measured(wasteful):
 
 
 def test_late_time_that_came_is_counted(wasteful):
-    ran, found = wasteful
+    ran, result = wasteful
     half = np.where(np.arange(len(ran.late_s)) % 2 == 0, 60.0, np.nan)
-    made = calibrate(subject(), replace(ran, late_s=half), found, [], PRICES)
+    made = calibrate(subject(), replace(ran, late_s=half), result, [], PRICES)
     assert made.costs.measured_share == 0.5
     assert made.costs.late_minutes_came == pytest.approx(DAY_BINS)  # a minute of every bin that was measured
     assert compare_capacity(subject(), [])[2] == 0
@@ -201,20 +201,20 @@ def test_verdicts(ran: float, mine: float, other: float, advice: Advice, says: s
         Option("planner", costs(mine), zeros),
         Option("flink_autoscaler", costs(other), zeros),
     ]
-    found = judge(options)
-    assert found.advice is advice
-    assert says in found.sentence
-    assert found.advice.is_against == (advice in {Advice.OTHER, Advice.KEEP})
+    result = judge(options)
+    assert result.advice is advice
+    assert says in result.sentence
+    assert result.advice.is_against == (advice in {Advice.OTHER, Advice.KEEP})
 
 
 def test_a_day_or_two_tell_nothing_for_sure():
     def day(level: float) -> DailyCosts:
         return DailyCosts(*(np.full((2, 2), level) for _ in range(4)))
 
-    found = judge([Option(RAN, day(100.0), np.zeros(0)), Option("planner", day(10.0), np.zeros(0))])
-    assert found.advice is Advice.OPEN
-    assert "So few days (2)" in found.sentence
-    assert "save 90.0 slot-hours" in found.sentence
+    result = judge([Option(RAN, day(100.0), np.zeros(0)), Option("planner", day(10.0), np.zeros(0))])
+    assert result.advice is Advice.OPEN
+    assert "So few days (2)" in result.sentence
+    assert "save 90.0 slot-hours" in result.sentence
 
 
 def test_savings_and_their_price_are_told_apart():
@@ -232,9 +232,9 @@ def test_savings_and_their_price_are_told_apart():
 
 
 def test_a_policy_without_figures_gives_no_verdict():
-    found = judge([Option(RAN, costs(1.0), np.zeros(0)), Option("planner", None, np.zeros(0), "it broke")])
-    assert (found.advice, found.saving) == (Advice.OPEN, None)
-    assert "it broke" in found.sentence
+    result = judge([Option(RAN, costs(1.0), np.zeros(0)), Option("planner", None, np.zeros(0), "it broke")])
+    assert (result.advice, result.saving) == (Advice.OPEN, None)
+    assert "it broke" in result.sentence
 
 
 NASTY = "<script>alert('x')</script> & \"Bücher\" \u202e {{ 7*7 }}"

@@ -104,9 +104,9 @@ def test_bad_arguments(options, says, capsys):
     with pytest.raises(SystemExit) as ended:
         advise.main(options)
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert told.count("\n") == 1
+    reported = capsys.readouterr().err
+    assert says in reported
+    assert reported.count("\n") == 1
 
 
 def test_a_regular_expression_that_is_none(tmp_path, capsys):

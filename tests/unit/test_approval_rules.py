@@ -105,8 +105,8 @@ def test_several_who_say_yes_to_one_step_allow_one_request() -> None:
 def test_what_is_used_up_stays_so_in_a_job_that_is_deployed_anew_and_with_a_clock_days_ahead() -> None:
     first = case(at(4), at(8), YES)
     history = replace(advance_history(first, reconcile(first)), in_flight=None, known_requested=at(4))
-    anew = replace(first, history=history, observed=replace(first.observed, job_id="k"))
-    assert advance_history(anew, reconcile(anew)).used_approvals == history.used_approvals
+    again = replace(first, history=history, observed=replace(first.observed, job_id="k"))
+    assert advance_history(again, reconcile(again)).used_approvals == history.used_approvals
     ahead = case(at(4), at(8), replace(YES, approval_id="5", at_s=NOW_S + 9 * DAY_S, until_s=NOW_S + 10 * DAY_S))
     ahead = replace(ahead, now_s=NOW_S + 9.5 * DAY_S, history=history)
     action = reconcile(ahead)
@@ -142,16 +142,16 @@ def test_in_a_log_of_before_answers_had_an_id_one_before_the_last_request_is_use
     ],
 )
 def test_a_yes_with_times_that_cannot_be_is_none(at_s: float, until_s: float, counts: bool) -> None:
-    said = replace(YES, at_s=at_s, until_s=until_s)
-    assert reconcile(case(at(4), at(8), said)).reason == ("reactive" if counts else "needs_approval")
+    reported = replace(YES, at_s=at_s, until_s=until_s)
+    assert reconcile(case(at(4), at(8), reported)).reason == ("reactive" if counts else "needs_approval")
 
 
 @pytest.mark.parametrize(("until_s", "stands"), [(NOW_S + 1, True), (NOW_S, False), (math.inf, True), (math.nan, True)])
 def test_a_no_stands_until_its_time_whatever_is_said_later(until_s: float, stands: bool) -> None:
     later = [replace(YES, at_s=NOW_S + n, by=by, approval_id=by) for n, by in enumerate(("ada", "bob", "eve"))]
     no = replace(NO, until_s=until_s)
-    for said in ((no, *later), (*later, no)):
-        action = reconcile(case(at(4), at(8), *said))
+    for reported in ((no, *later), (*later, no)):
+        action = reconcile(case(at(4), at(8), *reported))
         assert action.reason == ("denied" if stands else "reactive")
 
 
@@ -179,9 +179,11 @@ def test_sixty_four_used_answers_are_never_forgotten_and_more_while_they_would_c
     now = case(at(4), at(8))
     for number in range(70):
         until_s = NOW_S + (HOUR_S if number else 9 * HOUR_S)
-        said = replace(YES, approval_id=str(number), at_s=NOW_S + number * 60, until_s=until_s + number * 60)
+        reported = replace(YES, approval_id=str(number), at_s=NOW_S + number * 60, until_s=until_s + number * 60)
         history = replace(now.history, in_flight=None, known_requested=at(4), request_times_s=())
-        now = replace(now, now_s=NOW_S + number * 60, history=history, limits=replace(now.limits, approvals=(said,)))
+        now = replace(
+            now, now_s=NOW_S + number * 60, history=history, limits=replace(now.limits, approvals=(reported,))
+        )
         now = replace(now, history=advance_history(now, reconcile(now)))
         now = replace(now, history=replace(now.history, blocked=()))
     used = [one.approval_id for one in now.history.used_approvals]

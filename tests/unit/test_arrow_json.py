@@ -58,10 +58,10 @@ def test_every_text_keeps_its_place():
 )
 def test_what_is_odd_is_left_and_costs_no_other(odd):
     good = [GOOD] * SMALLEST_PART
-    found = objects(*good, odd, *good, *good)
-    assert found[SMALLEST_PART] is None
-    assert found[-SMALLEST_PART:] == [READ] * SMALLEST_PART
-    assert all(one in (None, READ) for one in found)
+    result = objects(*good, odd, *good, *good)
+    assert result[SMALLEST_PART] is None
+    assert result[-SMALLEST_PART:] == [READ] * SMALLEST_PART
+    assert all(one in (None, READ) for one in result)
 
 
 def test_lines_do_not_run_into_each_other():

@@ -131,11 +131,11 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
 
     monkeypatch.setattr(comparison, "build_candidates", some_broken)
     spans, results = compare(subject(), ["ds2", "reactive", "static_max", "clairvoyant"], SHORT)
-    found = {one.policy: one for one in results}
+    matched = {one.policy: one for one in results}
     assert spans.before == DAY_BINS
-    assert found["ds2"].score is None
-    assert "no such thing" in str(found["ds2"].error)
-    scores = {name: one.score for name, one in found.items() if one.score is not None}
+    assert matched["ds2"].score is None
+    assert "no such thing" in str(matched["ds2"].error)
+    scores = {name: one.score for name, one in matched.items() if one.score is not None}
     assert scores.keys() == {"reactive", "static_max", "clairvoyant"}
     assert scores["static_max"].rescales_per_day == 0
     assert scores["static_max"].slot_hours == pytest.approx(24 * 32)

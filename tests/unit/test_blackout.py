@@ -35,13 +35,13 @@ def test_a_blackout_lasts_the_longer_time_when_the_clocks_change() -> None:
 
 def covered(blackout: Blackout, begin: datetime, hours: float) -> list[str]:
     """Return the times at which a blackout begins and ends, minute by minute."""
-    found, was_on = [], blackout.covers(begin)
+    result, was_on = [], blackout.covers(begin)
     for minute in range(1, round(60 * hours)):
         at = begin + timedelta(minutes=minute)
         if blackout.covers(at) != was_on:
             was_on = not was_on
-            found.append(f"{'on' if was_on else 'off'} {at:%H:%M}Z")
-    return found
+            result.append(f"{'on' if was_on else 'off'} {at:%H:%M}Z")
+    return result
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def assert_same(found: JobModels, expected: JobModels) -> None:
     np.testing.assert_array_equal(found.latency.latency_at_knots_ms, expected.latency.latency_at_knots_ms)
     assert found.capacity.keys() == expected.capacity.keys()
     for name, wanted in expected.capacity.items():
-        seen = found.capacity[name]
+        observed = found.capacity[name]
         for field in ("parallelism", "mean_per_s", "sd_per_s", "observed", "observed_per_s"):
-            np.testing.assert_array_equal(getattr(seen, field), getattr(wanted, field))
-        assert (seen.slope_per_s, seen.length_scale, seen.signal_ratio, seen.noise_share) == (
+            np.testing.assert_array_equal(getattr(observed, field), getattr(wanted, field))
+        assert (observed.slope_per_s, observed.length_scale, observed.signal_ratio, observed.noise_share) == (
             wanted.slope_per_s,
             wanted.length_scale,
             wanted.signal_ratio,
@@ -53,8 +53,8 @@ def assert_same(found: JobModels, expected: JobModels) -> None:
 
 def test_a_bundle_of_the_release_before_has_no_edges(models: dict[tuple[str, str], JobModels]) -> None:
     bundle = FleetBundle.from_models("v1", models)
-    kept = {name: array for name, array in bundle.arrays.items() if not name.startswith("edge_")}
-    assert FleetBundle("v0", bundle.index, kept).for_job("eu", "rides").edges == {}
+    retained = {name: array for name, array in bundle.arrays.items() if not name.startswith("edge_")}
+    assert FleetBundle("v0", bundle.index, retained).for_job("eu", "rides").edges == {}
 
 
 def test_models_survive_bytes_and_pickle(models: dict[tuple[str, str], JobModels]) -> None:

@@ -55,18 +55,18 @@ CAPACITY_PER_S = 127.0  # of one subtask: the median of its windows under a load
 
 
 def test_windows_in_which_an_operator_only_works_count_as_its_time():
-    found = windows(TAKEN, JOINED, BUSY)
-    assert measure_capacity(found)[1] == pytest.approx(CAPACITY_PER_S, rel=0.1)
-    told = found.true_processing_rate_per_s[:, 1]
-    assert np.nanmean(told) > 1.2 * CAPACITY_PER_S  # what the mean of the windows that took records would say
-    reading = read_windows(GRAPH, found, RUNNING)
+    result = windows(TAKEN, JOINED, BUSY)
+    assert measure_capacity(result)[1] == pytest.approx(CAPACITY_PER_S, rel=0.1)
+    reported = result.true_processing_rate_per_s[:, 1]
+    assert np.nanmean(reported) > 1.2 * CAPACITY_PER_S  # what the mean of the windows that took records would say
+    reading = read_windows(GRAPH, result, RUNNING)
     assert reading is not None
     assert reading.capacity_per_s["join"] == pytest.approx(CAPACITY_PER_S, rel=0.1)
 
 
 def test_short_windows_are_learnt_from_together_and_long_ones_each():
-    found = windows(TAKEN, JOINED, BUSY)
-    history = learn_histories({}, GRAPH, found, 5)["join"]
+    result = windows(TAKEN, JOINED, BUSY)
+    history = learn_histories({}, GRAPH, result, 5)["join"]
     assert len(history[0].recent_per_s) == 2  # eight windows of ten seconds: one minute, and what is left
     assert capacity_at(history, 1) < 1.2 * CAPACITY_PER_S
     other = windows(TAKEN, JOINED, BUSY, counts=[1, 1, 1, 1, 2, 2, 2, 2])
@@ -89,11 +89,11 @@ def test_a_job_behind_a_window_that_gets_more_than_it_can_do_is_enlarged():
     memory = ControllerMemory()
     for until in range(2, len(taken) + 1, 2):
         first = windows(taken[:until], joined[:until], busy[:until], arriving=arriving[:until])
-        told, memory = evaluate_job(snapshot(first), memory)
+        reported, memory = evaluate_job(snapshot(first), memory)
         if until <= len(calm[0]):
-            assert told.wanted is None, told.reason
-    assert told.wanted is not None, told.reason
-    assert told.wanted["join"] == 2
+            assert reported.wanted is None, reported.reason
+    assert reported.wanted is not None, reported.reason
+    assert reported.wanted["join"] == 2
 
 
 # q3 after a rescale of the join: what waits in its buffers keeps it busy while the source is held up.
@@ -105,17 +105,17 @@ def test_what_waits_in_buffers_is_no_share_of_what_the_source_takes():
     taken, joined, busy = ([*one, *other] for one, other in zip(before, HELD_UP, strict=True))
     arriving = [*[1600.0] * 8, 1301.0, 1317.0, 326.0]
     counts = [*[1] * 8, 2, 2, 2]
-    found = windows(taken, joined, busy, arriving=arriving, counts=counts)
-    now = snapshot(found, {"source": 1, "join": 2})
+    result = windows(taken, joined, busy, arriving=arriving, counts=counts)
+    now = snapshot(result, {"source": 1, "join": 2})
     assert len(edge_windows(now)) == 11  # the join's own parallelism changes nothing of what it gets
-    told, memory = evaluate_job(now, ControllerMemory())
+    reported, memory = evaluate_job(now, ControllerMemory())
     assert memory.shares["join"] == pytest.approx(0.2, rel=0.15)
-    assert told.wanted is None, told.reason
+    assert reported.wanted is None, reported.reason
     alone = snapshot(windows(*HELD_UP, arriving=arriving[8:], counts=[2, 2, 2]), {"source": 1, "join": 2})
     assert evaluate_job(alone, ControllerMemory())[1].shares["join"] > 0.5  # nothing better is known of it
 
 
 def test_windows_of_another_parallelism_of_what_sends_are_none_of_its_edges():
-    found = windows([100.0] * 4, [50.0] * 4, [0.5] * 4)
-    found.parallelism[:2, 0] = 2
-    assert len(edge_windows(snapshot(found))) == 2
+    result = windows([100.0] * 4, [50.0] * 4, [0.5] * 4)
+    result.parallelism[:2, 0] = 2
+    assert len(edge_windows(snapshot(result))) == 2

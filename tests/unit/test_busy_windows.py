@@ -80,15 +80,15 @@ def fit(at: list[int], per_s: list[float], busiest: list[float]) -> OperatorCurv
 def test_the_interval_of_a_lightly_used_operator_holds_what_it_does_at_saturation(
     at: int, seen: float, busy: float, true: float
 ) -> None:
-    found = fit([at], [seen], [busy])
-    assert abs(true - found.mean_per_s[0, at - 1]) < 1.96 * found.sd_per_s[0, at - 1]
-    assert found.mean_per_s[0, at - 1] - 1.28 * found.sd_per_s[0, at - 1] > 0
+    result = fit([at], [seen], [busy])
+    assert abs(true - result.mean_per_s[0, at - 1]) < 1.96 * result.sd_per_s[0, at - 1]
+    assert result.mean_per_s[0, at - 1] - 1.28 * result.sd_per_s[0, at - 1] > 0
 
 
 def test_more_light_points_are_no_more_certain() -> None:
     one, many = fit([4], [2000.0], [0.2]), fit([2, 4, 6, 8], [1000.0, 2000.0, 3000.0, 4000.0], [0.2] * 4)
-    for found in (one, many):
-        assert found.sd_per_s[0, 3] / found.mean_per_s[0, 3] >= 0.4
+    for result in (one, many):
+        assert result.sd_per_s[0, 3] / result.mean_per_s[0, 3] >= 0.4
     busy = fit([2, 4, 6, 8], [1000.0, 2000.0, 3000.0, 4000.0], [0.6] * 4)
     assert busy.sd_per_s[0, 3] / busy.mean_per_s[0, 3] < 0.05
 
@@ -97,10 +97,10 @@ def test_more_light_points_are_no_more_certain() -> None:
 def test_a_parallelism_seen_at_light_use_does_not_bend_the_curve_of_busier_ones(factor: float) -> None:
     at = [1, 2, 4, 8]
     true = 300.0 * np.array(at) / (1 + 0.02 * (np.array(at) - 1))
-    seen = (true * [1, 1, 1, factor]).tolist()
-    found = fit(at, seen, [0.8, 0.7, 0.6, 0.16])
-    np.testing.assert_allclose(found.mean_per_s[0, np.array(at) - 1], true, rtol=0.1)
-    assert np.isnan(found.left_out[0, 3])
+    observed = (true * [1, 1, 1, factor]).tolist()
+    result = fit(at, observed, [0.8, 0.7, 0.6, 0.16])
+    np.testing.assert_allclose(result.mean_per_s[0, np.array(at) - 1], true, rtol=0.1)
+    assert np.isnan(result.left_out[0, 3])
 
 
 def test_busy_points_are_fitted_as_they_were() -> None:
@@ -108,9 +108,9 @@ def test_busy_points_are_fitted_as_they_were() -> None:
     mean = np.array(per_s)
     samples = pack(np.zeros(4, np.int64), at, np.full(4, 5), mean, 4 * (0.02 * mean) ** 2)
     plain = fit_operator_curves(samples, np.array([8.0]), np.array([128.0]), 16)
-    found = fit(at, per_s, [0.8, 0.5, 0.45, 0.4])
-    np.testing.assert_array_equal(found.mean_per_s, plain.mean_per_s)
-    np.testing.assert_array_equal(found.sd_per_s, plain.sd_per_s)
+    result = fit(at, per_s, [0.8, 0.5, 0.45, 0.4])
+    np.testing.assert_array_equal(result.mean_per_s, plain.mean_per_s)
+    np.testing.assert_array_equal(result.sd_per_s, plain.sd_per_s)
 
 
 def watched(rows: list[tuple[float, float]], history: History = ()) -> History:

@@ -29,10 +29,10 @@ def test_one_observation_is_a_line_whose_uncertainty_grows_with_distance() -> No
 
 def test_perfect_scaling_lowers_the_extrapolation_error_and_saturation_raises_it() -> None:
     owner = np.repeat(np.arange(20), 5)
-    seen = np.tile([1, 2, 4, 8, 16], 20)
+    observed = np.tile([1, 2, 4, 8, 16], 20)
     noise = np.full(100, 0.001)
-    linear = scaling_error(owner, seen, 1000.0 * seen, noise)
-    bent = scaling_error(owner, seen, saturating(seen, 0.05), noise)
+    linear = scaling_error(owner, observed, 1000.0 * observed, noise)
+    bent = scaling_error(owner, observed, saturating(observed, 0.05), noise)
     assert linear < 0.1
     assert bent == pytest.approx(np.log((1 + 0.05 * 7) / (1 + 0.05 * 15)) / -np.log(2), rel=0.1)
     single = np.arange(3)
@@ -43,18 +43,18 @@ def test_perfect_scaling_lowers_the_extrapolation_error_and_saturation_raises_it
 
 def test_noise_alone_is_not_taken_for_bad_scaling() -> None:
     random = np.random.default_rng(0)
-    owner, seen = np.repeat(np.arange(400), 2), np.tile([10, 12], 400)
-    noisy = 1000.0 * seen * (1 + 0.05 * random.standard_normal(800))
-    assert scaling_error(owner, seen, noisy, np.full(800, 0.05)) < 0.15
-    assert scaling_error(owner, seen, noisy, np.zeros(800)) > 0.3
+    owner, observed = np.repeat(np.arange(400), 2), np.tile([10, 12], 400)
+    noisy = 1000.0 * observed * (1 + 0.05 * random.standard_normal(800))
+    assert scaling_error(owner, observed, noisy, np.full(800, 0.05)) < 0.15
+    assert scaling_error(owner, observed, noisy, np.zeros(800)) > 0.3
 
 
 def test_curves_cover_the_truth_between_and_beyond_what_was_seen() -> None:
     """Operators seen at 2..12 only: nearly nine in ten true capacities up to p = 24 lie within 1.64 sd."""
     random = np.random.default_rng(2)
-    operators, seen = 200, np.array([2, 3, 5, 8, 12])
+    operators, observed = 200, np.array([2, 3, 5, 8, 12])
     a = random.uniform(0.0, 0.06, operators)
-    owner, at = np.repeat(np.arange(operators), 5), np.tile(seen, operators)
+    owner, at = np.repeat(np.arange(operators), 5), np.tile(observed, operators)
     mean = saturating(at, a[owner]) * (1 + 0.02 * random.standard_normal(len(at)))
     samples = pack(owner, at, np.full(len(at), 5), mean, 5 * (0.04 * mean) ** 2)
     curves = fit_curves(samples, np.full(operators, 12.0), 24)

@@ -70,29 +70,29 @@ def assembled(rows: pd.DataFrame) -> FleetBundle:
 
 
 def test_a_batch_gives_one_row_per_operator_whatever_the_order_of_its_rows(rows: pd.DataFrame) -> None:
-    found = capacity_rows(rows)
-    assert list(found.columns) == list(CAPACITY_COLUMNS)
-    assert found[KEYS].to_numpy().tolist() == [
+    result = capacity_rows(rows)
+    assert list(result.columns) == list(CAPACITY_COLUMNS)
+    assert result[KEYS].to_numpy().tolist() == [
         ["eu", "orders", "parse"],
         ["eu", "orders", "sink"],
         ["eu", "rides", "map"],
     ]
-    assert [len(mean) for mean in found["mean_per_s"]] == [20, 16, 16]
-    assert found["observed"].iloc[0].tolist() == [1, 2, 3, 6, 12]
-    assert found["length_scale"].isna().tolist() == [False, True, False]
-    assert [len(row) for row in found["left_out"]] == [
+    assert [len(mean) for mean in result["mean_per_s"]] == [20, 16, 16]
+    assert result["observed"].iloc[0].tolist() == [1, 2, 3, 6, 12]
+    assert result["length_scale"].isna().tolist() == [False, True, False]
+    assert [len(row) for row in result["left_out"]] == [
         3,
         0,
         2,
     ]  # ends stay, and what is left has two points
-    assert found["left_out_place"].iloc[0].tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
+    assert result["left_out_place"].iloc[0].tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
 
 
 def test_one_wild_window_moves_no_curve(rows: pd.DataFrame) -> None:
     wild = rows.copy()
     wild["capacities_per_s"] = [[*windows[:4], 3 * windows[4]] for windows in rows["capacities_per_s"]]
-    found, usual = capacity_rows(wild), capacity_rows(rows)
-    np.testing.assert_allclose(found["mean_per_s"].iloc[0], usual["mean_per_s"].iloc[0], rtol=0.03)
+    result, usual = capacity_rows(wild), capacity_rows(rows)
+    np.testing.assert_allclose(result["mean_per_s"].iloc[0], usual["mean_per_s"].iloc[0], rtol=0.03)
 
 
 def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataFrame) -> None:
@@ -141,12 +141,12 @@ def test_capacities_are_looked_up_and_unknown_ones_are_nan(rows: pd.DataFrame) -
 
 
 def test_recovery_is_scored_to_the_resolution_of_what_was_seen() -> None:
-    seen = pd.DataFrame({
+    observed = pd.DataFrame({
         "seen_s": [400.0, 400.0, 400.0, np.nan, 400.0],
         "predicted_s": [150.0, 500.0, 50.0, 10.0, np.inf],
         "resolution_s": 300.0,
     })  # fmt: skip
-    np.testing.assert_allclose(recovery_errors(seen), [0.0, 0.25, 0.125, np.nan, np.nan])
+    np.testing.assert_allclose(recovery_errors(observed), [0.0, 0.25, 0.125, np.nan, np.nan])
 
 
 def test_batches_keep_every_slot_busy_and_no_task_without_work() -> None:

@@ -38,10 +38,10 @@ def test_a_savepoint_that_begins_between_decision_and_request_is_not_ended() -> 
         ask = world.actuator.inspect
 
         def inspect_then_save(job: str, job_id: str):
-            found = ask(job, job_id)
+            result = ask(job, job_id)
             if not world.job._in_progress:
                 world.job.savepoint(lasts_s=300)
-            return found
+            return result
 
         world.actuator.inspect = inspect_then_save  # type: ignore[method-assign]
         assert world.tick().reason == "withdrawn_before_sending"
@@ -56,9 +56,9 @@ def test_a_savepoint_that_begins_while_flink_waits_is_spared(interval_s: float, 
         world.tick()
         world.pass_s(after_s)
         world.job.savepoint(lasts_s=900)
-        told = world.ticks(10)
-        assert "savepoint_in_progress" in told
-        assert told[-1] == "savepoint_in_progress"  # not blocked, and not given up
+        reported = world.ticks(10)
+        assert "savepoint_in_progress" in reported
+        assert reported[-1] == "savepoint_in_progress"  # not blocked, and not given up
         assert world.job.parallelism == {SOURCE: 1, ENRICH: 2}
         world.job.slots_s = 0
         world.ticks(20)
@@ -191,8 +191,8 @@ def test_what_flink_does_not_tell_of_checkpoints_is_no_permission(path: str, tro
 def test_a_savepoint_that_flink_counts_and_does_not_list_closes_the_gate() -> None:
     with controlled() as world:
         world.wanted = DOWN
-        told = world.job.checkpoints(world.now())
-        hidden = told | {"counts": told["counts"] | {"in_progress": 1}}
+        reported = world.job.checkpoints(world.now())
+        hidden = reported | {"counts": reported["counts"] | {"in_progress": 1}}
         world.server.troubles["/checkpoints"] = flink_server.reply_with(hidden)
         assert world.tick().reason == "checkpoints_unknown"
 
@@ -258,8 +258,8 @@ def test_what_flink_does_not_fill_in_its_own_time_is_still_taken_back() -> None:
         world.job.max_delay_s, world.job.slots_s = math.inf, math.inf
         world.wanted, world.origin = UP, Origin.REACTIVE
         world.tick()
-        told = world.ticks(60)
-        assert told[:2] == ["in_flight", "not_filled"]
+        reported = world.ticks(60)
+        assert reported[:2] == ["in_flight", "not_filled"]
         assert world.job.requested == {SOURCE: 1, ENRICH: 2}
 
 

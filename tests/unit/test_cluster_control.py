@@ -16,7 +16,7 @@ from flink_server import FakeJob, FlinkServer, serving
 from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.command import Anew
+from controller.command import RestartCheck
 from controller.leases.lease import Lease
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
@@ -78,9 +78,9 @@ class World:
             for job in jobs
         }
         views = {job.name: JobView("live", job.name) for job in jobs}
-        found, problem = self.made.control(views, wanted, None, is_evaluation=True)
+        result, problem = self.made.control(views, wanted, None, is_evaluation=True)
         assert problem is None
-        return found
+        return result
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def test_a_request_of_a_job_that_nobody_has_polled_is_followed_by_the_next_contr
     assert world.want(job) == Counter({"rescale plan": 1})
     world.made.release()
     world.made = world.make("two")
-    found, problem = world.made.control({}, {}, None, is_evaluation=False)
-    assert (found, problem) == (Counter({"confirm runs_as_requested": 1}), None)
+    result, problem = world.made.control({}, {}, None, is_evaluation=False)
+    assert (result, problem) == (Counter({"confirm runs_as_requested": 1}), None)
 
 
 @pytest.mark.covers("harm leases-gone")
@@ -170,8 +170,8 @@ def test_a_job_whose_row_cannot_be_read_is_refused_by_name_and_stops_nobody(worl
         world.want(job, other, count=2)
     known = world.made.log._jobs()["live/rides"]
     known._entry, known._row = None, {"at": None}
-    found = world.want(job, other, count=4)
-    assert found == Counter({"rescale plan": 1, "refuse history_unknown": 1})
+    result = world.want(job, other, count=4)
+    assert result == Counter({"rescale plan": 1, "refuse history_unknown": 1})
     assert set(other.requested.values()) == {2}
     assert set(job.requested.values()) == {4}
 
@@ -229,16 +229,16 @@ def test_a_controller_begins_anew_only_with_clusters_that_it_may_control(tmp_pat
         settings = settings_of()
 
     ticks, before = Ticks(), settings_of()
-    anew = Anew(before, ticks, None)
-    assert anew.explain() == ""
+    again = RestartCheck(before, ticks, None)
+    assert again.explain() == ""
     ticks.settings = settings_of(clusters__a={"rest_url": "http://c:1"})
-    assert "clusters.a.rest_url changed" in anew.explain()
-    assert (anew.settings, anew.clusters) == (ticks.settings, ["a", "b"])
-    named = Anew(before, ticks, ["a"])
+    assert "clusters.a.rest_url changed" in again.explain()
+    assert (again.settings, again.clusters) == (ticks.settings, ["a", "b"])
+    named = RestartCheck(before, ticks, ["a"])
     ticks.settings = settings_of(clusters={"b": {"rest_url": "http://b:1"}}, paths={"lake": "l", "raw": str(tmp_path)})
     assert named.explain() == ""  # the one that it was started for is gone: stopped, not replaced by others
     ticks.settings = settings_of(clusters={}, paths={"lake": "l", "raw": str(tmp_path)})
-    assert Anew(before, ticks, None).explain() == ""
+    assert RestartCheck(before, ticks, None).explain() == ""
 
 
 @pytest.mark.covers("harm slow-cluster")

@@ -100,8 +100,8 @@ def test_clusters_in_trouble_have_a_line_each_and_the_sound_one_goes_on(tmp_path
     sound = lines_of(delivery, "sound")
     assert len(sound) == 1 + len(JOBS) * (5 + 2)
     assert {line["status"] for line in sound} == {200}
-    for name, (_, _, told) in TROUBLES.items():
-        assert any(f"cluster {name}: " in line and told in line for line in caplog.messages) or not told, name
+    for name, (_, _, reported) in TROUBLES.items():
+        assert any(f"cluster {name}: " in line and reported in line for line in caplog.messages) or not reported, name
     assert any("cluster untrusted: " in line and "certificate" in line for line in caplog.messages)
     assert any("cluster nobody: " in line and "did not reply" in line for line in caplog.messages)
     assert not [record for record in caplog.records if record.exc_info], "no fault is an error of our own"

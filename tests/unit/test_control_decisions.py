@@ -228,8 +228,8 @@ def test_a_request_in_full() -> None:
     assert reconcile(case) == Action(Verb.RESCALE, "plan", "load rises", request, is_dry_run=False)
     assert reconcile(replace(case, limits=Limits())) == Action(Verb.RESCALE, "plan", "load rises", request, True)
     costly = reconcile(replace(case, observed=replace(asks, upgrade_reason="in-place scaling is off")))
-    told = "load rises; the job is stopped and started for it: in-place scaling is off"
-    assert costly == Action(Verb.RESCALE, "plan", told, request)
+    reported = "load rises; the job is stopped and started for it: in-place scaling is off"
+    assert costly == Action(Verb.RESCALE, "plan", reported, request)
 
 
 def test_a_request_of_a_job_of_which_nothing_is_known() -> None:
@@ -248,15 +248,15 @@ def test_a_request_that_is_not_filled_is_withdrawn_to_what_runs() -> None:
     back = Request(
         "step-withdrawn", "j", {"a": 4, "b": 3}, FOUR, {"a": 4, "b": 3}, NOW_S, NOW_S + 180, 200.0, is_rollback=True
     )
-    told = "Flink did not fill the request in time: its bound is withdrawn"
-    expected = Action(Verb.ROLL_BACK, "not_filled", told, back)
+    reported = "Flink did not fill the request in time: its bound is withdrawn"
+    expected = Action(Verb.ROLL_BACK, "not_filled", reported, back)
     assert reconcile(replace(CASE, observed=half, history=replace(KNOWN, in_flight=in_flight))) == expected
-    left = replace(KNOWN, known_requested=FOUR, unfilled=SENT)
-    assert reconcile(replace(CASE, observed=half, history=left)) == expected
+    remaining = replace(KNOWN, known_requested=FOUR, unfilled=SENT)
+    assert reconcile(replace(CASE, observed=half, history=remaining)) == expected
     for change in (observed(requested=FOUR, running={}), {"observed": half} | limits(mode=Mode.OFF)):
-        assert reconcile(replace(CASE, history=left, **change)).request is None
+        assert reconcile(replace(CASE, history=remaining, **change)).request is None
     # Somebody asks for something else meanwhile: the old bound is not there any more.
-    known = replace(left, known_requested=SIX)
+    known = replace(remaining, known_requested=SIX)
     assert reconcile(replace(CASE, observed=replace(half, requested=SIX), history=known)).verb is Verb.RESCALE
 
 
@@ -452,11 +452,11 @@ def test_what_is_lost_is_known_and_complete() -> None:
 def test_a_job_with_a_resource_is_submitted_again_when_flink_tells_another_time(
     declared: dict[str, int] | None, known_s: float | None, told_s: float | None, is_again: bool
 ) -> None:
-    seen = replace(RUNS, declared=declared, submitted_at_s=told_s)
-    case = replace(CASE, observed=seen, history=replace(KNOWN, submitted_at_s=known_s))
+    recorded = replace(RUNS, declared=declared, submitted_at_s=told_s)
+    case = replace(CASE, observed=recorded, history=replace(KNOWN, submitted_at_s=known_s))
     assert is_resubmitted(case) is is_again
-    told = Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
-    assert (reconcile(case) == told) is is_again
+    reported = Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
+    assert (reconcile(case) == reported) is is_again
 
 
 def test_slots_of_a_job() -> None:
@@ -473,10 +473,10 @@ def test_slots_of_a_job() -> None:
 
 
 def test_slots_reserved_for_another_job_are_never_below_none() -> None:
-    seen = replace(RUNS, free_slots=2, cluster_slots_used=4)
-    assert reserve_slots(seen, 3) == replace(seen, free_slots=0, cluster_slots_used=7)
-    assert reserve_slots(seen, 0) == seen
-    assert reserve_slots(seen, -2) == seen
+    recorded = replace(RUNS, free_slots=2, cluster_slots_used=4)
+    assert reserve_slots(recorded, 3) == replace(recorded, free_slots=0, cluster_slots_used=7)
+    assert reserve_slots(recorded, 0) == recorded
+    assert reserve_slots(recorded, -2) == recorded
     unknown = replace(RUNS, free_slots=None)
     assert reserve_slots(unknown, 1) == unknown
 

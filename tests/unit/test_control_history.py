@@ -173,8 +173,8 @@ def test_a_late_request_arrives_within_its_time_and_once() -> None:
         assert reconcile(replace(late, now_s=now_s, history=known)).reason == reason
     arrived = advance_history(replace(late, history=known), Action(Verb.WAIT, "late_request"))
     assert (arrived.late_requests, arrived.known_requested) == ((EARLIER,), FOUR)
-    left = replace(late, observed=RUNS, history=arrived)
-    back = advance_history(left, reconcile(left))  # somebody takes it away again
+    remaining = replace(late, observed=RUNS, history=arrived)
+    back = advance_history(remaining, reconcile(remaining))  # somebody takes it away again
     again = replace(late, history=replace(back, held_until_s=0.0))
     assert reconcile(again).reason == "foreign_change"
 
@@ -189,10 +189,10 @@ def test_a_request_that_was_seen_to_arrive_cannot_do_so_late() -> None:
 
 
 def test_what_is_seen_of_a_request_in_flight_is_kept() -> None:
-    seen = replace(CASE, observed=replace(RUNS, requested=FOUR))
-    assert after("in_flight", Verb.WAIT, seen).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    observed = replace(CASE, observed=replace(RUNS, requested=FOUR))
+    assert after("in_flight", Verb.WAIT, observed).in_flight == replace(SENT, arrived_at_s=NOW_S)
     assert after("in_flight", Verb.WAIT).in_flight == SENT
-    again = replace(seen, now_s=NOW_S + 9, history=after("in_flight", Verb.WAIT, seen))
+    again = replace(observed, now_s=NOW_S + 9, history=after("in_flight", Verb.WAIT, observed))
     assert after("in_flight", Verb.WAIT, again).in_flight == replace(SENT, arrived_at_s=NOW_S)
     assert note_answer(FULL, NOW_S).in_flight == replace(SENT, arrived_at_s=NOW_S)
     assert note_answer(note_answer(FULL, NOW_S), NOW_S + 9).in_flight == replace(SENT, arrived_at_s=NOW_S)
@@ -393,10 +393,10 @@ FINE = OutcomeCheck(False, "the rescale did no harm")
     ],
 )
 def test_worse_is_later_with_less_though_no_more_arrives(change: dict[str, Any], is_worse: bool | None) -> None:
-    found = judge_outcome(SENT, NOW_S, BEFORE, replace(LATE, **change))
-    assert found.is_worse is is_worse
+    result = judge_outcome(SENT, NOW_S, BEFORE, replace(LATE, **change))
+    assert result.is_worse is is_worse
     if is_worse is not True:
-        assert found == (FINE if is_worse is False else OutcomeCheck())
+        assert result == (FINE if is_worse is False else OutcomeCheck())
 
 
 def test_what_is_worse_is_said_with_its_figures() -> None:

@@ -47,13 +47,13 @@ def drive(policy, rates, *, hide_arrivals: bool = False, windows: int = 8):
         for number in range(windows):
             window = bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S)
             bed.drain(0)  # records that waited would look like a higher rate
-            seen = observations([window], 0, 3)
+            observed = observations([window], 0, 3)
             if hide_arrivals:
-                seen = replace(seen, target_data_rate_per_s=np.full((1, 3), np.nan))
-            found = situation(seen, running, seed=number)
+                observed = replace(observed, target_data_rate_per_s=np.full((1, 3), np.nan))
+            result = situation(observed, running, seed=number)
             before = load(type(memory), dump(memory))
-            schedule, memory = policy.decide(found, memory)
-            repeated, after = policy.decide(found, before)
+            schedule, memory = policy.decide(result, memory)
+            repeated, after = policy.decide(result, before)
             assert (told(repeated), dump(after)) == (told(schedule), dump(memory))
             (decision,) = schedule.decisions
             wanted = decision.step.parallelism_to.tolist()
@@ -108,8 +108,8 @@ def test_big_ds2_goes_through_the_big_phase_although_arrivals_are_known() -> Non
 
 def test_the_big_phase_stops_at_the_limit() -> None:
     bed = Testbed([JOB], np.full((1, 3), 4, np.int64), step_s=10.0)
-    seen = observations([bed.run(np.array([[20_000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
-    hidden = replace(seen, target_data_rate_per_s=np.full((1, 3), np.nan))
+    observed = observations([bed.run(np.array([[20_000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
+    hidden = replace(observed, target_data_rate_per_s=np.full((1, 3), np.nan))
     limits = dict.fromkeys(GRAPH.names, 4)
     running = dict.fromkeys(GRAPH.names, 4)
     step, memory = advance(Options(), GRAPH, hidden, running, limits=limits, memory=Memory())
@@ -119,23 +119,23 @@ def test_the_big_phase_stops_at_the_limit() -> None:
 def test_a_balanced_job_is_left_alone_and_no_window_counts_twice() -> None:
     rate = 0.7 * 1000 * 8 / (1 + 0.03 * 7)
     bed = Testbed([JOB], np.array([[1, 8, 3]]), step_s=10.0)
-    seen = observations([bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S)], 0, 3)
-    schedule, memory = ContTune().decide(situation(seen, [1, 8, 3]), Memory())
+    observed = observations([bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S)], 0, 3)
+    schedule, memory = ContTune().decide(situation(observed, [1, 8, 3]), Memory())
     assert schedule.decisions[0].reason == "ContTune finds the job neither over- nor under-provisioned."
     assert len(memory.histories["map"][0].recent_per_s) == 1
-    schedule, again = ContTune().decide(situation(seen, [1, 8, 3]), memory)
+    schedule, again = ContTune().decide(situation(observed, [1, 8, 3]), memory)
     assert again == memory
     assert "no new undisturbed window" in schedule.decisions[0].reason
 
 
 def test_disturbed_windows_and_those_of_another_parallelism_do_not_decide() -> None:
     bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0)
-    seen = observations([bed.run(np.array([[9000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
-    disturbed = replace(seen, disturbed=np.ones(1, bool))
+    observed = observations([bed.run(np.array([[9000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
+    disturbed = replace(observed, disturbed=np.ones(1, bool))
     schedule, memory = ContTune().decide(situation(disturbed, [1, 1, 1]), Memory())
     assert schedule.decisions[0].step.is_hold
     assert not any(memory.histories.values())
-    schedule, memory = ContTune().decide(situation(seen, [1, 2, 1]), Memory())
+    schedule, memory = ContTune().decide(situation(observed, [1, 2, 1]), Memory())
     assert schedule.decisions[0].step.is_hold
     assert memory.histories["map"][0].parallelism == 1  # it still teaches what one instance can do
 

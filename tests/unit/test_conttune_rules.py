@@ -23,18 +23,18 @@ PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf
 
 
 def history(capacities: dict[int, float]) -> History:
-    found: History = ()
+    result: History = ()
     for parallelism, capacity in capacities.items():
-        found = add_observation(found, parallelism, capacity)
-    return found
+        result = add_observation(result, parallelism, capacity)
+    return result
 
 
 def q1() -> History:
-    found: History = ()
+    result: History = ()
     for parallelism, samples in PUBLISHED["q1_abilities_per_s"].items():
         for sample in samples:
-            found = add_observation(found, int(parallelism), sample)
-    return found
+            result = add_observation(result, int(parallelism), sample)
+    return result
 
 
 def test_the_published_gaussian_process_and_its_choice_for_four_million_records() -> None:
@@ -106,13 +106,13 @@ def test_cei_prefers_a_smaller_parallelism_that_is_less_likely_feasible() -> Non
 
 
 def test_top_k_keeps_the_latest_and_takes_their_mean() -> None:
-    found: History = ()
+    result: History = ()
     for capacity in (10.0, 20.0, 30.0, math.nan, 0.0, -1.0, math.inf):
-        found = add_observation(found, 4, capacity, keep=2)
-    assert found == (ObservedCapacity(4, (20.0, 30.0)),)
-    assert found[0].capacity_per_s == 25.0
-    assert [known.parallelism for known in add_observation(add_observation(found, 9, 1.0), 2, 1.0)] == [2, 4, 9]
-    assert add_observation(found, 0, 5.0) == found
+        result = add_observation(result, 4, capacity, keep=2)
+    assert result == (ObservedCapacity(4, (20.0, 30.0)),)
+    assert result[0].capacity_per_s == 25.0
+    assert [known.parallelism for known in add_observation(add_observation(result, 9, 1.0), 2, 1.0)] == [2, 4, 9]
+    assert add_observation(result, 0, 5.0) == result
 
 
 def test_the_big_phase_doubles_only_when_all_are_at_p_max() -> None:

@@ -166,8 +166,8 @@ class Flink:
     def observe(self, job: str) -> ObservedJob:
         if job in self.silent:
             raise RequestUnknownError("no reply")
-        found = self.parallelism[job]
-        return ObservedJob(f"id of {job}", "RUNNING", dict(found), dict(found), free_slots=self.free)
+        result = self.parallelism[job]
+        return ObservedJob(f"id of {job}", "RUNNING", dict(result), dict(result), free_slots=self.free)
 
     def inspect(self, job: str, job_id: str) -> Readiness:
         return Readiness(Checkpoints(60.0, NOW_S, state_bytes=0), Memory(0.5, 0.0), ())

@@ -31,21 +31,21 @@ def test_growth_follows_the_backpressured_share(instances: int, backpressured: f
 
 def test_the_cause_of_backpressure_is_the_operator_that_does_not_suffer_it() -> None:
     """Map waits for Shuffle, so Shuffle is scaled; by queues Map, which is also short, would come first."""
-    found = {
+    result = {
         "map": replace(CALM, backpressured=0.5, backpressured_above=0.6, short=0.2),
         "shuffle": replace(CALM, backpressured_above=0.5, short=0.4),
     }
-    action = resolve(Options(), found)
+    action = resolve(Options(), result)
     assert action == Action("shuffle", 8, "it holds up 50% of its input")
-    queues = resolve(Options(symptom=Symptom.PENDING, change=Change.ONE), found)
+    queues = resolve(Options(symptom=Symptom.PENDING, change=Change.ONE), result)
     assert queues == Action("map", 5, "it holds up 20% of its input")
 
 
 def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
-    found = {"map": replace(CALM, instances=10, busy=0.5), "shuffle": replace(CALM, busy=0.55)}
-    assert resolve(Options(), found) == Action("map", 8, "it works 50% of the time")
-    assert resolve(Options(change=Change.ONE), found) == Action("map", 9, "it works 50% of the time")
-    backpressured = found | {"shuffle": replace(CALM, backpressured_above=0.3, instances=10)}
+    result = {"map": replace(CALM, instances=10, busy=0.5), "shuffle": replace(CALM, busy=0.55)}
+    assert resolve(Options(), result) == Action("map", 8, "it works 50% of the time")
+    assert resolve(Options(change=Change.ONE), result) == Action("map", 9, "it works 50% of the time")
+    backpressured = result | {"shuffle": replace(CALM, backpressured_above=0.3, instances=10)}
     assert resolve(Options(), backpressured) is None  # at its limit, and nothing is taken from a job in backpressure
     assert resolve(Options(), {"map": replace(CALM, busy=float("nan"))}) is None
     assert resolve(Options(), {}) is None
@@ -89,16 +89,16 @@ def test_readings_tell_backpressure_from_queues_on_a_simulated_job() -> None:
     )
     spec = JobSpec("job", operators, slots_max=10)
     bed = Testbed([spec], np.array([[1, 2, 1]]), step_s=10.0)
-    seen = observations([bed.run(np.array([[400.0, 0.0, 0.0]]), 60.0)], 0, 3)
+    observed = observations([bed.run(np.array([[400.0, 0.0, 0.0]]), 60.0)], 0, 3)
     graph = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("sink", ("map",))))
-    found = readings(graph, seen, {"source": 1, "map": 2, "sink": 1}, np.full(3, 10))
+    result = readings(graph, observed, {"source": 1, "map": 2, "sink": 1}, np.full(3, 10))
     # the sink takes 50/s, so the map works at 25 of its 200/s and waits otherwise
-    assert found["map"].busy == pytest.approx(0.125)
-    assert found["map"].backpressured == pytest.approx(0.875)
-    assert found["sink"].backpressured_above == pytest.approx(0.875)
+    assert result["map"].busy == pytest.approx(0.125)
+    assert result["map"].backpressured == pytest.approx(0.875)
+    assert result["sink"].backpressured_above == pytest.approx(0.875)
     # with queues of its own the map would get 400 and pass on 2 x 200
-    assert found["map"].short == pytest.approx(0.5)
-    assert found["sink"].short == pytest.approx(1 - 50 / 400)
+    assert result["map"].short == pytest.approx(0.5)
+    assert result["sink"].short == pytest.approx(1 - 50 / 400)
 
 
 def test_the_order_in_which_branches_are_listed_does_not_matter() -> None:
@@ -107,18 +107,18 @@ def test_the_order_in_which_branches_are_listed_does_not_matter() -> None:
         OperatorSpec("b", ("source",), 100.0, contention=0.0),
         OperatorSpec("a", ("source",), 100.0, contention=0.0),
     ]
-    found = []
+    result = []
     for listed in (branches, branches[::-1]):
         sink = OperatorSpec("sink", ("b", "a"), 1e6, contention=0.0)
         spec = JobSpec("job", (OperatorSpec("source", (), 1e6, contention=0.0), *listed, sink), slots_max=10)
         bed = Testbed([spec], np.ones((1, 4), np.int64), step_s=10.0)
-        seen = observations([bed.run(np.array([[400.0, 0.0, 0.0, 0.0]]), 60.0)], 0, 4)
+        observed = observations([bed.run(np.array([[400.0, 0.0, 0.0, 0.0]]), 60.0)], 0, 4)
         graph = spec.graph()
-        one = readings(graph, seen, dict.fromkeys(graph.names, 1), np.full(4, 10))
+        one = readings(graph, observed, dict.fromkeys(graph.names, 1), np.full(4, 10))
         assert list(one) == ["a", "b", "sink"]
-        found.append(resolve(Options(), one))
-    assert found[0] == found[1] is not None
-    assert found[0].operator == "a"
+        result.append(resolve(Options(), one))
+    assert result[0] == result[1] is not None
+    assert result[0].operator == "a"
 
 
 def test_ds2_needs_fewer_instances_and_steps_than_dhalion_on_herons_word_count() -> None:

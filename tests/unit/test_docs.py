@@ -57,8 +57,8 @@ def test_links_lead_somewhere() -> None:
         if target.endswith("settings.md") and not is_settings_page_made:
             continue
         path, _, anchor = target.partition("#")
-        found = (page.parent / path).resolve() if path else page
-        if not found.exists() or (anchor and anchor not in anchors(found)):
+        result = (page.parent / path).resolve() if path else page
+        if not result.exists() or (anchor and anchor not in anchors(result)):
             broken.append(f"{page.relative_to(REPOSITORY)}: {target}")
     assert broken == []
 

@@ -17,9 +17,9 @@ WITH_EXAMPLES = [
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_give_what_they_say(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted > 0
-    assert found.failed == 0
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def test_functions_that_a_reader_calls_first_have_examples() -> None:

@@ -38,11 +38,11 @@ def test_init_writes_what_the_doctor_accepts(file, capsys):
         assert check_settings(written).cluster("simulated").slots_max == 64
         capsys.readouterr()
         code = doctor.main(["--json", "--no-airflow"])
-        found = json.loads(capsys.readouterr().out)
-    assert found["counts"]["error"] == 0, found
+        result = json.loads(capsys.readouterr().out)
+    assert result["counts"]["error"] == 0, result
     assert code == 0
     assert {"Python", "Java", "settings", "lake", "MLflow", "cluster prod"} <= {
-        one["part"] for one in found["findings"]
+        one["part"] for one in result["findings"]
     }
 
 
@@ -84,9 +84,9 @@ def test_init_replaces_no_file_unless_told_to(file, capsys):
 )
 def test_init_refuses_what_cannot_work(file, capsys, options, says):
     assert init.main([*options, "--yes", "--file", str(file)]) == 1
-    told = capsys.readouterr().err
-    assert says in told
-    assert "planted" not in told
+    reported = capsys.readouterr().err
+    assert says in reported
+    assert "planted" not in reported
     assert not file.exists()
 
 
@@ -106,8 +106,8 @@ def test_a_cluster_is_named_after_its_host(url, name):
 def test_every_key_at_fault_has_a_line(file, capsys):
     file.write_text('[limits]\nmode = "yes"\n[spark]\nmaster = "mesos"\nmemory = 3\n')
     assert doctor.main(["--json", "--no-airflow"]) == 1
-    found = json.loads(capsys.readouterr().out)["findings"]
-    faults = [one for one in found if one["part"] == "settings"]
+    result = json.loads(capsys.readouterr().out)["findings"]
+    faults = [one for one in result if one["part"] == "settings"]
     assert [fault["text"].split(" ")[0] for fault in faults] == ["spark.master", "spark.memory", "limits.mode"]
     assert all(fault["level"] == "error" and fault["remedy"] for fault in faults)
 
@@ -122,9 +122,9 @@ def test_a_file_that_is_no_toml_is_one_fault(file):
 def test_the_table_shows_faults_and_remedies(file, capsys):
     file.write_text('[clusters.prod]\nrest_url = "http://127.0.0.1:9"\n')
     assert doctor.main(["--no-airflow", "--cluster", "prod", "--cluster", "gone", "--kafka", "127.0.0.1:9"]) == 1
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     for text in ("nothing listens at 127.0.0.1:9", "->", "cluster gone", "Kafka", "3 errors"):
-        assert text in told
+        assert text in reported
 
 
 def test_no_secret_is_shown(file, monkeypatch, capsys):
@@ -136,9 +136,9 @@ def test_no_secret_is_shown(file, monkeypatch, capsys):
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     for options in (["--json"], []):
         doctor.main([*options, "--no-airflow"])
-        told = capsys.readouterr()
-        assert "planted" not in told.out + told.err
-        assert "postgresql" in told.out
+        reported = capsys.readouterr()
+        assert "planted" not in reported.out + reported.err
+        assert "postgresql" in reported.out
     assert hide_credentials("at http://a:b@c/d\nx") == "at http://...@c/d x"
 
 
@@ -146,11 +146,11 @@ def test_a_check_that_fails_itself_hides_no_other():
     def broken() -> Finding:
         raise KeyError("no such thing")
 
-    told = []
-    found = _run("lake", broken, lambda name, findings: told.append((name, len(findings))))
-    assert found[0].level is Level.ERROR
-    assert "KeyError" in found[0].text
-    assert told == [("lake", 1)]
+    reported = []
+    result = _run("lake", broken, lambda name, findings: reported.append((name, len(findings))))
+    assert result[0].level is Level.ERROR
+    assert "KeyError" in result[0].text
+    assert reported == [("lake", 1)]
 
 
 def test_the_machine(tmp_path):
@@ -176,11 +176,11 @@ def test_brokers():
 
 def test_findings_follow_the_order_of_the_parts(file):
     file.write_text("")
-    seen = []
-    findings = run_checks(Extent(with_airflow=False), lambda name, _: seen.append(name))
+    observed = []
+    findings = run_checks(Extent(with_airflow=False), lambda name, _: observed.append(name))
     parts = list(dict.fromkeys(one.part for one in findings))
     assert parts == ["Python", "Java", "settings", "Spark", "disk", "lake", "MLflow"]
-    assert seen[0] == "machine"
+    assert observed[0] == "machine"
 
 
 def test_wording():

@@ -43,10 +43,10 @@ def errors(findings: list[Finding]) -> dict[str, Finding]:
 
 def the_error(findings: list[Finding], check: str) -> Finding:
     """Return the one error there is."""
-    found = errors(findings)
-    assert found.keys() == {check}, findings
-    assert found[check].remedy
-    return found[check]
+    result = errors(findings)
+    assert result.keys() == {check}, findings
+    assert result[check].remedy
+    return result[check]
 
 
 def test_a_healthy_cluster_has_no_fault():
@@ -61,10 +61,10 @@ def test_wrong_port():
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
-    found = the_error(examine(f"http://127.0.0.1:{port}"), "address")
-    assert "nothing listens" in found.text
-    assert str(port) in found.text
-    assert "port" in found.remedy
+    result = the_error(examine(f"http://127.0.0.1:{port}"), "address")
+    assert "nothing listens" in result.text
+    assert str(port) in result.text
+    assert "port" in result.remedy
 
 
 def test_another_program_on_the_port():
@@ -79,9 +79,9 @@ def test_a_name_that_is_not_known():
 def test_expired_certificate(tmp_path):
     ca_file, context = make_certificate(tmp_path, expired=True)
     with serve(answer_from(flink_answers()), context) as url:
-        found = the_error(examine(url, connection={"ca_file": str(ca_file)}), "TLS")
-    assert "expired" in found.text
-    assert "renew" in found.remedy
+        result = the_error(examine(url, connection={"ca_file": str(ca_file)}), "TLS")
+    assert "expired" in result.text
+    assert "renew" in result.remedy
 
 
 def test_a_certificate_that_is_valid(tmp_path):
@@ -91,8 +91,8 @@ def test_a_certificate_that_is_valid(tmp_path):
 
 
 def test_a_secret_that_cannot_be_read():
-    found = the_error(examine("http://127.0.0.1:9", connection={"bearer": "env:NO_SUCH_TOKEN"}), "secret")
-    assert "NO_SUCH_TOKEN" in found.text
+    result = the_error(examine("http://127.0.0.1:9", connection={"bearer": "env:NO_SUCH_TOKEN"}), "secret")
+    assert "NO_SUCH_TOKEN" in result.text
 
 
 def test_a_login_is_shown_to_the_server(monkeypatch):
@@ -107,9 +107,9 @@ def test_a_login_is_shown_to_the_server(monkeypatch):
 def test_a_certificate_of_an_unknown_ca(tmp_path):
     _, context = make_certificate(tmp_path, expired=False)
     with serve(answer_from(flink_answers()), context) as url:
-        found = the_error(examine(url), "TLS")
-    assert "not trusted" in found.text
-    assert "ca_file" in found.remedy
+        result = the_error(examine(url), "TLS")
+    assert "not trusted" in result.text
+    assert "ca_file" in result.remedy
 
 
 def test_tls_asked_of_a_plain_server():
@@ -121,38 +121,38 @@ def test_tls_asked_of_a_plain_server():
     "checkpoints", [(404, {"errors": ["Checkpointing is not enabled"]}), (200, {"interval": 2**63 - 1})]
 )
 def test_no_checkpoints(checkpoints):
-    found = the_error(examine_flink(checkpoints=checkpoints), "checkpoints of orders")
-    assert "execution.checkpointing.interval" in found.remedy
+    result = the_error(examine_flink(checkpoints=checkpoints), "checkpoints of orders")
+    assert "execution.checkpointing.interval" in result.remedy
 
 
 def test_checkpoints_that_are_not_told_are_not_off():
-    found = the_error(examine_flink(checkpoints=(403, {"errors": ["no"]})), "checkpoints of orders")
-    assert "does not tell" in found.text
+    result = the_error(examine_flink(checkpoints=(403, {"errors": ["no"]})), "checkpoints of orders")
+    assert "does not tell" in result.text
 
 
 def test_default_scheduler():
-    found = the_error(
+    result = the_error(
         examine_flink(configuration={"jobmanager.scheduler": "default"}, requirements=(404, {})), "scheduler"
     )
-    assert "jobmanager.scheduler: adaptive" in found.remedy
+    assert "jobmanager.scheduler: adaptive" in result.remedy
 
 
 def test_reactive_mode():
-    found = the_error(examine_flink(configuration={"scheduler-mode": "REACTIVE"}), "scheduler")
-    assert "reactive" in found.text
-    assert "scheduler-mode" in found.remedy
+    result = the_error(examine_flink(configuration={"scheduler-mode": "REACTIVE"}), "scheduler")
+    assert "reactive" in result.text
+    assert "scheduler-mode" in result.remedy
 
 
 def test_old_flink():
-    found = the_error(examine_flink(version="1.17.2"), "version")
-    assert "1.17.2" in found.text
-    assert "1.18" in found.remedy
+    result = the_error(examine_flink(version="1.17.2"), "version")
+    assert "1.17.2" in result.text
+    assert "1.18" in result.remedy
 
 
 @pytest.mark.parametrize("where", ["configuration", "job_configuration"])
 def test_autoscaler_on(where):
-    found = the_error(examine_flink(**{where: {"job.autoscaler.enabled": "true"}}), "autoscaler")
-    assert "job.autoscaler.enabled" in found.remedy
+    result = the_error(examine_flink(**{where: {"job.autoscaler.enabled": "true"}}), "autoscaler")
+    assert "job.autoscaler.enabled" in result.remedy
 
 
 @pytest.mark.covers("flink_waits 6")
@@ -160,8 +160,8 @@ def test_autoscaler_on(where):
 @pytest.mark.parametrize("status", [403, 503])
 def test_a_configuration_that_is_refused_is_no_proof_that_there_is_no_autoscaler(path, status):
     with serve(answer_from(flink_answers() | {path: (status, {"errors": ["no"]})})) as url:
-        found = errors(examine(url))
-    assert "nobody knows" in found["autoscaler"].text
+        result = errors(examine(url))
+    assert "nobody knows" in result["autoscaler"].text
 
 
 def test_an_autoscaler_that_only_watches_is_no_fault():
@@ -171,10 +171,10 @@ def test_an_autoscaler_that_only_watches_is_no_fault():
 
 @pytest.mark.parametrize("ahead_s", [3600.0, -3600.0])
 def test_clock_off_by_an_hour(ahead_s):
-    found = the_error(examine_flink(ahead_s=ahead_s), "clock")
-    assert "3,600 s" in found.text
-    assert ("ahead of" if ahead_s > 0 else "behind") in found.text
-    assert "NTP" in found.remedy
+    result = the_error(examine_flink(ahead_s=ahead_s), "clock")
+    assert "3,600 s" in result.text
+    assert ("ahead of" if ahead_s > 0 else "behind") in result.text
+    assert "NTP" in result.remedy
 
 
 @pytest.mark.parametrize(("status", "remedy"), [(401, "bearer"), (403, "resource-requirements"), (407, "proxy_basic")])
@@ -184,8 +184,8 @@ def test_no_rights(status, remedy):
 
 
 def test_missing_metrics():
-    found = the_error(examine_flink(metrics=("numRecordsIn",)), "metrics of orders")
-    assert "numRecordsOut, busyTimeMsPerSecond" in found.text
+    result = the_error(examine_flink(metrics=("numRecordsIn",)), "metrics of orders")
+    assert "numRecordsOut, busyTimeMsPerSecond" in result.text
 
 
 def test_a_slow_cluster():
@@ -222,8 +222,8 @@ def prometheus(missing: Mapping[str, str]) -> Any:
 
 def test_missing_series():
     with serve(prometheus({NEEDED[2]: "clicks"})) as url:
-        found = the_error(check_series(Probe(url)), "series of clicks")
-    assert NEEDED[2] in found.text
+        result = the_error(check_series(Probe(url)), "series of clicks")
+    assert NEEDED[2] in result.text
     with serve(prometheus({})) as url:
         assert {one.level for one in check_series(Probe(url))} == {Level.OK}
     with serve(prometheus({USEFUL[0]: "orders"})) as url:
@@ -232,19 +232,19 @@ def test_missing_series():
 
 def test_the_server_of_a_cluster_is_looked_at_under_its_names():
     renamed = {"names": {"prefix": "acme_flink_"}, "matchers": ('namespace="prod"',), "prefix": "/prometheus"}
-    seen = []
+    observed = []
 
     def answer(method: str, path: str) -> tuple[int, Any]:
-        seen.append(path)
+        observed.append(path)
         return prometheus({"acme_flink_jobmanager_job_numRestarts": "orders"})(method, path)
 
     with serve(answer) as url:
         cluster = Cluster.model_validate({"prometheus": {"url": url, **renamed}})
-        found = the_error(check_server("prod", cluster), "series of orders")
-    assert "acme_flink_jobmanager_job_numRestarts" in found.text
-    assert "JobManager" in found.remedy
-    assert all(path.startswith("/prometheus/api/v1/") for path in seen)
-    assert any("namespace%3D%22prod%22" in path for path in seen)
+        result = the_error(check_server("prod", cluster), "series of orders")
+    assert "acme_flink_jobmanager_job_numRestarts" in result.text
+    assert "JobManager" in result.remedy
+    assert all(path.startswith("/prometheus/api/v1/") for path in observed)
+    assert any("namespace%3D%22prod%22" in path for path in observed)
 
 
 def test_a_short_retention_is_told():
@@ -256,8 +256,8 @@ def test_a_short_retention_is_told():
 
 def test_a_job_that_prometheus_does_not_know():
     with serve(prometheus({})) as url:
-        found = the_error(check_series(Probe(url), jobs=["my-orders"]), "series of my_orders")
-    assert "scrape" in found.remedy or "excludes" in found.remedy
+        result = the_error(check_series(Probe(url), jobs=["my-orders"]), "series of my_orders")
+    assert "scrape" in result.remedy or "excludes" in result.remedy
 
 
 @contextmanager
@@ -279,9 +279,9 @@ def test_a_lake_that_may_only_be_read():
         lake = Path(folder) / "lake"
         lake.mkdir(mode=0o555)
         with as_plain_user():
-            found = the_error(check_lake(Settings(paths=Paths(lake=str(lake)))), "write")
-    assert str(lake) in found.text
-    assert "paths.lake" in found.remedy
+            result = the_error(check_lake(Settings(paths=Paths(lake=str(lake)))), "write")
+    assert str(lake) in result.text
+    assert "paths.lake" in result.remedy
 
 
 def test_a_bucket_that_may_only_be_read(monkeypatch):
@@ -292,20 +292,20 @@ def test_a_bucket_that_may_only_be_read(monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
         findings = check_lake(Settings(paths=Paths(lake="s3a://bucket/tidewise")))
-    found = the_error(findings, "write")
-    assert "PutObject" in found.remedy
-    assert "planted" not in str(found)
+    result = the_error(findings, "write")
+    assert "PutObject" in result.remedy
+    assert "planted" not in str(result)
 
 
 def test_a_store_without_conditional_writes(monkeypatch):
-    kept: dict[str, bytes] = {}
+    retained: dict[str, bytes] = {}
     for name, value in {"AWS_ACCESS_KEY_ID": "writer", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "eu"}.items():
         monkeypatch.setenv(name, value)
 
     def answer(method: str, path: str) -> tuple[int, Any]:
         if method == "PUT":
-            kept[path] = b"written by make doctor; may be removed"
-        return 200, kept.get(path, b"")
+            retained[path] = b"written by make doctor; may be removed"
+        return 200, retained.get(path, b"")
 
     with serve(answer) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -365,14 +365,14 @@ def _drop(path: str) -> Any:
 def test_remedies_of_prometheus_do_not_speak_of_flink():
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
-        (found,) = check_series(Probe(f"http://127.0.0.1:{holder.getsockname()[1]}", server=PROMETHEUS))
-    assert found.level is Level.ERROR
-    assert "9090" in found.remedy
-    assert not any(word in found.remedy for word in ("Flink", "rest_url", "JobManager"))
+        (result,) = check_series(Probe(f"http://127.0.0.1:{holder.getsockname()[1]}", server=PROMETHEUS))
+    assert result.level is Level.ERROR
+    assert "9090" in result.remedy
+    assert not any(word in result.remedy for word in ("Flink", "rest_url", "JobManager"))
     with dropping_server() as url:
-        (found,) = check_series(Probe(url, server=PROMETHEUS))
-    assert "is this port Prometheus" in found.remedy
-    assert "rest_url" not in found.remedy
+        (result,) = check_series(Probe(url, server=PROMETHEUS))
+    assert "is this port Prometheus" in result.remedy
+    assert "rest_url" not in result.remedy
 
 
 @contextmanager
@@ -392,12 +392,12 @@ def dropping_server() -> Iterator[str]:
 
 def test_partial_answers_are_named():
     def answer(method: str, path: str) -> tuple[int, Any]:
-        status, found = prometheus({})(method, path)
-        return status, {**found, "isPartial": True}
+        status, result = prometheus({})(method, path)
+        return status, {**result, "isPartial": True}
 
     with serve(answer) as url:
-        found = the_error(check_series(Probe(url)), "address")
-    assert "isPartial" in found.text
+        result = the_error(check_series(Probe(url)), "address")
+    assert "isPartial" in result.text
 
 
 def test_keys_for_sources_and_jobs_that_do_not_run_are_named_with_the_nearest():
@@ -407,8 +407,8 @@ def test_keys_for_sources_and_jobs_that_do_not_run_are_named_with_the_nearest():
     with serve(answer_from(flink_answers())) as url:
         partitions = {"orders/Source: orders": 8, "orders/Source: order": 8}
         cluster = Cluster.model_validate({"rest_url": url, "kafka": kafka, "partitions": partitions})
-        found = doctor.check_cluster("prod", cluster, settings, sleep=lambda _: None)
-    warned = {one.check: one for one in found if one.level is Level.WARNING}
+        result = doctor.check_cluster("prod", cluster, settings, sleep=lambda _: None)
+    warned = {one.check: one for one in result if one.level is Level.WARNING}
     short = 'partitions."orders/Source: order"'
     assert warned.keys() == {"topics of main", short, 'planner.policies."prod/order"'}
     assert 'write "orders/Source: orders"' in warned[short].remedy

@@ -15,13 +15,13 @@ def events(count: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
 def test_the_state_explains_downtimes() -> None:
     seconds, state = events(40)
     job = np.zeros(40, np.int64)
-    found = fit_downtimes(seconds, state, job, 1, 40.0)
+    result = fit_downtimes(seconds, state, job, 1, 40.0)
     blind = fit_downtimes(seconds, np.full(40, np.nan), job, 1, 40.0)
     late = slice(20, None)
-    error = np.abs(found.before_s - seconds)[late] / seconds[late]
+    error = np.abs(result.before_s - seconds)[late] / seconds[late]
     assert error.mean() < 0.08
     assert error.mean() < 0.6 * (np.abs(blind.before_s - seconds)[late] / seconds[late]).mean()
-    assert found.slope[0] == pytest.approx(0.55, abs=0.15)
+    assert result.slope[0] == pytest.approx(0.55, abs=0.15)
 
 
 def test_an_event_is_expected_from_earlier_ones_alone() -> None:
@@ -34,10 +34,10 @@ def test_an_event_is_expected_from_earlier_ones_alone() -> None:
 
 
 def test_without_events_the_prior_stands_and_jobs_without_any_have_no_slope() -> None:
-    found = fit_downtimes(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 3, 40.0)
-    assert found.before_s.shape == (0,)
-    assert (found.slope == 0).all()
-    assert np.isnan(found.state_bytes).all()
+    result = fit_downtimes(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 3, 40.0)
+    assert result.before_s.shape == (0,)
+    assert (result.slope == 0).all()
+    assert np.isnan(result.state_bytes).all()
     first = fit_downtimes(np.array([10.0]), np.array([1e9]), np.zeros(1, np.int64), 1, 40.0)
     assert first.before_s[0] == pytest.approx(40.0)
 

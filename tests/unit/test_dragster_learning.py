@@ -50,9 +50,9 @@ def test_the_posterior_is_that_of_scikit_learn(tasks, values, deviation) -> None
         np.array([y[at == one].mean() for one in places]),
         np.array([(at == one).sum() for one in places], float),
     )
-    found = posterior(Kernel(2.0, deviation, 0.03), GRID, grouped)
-    np.testing.assert_allclose(found.mean, mean, atol=1e-8)
-    np.testing.assert_allclose(found.deviation**2, spread**2, atol=1e-8)
+    result = posterior(Kernel(2.0, deviation, 0.03), GRID, grouped)
+    np.testing.assert_allclose(result.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(result.deviation**2, spread**2, atol=1e-8)
 
 
 def test_a_linear_prior_mean_carries_what_is_seen_to_what_is_not() -> None:
@@ -98,11 +98,11 @@ def test_a_budget_buys_the_best_throughput_of_all_configurations(first, second, 
     def throughput(tasks: dict[str, int]) -> float:
         return flow(net, source, {name: float(capacity[name][count - 1]) for name, count in tasks.items()}).sink
 
-    found = project(net, source, capacity, budget)
+    result = project(net, source, capacity, budget)
     every = [dict(zip(capacity, each, strict=True)) for each in itertools.product(range(1, 7), repeat=3)]
     best = max(throughput(each) for each in every if sum(each.values()) <= budget)
-    assert sum(found.values()) <= budget
-    assert throughput(found) == pytest.approx(best, abs=1e-9)
+    assert sum(result.values()) <= budget
+    assert throughput(result) == pytest.approx(best, abs=1e-9)
 
 
 def test_the_budget_of_the_word_count_is_best_spent_on_3_and_5() -> None:
@@ -125,8 +125,8 @@ def play(target: Target, slots: int, seed: int) -> tuple[np.ndarray, np.ndarray,
         true = {name: float(CURVES[name][count - 1]) for name, count in tasks.items()}
         throughput.append(flow(CHAIN, {"source": RATE}, true).sink / RATE)
         excess.append(list(problem.excess(true).values()))
-        seen = {name: y * (1 + 0.03 * draws.standard_normal()) for name, y in true.items()}
-        slot = Slot({"source": RATE}, {}, tasks, seen, {"map": 10, "shuffle": 10})
+        observed = {name: y * (1 + 0.03 * draws.standard_normal()) for name, y in true.items()}
+        slot = Slot({"source": RATE}, {}, tasks, observed, {"map": 10, "shuffle": 10})
         tasks, memory = advance(Options(target=target), CHAIN, slot, memory)
         norms.append(float(np.linalg.norm(list(memory.multipliers.values()))))
     return np.array(throughput), np.array(excess).T, norms
@@ -157,21 +157,21 @@ def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target
 def test_the_information_gain_is_that_of_the_best_samples() -> None:
     """Against the log determinant of all pairs and triples of three candidates; greedy finds at least 1 - 1/e of it."""
     kernel = Kernel(2.0, 0.3, 0.03)
-    found = information_gain(kernel, 3, 3)
-    assert (np.diff(found) > 0).all()
+    result = information_gain(kernel, 3, 3)
+    assert (np.diff(result) > 0).all()
     for slots in (1, 2, 3):
         gains = []
         for chosen in itertools.combinations_with_replacement([1, 2, 3], slots):
             covariance = kernel.between(chosen, chosen) / kernel.noise**2 + np.eye(slots)
             gains.append(0.5 * np.linalg.slogdet(covariance)[1])
-        assert (1 - 1 / np.e) * max(gains) <= found[slots - 1] <= max(gains) + 1e-9
+        assert (1 - 1 / np.e) * max(gains) <= result[slots - 1] <= max(gains) + 1e-9
 
 
 def test_the_multiplier_of_a_starved_operator_outlasts_the_slot_and_asks_for_more() -> None:
     """What a slot could not process is asked for in the next one."""
     limits, tasks = {"map": 10, "shuffle": 10}, {"map": 5, "shuffle": 5}
-    seen = {name: float(curve[4]) for name, curve in CURVES.items()}
-    slot = Slot({"source": RATE}, {}, tasks, seen, limits)
+    observed = {name: float(curve[4]) for name, curve in CURVES.items()}
+    slot = Slot({"source": RATE}, {}, tasks, observed, limits)
     starved = Memory(multipliers={"map": 3.0})
     options = Options(prior_deviation=1e-6)
     plain, after = advance(options, CHAIN, slot, Memory())
@@ -196,17 +196,17 @@ def test_throughput_is_learnt_in_the_form_that_was_chosen() -> None:
 
 def test_flows_are_kept_for_each_operator_by_itself() -> None:
     first = remember_flows((), [OperatorFlow("a", 1.0, 1.0), OperatorFlow("b", 1.0, 1.0)], 2)
-    kept = remember_flows(first, [OperatorFlow("a", 2.0, 2.0), OperatorFlow("a", 3.0, 3.0)], 2)
-    assert [(one.operator, one.received_per_s) for one in kept] == [("a", 2.0), ("a", 3.0), ("b", 1.0)]
+    retained = remember_flows(first, [OperatorFlow("a", 2.0, 2.0), OperatorFlow("a", 3.0, 3.0)], 2)
+    assert [(one.operator, one.received_per_s) for one in retained] == [("a", 2.0), ("a", 3.0), ("b", 1.0)]
 
 
 def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:
     tasks, limits = {"map": 5, "shuffle": 10}, {"map": 10, "shuffle": 10}
     memory = Memory()
     for count in (2, 5, 8, 10):
-        seen = {name: float(curve[count - 1]) for name, curve in CURVES.items()}
+        observed = {name: float(curve[count - 1]) for name, curve in CURVES.items()}
         _, memory = advance(
-            Options(), CHAIN, Slot({"source": RATE}, {}, dict.fromkeys(tasks, count), seen, limits), memory
+            Options(), CHAIN, Slot({"source": RATE}, {}, dict.fromkeys(tasks, count), observed, limits), memory
         )
     undisturbed, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {}, tasks, {}, limits), memory)
     late, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {"source": 0.5 * RATE * 600}, tasks, {}, limits), memory)

@@ -51,19 +51,19 @@ def test_weights_must_fit_and_not_fall() -> None:
 
 
 def test_capacity_truncates_what_is_sent_but_not_what_is_offered() -> None:
-    found = flow(chain(2.0), {"source": 100.0}, {"map": 150.0, "shuffle": 400.0})
-    assert found.offered == {"map": 200.0, "shuffle": 150.0}
-    assert found.sent == {"map": 150.0, "shuffle": 150.0}
-    assert found.sink == 150.0
+    result = flow(chain(2.0), {"source": 100.0}, {"map": 150.0, "shuffle": 400.0})
+    assert result.offered == {"map": 200.0, "shuffle": 150.0}
+    assert result.sent == {"map": 150.0, "shuffle": 150.0}
+    assert result.sink == 150.0
     assert demand(chain(2.0), {"source": 100.0}).sink == 200.0
 
 
 def test_capacity_is_split_among_successors_and_sinks_add_up() -> None:
     graph = JobGraph((Operator("s"), Operator("a", ("s",)), Operator("b", ("a",)), Operator("c", ("a",))))
-    found = flow(network(graph, {}), {"s": 100.0}, {"a": 120.0, "c": 10.0})
-    assert found.offered["a"] == 200.0  # the full output to each successor
-    assert found.sent == {"a": 120.0, "b": 60.0, "c": 10.0}
-    assert found.sink == 70.0
+    result = flow(network(graph, {}), {"s": 100.0}, {"a": 120.0, "c": 10.0})
+    assert result.offered["a"] == 200.0  # the full output to each successor
+    assert result.sent == {"a": 120.0, "b": 60.0, "c": 10.0}
+    assert result.sink == 70.0
 
 
 def test_a_join_waits_for_its_slower_side() -> None:
@@ -82,13 +82,13 @@ def test_slopes_are_the_derivative_that_can_be_written_down(y, price) -> None:
     if min(kinks) < 0.1:
         return
     problem = Problem(chain(), {"source": s}, {"map": s, "shuffle": s})
-    found = problem.slopes({"map": y1, "shuffle": y2}, {"map": p1, "shuffle": p2})
+    result = problem.slopes({"map": y1, "shuffle": y2}, {"map": p1, "shuffle": p2})
     below = min(s, y1, y2)
     expected = {
         "map": (below == y1) + p1 - p2 * (y1 < s),
         "shuffle": (below == y2) + p2,
     }
-    assert found == pytest.approx(expected, abs=1e-4)
+    assert result == pytest.approx(expected, abs=1e-4)
 
 
 def test_excess_counts_what_the_operator_above_lets_through() -> None:
@@ -122,11 +122,11 @@ def test_a_multiplier_raises_the_target_of_its_operator_alone_up_to_what_it_is_c
     assert saddle_targets(problem, prices, ceilings | {"map": 50.0}, 0.5)["map"] == pytest.approx(100.0)
     assert saddle_targets(problem, prices, ceilings, 0.0)["map"] == pytest.approx(100.0)
     # it is the maximiser of L less half the squared distance from the demand over the weight
-    found = saddle_targets(problem, prices, ceilings, 0.5)
+    result = saddle_targets(problem, prices, ceilings, 0.5)
 
     def proximal(map_per_s: float) -> float:
         away = (map_per_s - 100.0) / 100.0
-        return problem.lagrangian({**found, "map": map_per_s}, prices) - away**2 / (2 * 0.5)
+        return problem.lagrangian({**result, "map": map_per_s}, prices) - away**2 / (2 * 0.5)
 
     assert max(range(90, 151), key=proximal) == 120
 
@@ -134,7 +134,7 @@ def test_a_multiplier_raises_the_target_of_its_operator_alone_up_to_what_it_is_c
 def test_the_gradient_moves_bottlenecks_and_gives_back_half_of_a_surplus() -> None:
     problem = Problem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
     wanted = {"map": 100.0, "shuffle": 100.0}
-    found = gradient_targets(problem, {"map": 20.0, "shuffle": 160.0}, {}, wanted, 0.5)
-    assert found == pytest.approx({"map": 70.0, "shuffle": 130.0})
+    result = gradient_targets(problem, {"map": 20.0, "shuffle": 160.0}, {}, wanted, 0.5)
+    assert result == pytest.approx({"map": 70.0, "shuffle": 130.0})
     near = gradient_targets(problem, {"map": 80.0, "shuffle": 90.0}, {}, wanted, 0.5)
     assert near == pytest.approx({"map": 100.0})  # never past what is wanted; Shuffle limits nothing and stays

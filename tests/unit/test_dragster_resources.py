@@ -40,20 +40,20 @@ def test_candidates_are_all_pairs_with_their_prices() -> None:
 
 def test_it_settles_on_a_configuration_of_three_dimensions_that_has_the_capacity() -> None:
     """From one small task; exploration comes first and ever more rarely, as the variances fall."""
-    draws, seen, at, target = np.random.default_rng(2), [], 0, 0.62
+    draws, recorded, at, target = np.random.default_rng(2), [], 0, 0.62
     values: list[float] = []
     for slot in range(1, 31):
-        seen.append(at)
+        recorded.append(at)
         true = float(capacity(GRID.vectors[[at]])[0])
         values.append(true * (1 + 0.02 * draws.standard_normal()))
-        observed = Observed(GRID.vectors[seen], np.array(values))
+        observed = Observed(GRID.vectors[recorded], np.array(values))
         kernel = VectorKernel(deviation=0.15)
         at = choose_vector(GRID, observed, target, slot, kernel=kernel, bonus=Bonus.VARIANCE, delta=2.0)
-    late = np.array(seen[10:])
+    late = np.array(recorded[10:])
     usual = int(np.bincount(late).argmax())
     nearest = np.abs(capacity(GRID.vectors) - target).min()
     assert np.abs(capacity(GRID.vectors[[usual]]) - target)[0] <= nearest + 0.05
-    assert len(set(seen)) < len(GRID.vectors)  # it need not try them all
+    assert len(set(recorded)) < len(GRID.vectors)  # it need not try them all
 
 
 def test_of_equally_good_configurations_the_cheapest_is_taken() -> None:
@@ -73,7 +73,7 @@ def test_a_price_buys_the_best_share_of_all_configurations(first, second, budget
     small = list_candidates(2, SIZES)
     grids, needed = {"a": small, "b": small}, {"a": 1.0, "b": 1.0}
     values = {"a": np.array(first), "b": np.array(second)}
-    found = project_on_price(grids, values, needed, budget)
+    result = project_on_price(grids, values, needed, budget)
 
     def share(rows: dict[str, int]) -> float:
         return min(1.0, *(float(values[name][at]) / needed[name] for name, at in rows.items()))
@@ -81,7 +81,7 @@ def test_a_price_buys_the_best_share_of_all_configurations(first, second, budget
     every = [dict(zip("ab", rows, strict=True)) for rows in itertools.product(range(6), repeat=2)]
     payable = [rows for rows in every if sum(small.price_per_h[at] for at in rows.values()) <= budget]
     if payable:
-        assert share(found) == pytest.approx(max(map(share, payable)))
-        assert sum(small.price_per_h[at] for at in found.values()) <= budget
+        assert share(result) == pytest.approx(max(map(share, payable)))
+        assert sum(small.price_per_h[at] for at in result.values()) <= budget
     else:
-        assert set(found.values()) == {int(small.price_per_h.argmin())}
+        assert set(result.values()) == {int(small.price_per_h.argmin())}

@@ -71,9 +71,9 @@ def test_heron_is_sized_in_one_step_from_one_window() -> None:
 
 
 def test_a_window_is_used_once() -> None:
-    policy, found = Ds2(AT_ONCE), situation(at(10, 20), seen(at(10, 20), 1e6))
-    _, memory = policy.decide(found, ManagerState())
-    schedule, again = policy.decide(found, memory)
+    policy, result = Ds2(AT_ONCE), situation(at(10, 20), seen(at(10, 20), 1e6))
+    _, memory = policy.decide(result, ManagerState())
+    schedule, again = policy.decide(result, memory)
     assert again == memory
     assert schedule.decisions[0].step.is_hold
     assert "no new undisturbed window" in schedule.decisions[0].reason
@@ -83,8 +83,8 @@ def test_only_the_latest_window_can_reconfigure_and_earlier_ones_count_towards_w
     options = ManagerOptions(warm_up_intervals=2, activation_intervals=3, aggregation=Aggregation.MAX)
     reasons = []
     for windows in (1, 2, 3, 4, 5, 9):
-        found = situation(at(1, 1), seen(at(1, 1), 1e6, windows))
-        schedule, memory = Ds2(options).decide(found, ManagerState())
+        result = situation(at(1, 1), seen(at(1, 1), 1e6, windows))
+        schedule, memory = Ds2(options).decide(result, ManagerState())
         reasons.append((schedule.decisions[0].reason.split()[1], memory.reconfigurations))
     assert reasons == [("ignores", 0), ("ignores", 0), ("waits", 0), ("waits", 0), ("true", 1), ("true", 1)]
 
@@ -142,10 +142,10 @@ def test_timely_gives_every_operator_the_rounded_sum() -> None:
     policy = policy_of("ds2_timely")
     running = dict.fromkeys(WORDS.names, 2)
     # 0.45 + 0.9 instances
-    found = situation(running, seen(running, 4.5e4, 3))
-    assert target(policy.decide(found, ManagerState())[0]) == running
-    found = situation(running, seen(running, 1e5, 3))  # 1 + 2
-    assert target(policy.decide(found, ManagerState())[0]) == dict.fromkeys(WORDS.names, 3)
+    result = situation(running, seen(running, 4.5e4, 3))
+    assert target(policy.decide(result, ManagerState())[0]) == running
+    result = situation(running, seen(running, 1e5, 3))  # 1 + 2
+    assert target(policy.decide(result, ManagerState())[0]) == dict.fromkeys(WORDS.names, 3)
 
 
 ODD = st.sampled_from([0.0, np.nan, np.inf, 1e-300, 1e300]) | st.floats(0, 1e9)
@@ -162,7 +162,7 @@ def test_no_window_breaks_the_policy_and_every_schedule_is_feasible(
 ) -> None:
     windows = len(rows)
     values = np.array(rows, float).reshape(windows, len(MEASURES), 3)
-    found = situation(
+    result = situation(
         dict(zip(WORDS.names, running, strict=True)),
         Observations(
             window_start_s=START_S + WINDOW_S * np.arange(windows),
@@ -174,9 +174,9 @@ def test_no_window_breaks_the_policy_and_every_schedule_is_feasible(
         slots=30,
     )
     policy = Ds2(ManagerOptions(shared_workers=workers, target_rate_ratio=1.0))
-    schedule, memory = policy.decide(found, policy.first_memory())
+    schedule, memory = policy.decide(result, policy.first_memory())
     assert all(1 <= count <= 30 for count in target(schedule).values())
-    again, same = policy.decide(found, policy.first_memory())
+    again, same = policy.decide(result, policy.first_memory())
     assert (target(again), dump(same)) == (target(schedule), dump(memory))
     assert dump(load(ManagerState, dump(memory))) == dump(memory)
 

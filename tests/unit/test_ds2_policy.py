@@ -36,18 +36,18 @@ def heron(split: int, count: int, rate: float = 1e6) -> dict[str, OperatorRates]
 
 @pytest.mark.parametrize("start", [(1, 1), (22, 30), (10, 20), (3, 50)])
 def test_herons_word_count_is_found_in_one_step_from_anywhere(start: tuple[int, int]) -> None:
-    found = optimum(WORDS, heron(*start))
-    assert found.parallelism == {"source": 1, "split": 10, "count": 20}
-    assert found.target_per_s == {"source": 0.0, "split": 1e6, "count": 2e7}
-    assert (found.timely_workers, found.timely_workers_raw) == (30, pytest.approx(30.0))
+    result = optimum(WORDS, heron(*start))
+    assert result.parallelism == {"source": 1, "split": 10, "count": 20}
+    assert result.target_per_s == {"source": 0.0, "split": 1e6, "count": 2e7}
+    assert (result.timely_workers, result.timely_workers_raw) == (30, pytest.approx(30.0))
 
 
 def test_timely_rounds_the_sum_only() -> None:
     """0.4 + 0.8 instances are two workers where every worker runs everything; apart they are one and one."""
-    found = optimum(WORDS, heron(1, 1, 4e4))
-    assert dict(found.raw) == pytest.approx({"split": 0.4, "count": 0.8})
-    assert found.timely_workers == 2
-    assert found.parallelism == {"source": 1, "split": 1, "count": 1}
+    result = optimum(WORDS, heron(1, 1, 4e4))
+    assert dict(result.raw) == pytest.approx({"split": 0.4, "count": 0.8})
+    assert result.timely_workers == 2
+    assert result.parallelism == {"source": 1, "split": 1, "count": 1}
 
 
 def test_source_target_is_per_instance_or_what_is_emitted() -> None:
@@ -57,10 +57,10 @@ def test_source_target_is_per_instance_or_what_is_emitted() -> None:
 
 def test_operators_that_never_worked_keep_their_parallelism() -> None:
     rates = {**heron(3, 4), "split": OperatorRates(3, math.nan, math.nan)}
-    found = optimum(WORDS, rates)
-    assert found.parallelism == {"source": 1, "split": 3, "count": 4}
-    assert math.isnan(found.raw["split"])
-    assert found.timely_workers == 1
+    result = optimum(WORDS, rates)
+    assert result.parallelism == {"source": 1, "split": 3, "count": 4}
+    assert math.isnan(result.raw["split"])
+    assert result.timely_workers == 1
     with pytest.raises(GraphError, match=r"no rates for \['count'\]"):
         optimum(WORDS, {name: one for name, one in heron(1, 1).items() if name != "count"})
 
@@ -71,11 +71,11 @@ ODD = st.sampled_from([0.0, math.nan, math.inf, 1e-300, 1e300]) | st.floats(0, 1
 @given(st.tuples(*[st.tuples(st.integers(1, 200), ODD, ODD)] * 3), st.floats(0, 5))
 def test_no_rate_breaks_the_optimum(rows: tuple[tuple[int, float, float], ...], factor: float) -> None:
     rates = {name: OperatorRates(*row) for name, row in zip(WORDS.names, rows, strict=True)}
-    found = optimum(WORDS, rates, scaling_factor=factor)
-    assert all(1 <= count <= MAX_PARALLELISM for count in found.parallelism.values())
-    assert found.parallelism["source"] == rates["source"].parallelism
-    assert found.timely_workers >= 1
-    assert optimum(WORDS, rates, scaling_factor=factor).parallelism == found.parallelism
+    result = optimum(WORDS, rates, scaling_factor=factor)
+    assert all(1 <= count <= MAX_PARALLELISM for count in result.parallelism.values())
+    assert result.parallelism["source"] == rates["source"].parallelism
+    assert result.timely_workers >= 1
+    assert optimum(WORDS, rates, scaling_factor=factor).parallelism == result.parallelism
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(1e3, 1e8))
@@ -215,13 +215,13 @@ def test_a_reconfiguration_that_degrades_the_job_is_rolled_back_and_not_repeated
 def test_fruitless_reconfigurations_come_to_an_end() -> None:
     """With one hot key splitting never processes more than half of the target, however many instances there are."""
     options = ManagerOptions(max_fruitless=3)
-    at, state, found = 4, ManagerState(), []
+    at, state, result = 4, ManagerState(), []
     for minute in range(8):
         rates = {**heron(4, 20), "split": OperatorRates(at, 5e5, 1e7)}
         step, state = advance(options, WORDS, Interval(60.0 * minute, rates, {"source": 5e5}), state)
-        found.append(step.outcome)
+        result.append(step.outcome)
         at = step.parallelism["split"] if step.parallelism else at
-    assert found == ["reconfigure"] * 3 + ["limit"] * 5
+    assert result == ["reconfigure"] * 3 + ["limit"] * 5
     assert at == 32
 
 

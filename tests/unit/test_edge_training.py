@@ -35,8 +35,8 @@ def ratios(found: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def test_side_outputs_and_a_filter_in_the_sources_chain() -> None:
-    found = ratios(fit_job_edges(rows(GRAPH, **RATES)))
-    assert found == {
+    result = ratios(fit_job_edges(rows(GRAPH, **RATES)))
+    assert result == {
         ("source", "route"): pytest.approx(0.4),
         ("route", "big"): pytest.approx(0.9),
         ("route", "small"): pytest.approx(0.1),
@@ -51,9 +51,9 @@ def test_an_operator_that_came_later_is_measured_in_its_own_windows() -> None:
 
 def test_an_operator_that_was_never_measured_leaves_its_edge_unknown() -> None:
     known = {name: one for name, one in RATES.items() if name != "small"}
-    found = ratios(fit_job_edges(rows(GRAPH, **known)))
-    assert np.isnan(found["route", "small"])
-    assert found["route", "big"] == pytest.approx(0.9)
+    result = ratios(fit_job_edges(rows(GRAPH, **known)))
+    assert np.isnan(result["route", "small"])
+    assert result["route", "big"] == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("graph", [None, [{"operator": "a", "upstream": ["gone"]}]])

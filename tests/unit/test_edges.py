@@ -34,10 +34,10 @@ ROUTE = graph_of(source=(), route=("source",), big=("route",), small=("route",))
 def test_side_outputs_are_measured_where_they_arrive() -> None:
     """A real cluster (Flink 2.1.3): route sent 22,730, of which big took 20,448 and small 2,272."""
     taken = {"source": 22_730.0, "route": 22_730.0, "big": 20_448.0, "small": 2_272.0}
-    found = ratios_of(ROUTE, taken, {"source": 22_730.0, "route": 22_730.0})
-    assert found["route", "big"] == pytest.approx(0.8996, abs=1e-4)
-    assert found["route", "small"] == pytest.approx(0.09996, abs=1e-4)
-    required = required_rates(ROUTE, found, {"source": [1000.0]})
+    result = ratios_of(ROUTE, taken, {"source": 22_730.0, "route": 22_730.0})
+    assert result["route", "big"] == pytest.approx(0.8996, abs=1e-4)
+    assert result["route", "small"] == pytest.approx(0.09996, abs=1e-4)
+    required = required_rates(ROUTE, result, {"source": [1000.0]})
     assert required["big"] == pytest.approx(899.6, abs=0.1)
     assert required["small"] == pytest.approx(99.96, abs=0.1)
 
@@ -45,36 +45,36 @@ def test_side_outputs_are_measured_where_they_arrive() -> None:
 def test_what_arrives_counts_whatever_a_vertex_with_several_tails_sends() -> None:
     """`parse -> (keyA, keyB)`: 14,820 sent in three exchanges of some 4,900 each."""
     graph = graph_of(numbers=(), a=("numbers",), b=("numbers",), c=("numbers",))
-    found = ratios_of(graph, {"numbers": 4_940.0, "a": 4_920.0, "b": 4_930.0, "c": 4_890.0}, {"numbers": 14_820.0})
-    assert [round(found["numbers", name], 2) for name in "abc"] == [1.0, 1.0, 0.99]
+    result = ratios_of(graph, {"numbers": 4_940.0, "a": 4_920.0, "b": 4_930.0, "c": 4_890.0}, {"numbers": 14_820.0})
+    assert [round(result["numbers", name], 2) for name in "abc"] == [1.0, 1.0, 0.99]
 
 
 def test_an_edge_into_a_join_is_what_the_other_inputs_leave() -> None:
     """Nexmark's q5: a window feeds a join, and a second window that feeds the same join."""
     graph = graph_of(source=(), window=("source",), maximum=("window",), join=("window", "maximum"))
     taken = {"source": 1000.0, "window": 400.0, "maximum": 1.6, "join": 602.0}
-    found = ratios_of(graph, taken, {"source": 400.0, "window": 603.6, "maximum": 2.0})
-    assert found["window", "maximum"] == pytest.approx(1.6 / 400)
-    assert found["maximum", "join"] == pytest.approx(2.0 / 1.6)
-    assert found["window", "join"] == pytest.approx(600.0 / 400)
+    result = ratios_of(graph, taken, {"source": 400.0, "window": 603.6, "maximum": 2.0})
+    assert result["window", "maximum"] == pytest.approx(1.6 / 400)
+    assert result["maximum", "join"] == pytest.approx(2.0 / 1.6)
+    assert result["window", "join"] == pytest.approx(600.0 / 400)
 
 
 def test_two_edges_between_the_same_operators_are_one() -> None:
     graph = graph_of(source=(), join=("source", "source"))
-    found = ratios_of(graph, {"source": 10.0, "join": 20.0}, {"source": 20.0})
-    assert found == {("source", "join"): 2.0}
-    assert required_rates(graph, found, {"source": 50.0})["join"] == 100.0
+    result = ratios_of(graph, {"source": 10.0, "join": 20.0}, {"source": 20.0})
+    assert result == {("source", "join"): 2.0}
+    assert required_rates(graph, result, {"source": 50.0})["join"] == 100.0
 
 
 def test_what_nothing_settles_is_unknown_and_makes_the_demand_behind_it_unknown() -> None:
     graph = graph_of(source=(), a=("source",), b=("source",), c=("a", "b"), d=("a", "b"), e=("d",))
     taken = {"source": 10.0, "a": 10.0, "b": 10.0, "c": 12.0, "d": 8.0, "e": 8.0}
-    found = ratios_of(graph, taken, {"source": 10.0, "a": 10.0, "b": 10.0, "d": 8.0})
-    assert find_unknown(graph, found) == (("a", "c"), ("b", "c"), ("a", "d"), ("b", "d"))
-    required = required_rates(graph, found, {"source": 10.0})
+    result = ratios_of(graph, taken, {"source": 10.0, "a": 10.0, "b": 10.0, "d": 8.0})
+    assert find_unknown(graph, result) == (("a", "c"), ("b", "c"), ("a", "d"), ("b", "d"))
+    required = required_rates(graph, result, {"source": 10.0})
     assert required["a"] == 10.0
     assert np.isnan([required[name] for name in "cde"]).all()
-    assert source_capacity(graph, found, {"source": 1.0}, {"a": 50.0, "c": 1.0, "e": 1.0}) == 50.0
+    assert source_capacity(graph, result, {"source": 1.0}, {"a": 50.0, "c": 1.0, "e": 1.0}) == 50.0
 
 
 def test_edges_that_seem_to_carry_more_than_arrives_are_unknown_beyond_what_is_under_way() -> None:
@@ -93,14 +93,14 @@ def test_an_operator_that_was_not_measured_is_known_by_its_only_feeder() -> None
 def test_ratios_are_of_windows_in_which_both_ends_were_measured() -> None:
     graph = graph_of(source=(), a=("source",), b=("source",))
     taken = np.array([[100.0, 10.0, 90.0], [1000.0, np.nan, 900.0]])
-    found = measure_edge_ratios(graph, taken, np.full((2, 3), np.nan))
-    assert found == {("source", "a"): pytest.approx(0.1), ("source", "b"): pytest.approx(0.9)}
+    result = measure_edge_ratios(graph, taken, np.full((2, 3), np.nan))
+    assert result == {("source", "a"): pytest.approx(0.1), ("source", "b"): pytest.approx(0.9)}
 
 
 def test_learnt_ratios_assume_one_for_one_only_where_nothing_was_ever_taken() -> None:
     taken = np.array([[10.0, 0.0, np.nan, 0.0]] * 2)
-    found = learn_edge_ratios(ROUTE, taken, np.array([[0.0, 0.0, 0.0, 0.0]] * 2))
-    assert found == {("source", "route"): 0.0, ("route", "big"): 1.0, ("route", "small"): 1.0}
+    result = learn_edge_ratios(ROUTE, taken, np.array([[0.0, 0.0, 0.0, 0.0]] * 2))
+    assert result == {("source", "route"): 0.0, ("route", "big"): 1.0, ("route", "small"): 1.0}
     unknown = learn_edge_ratios(ROUTE, np.array([[10.0, 9.0, np.nan, np.nan]]), np.full((1, 4), np.nan))
     assert unknown[("source", "route")] == pytest.approx(0.9)
     assert math.isnan(unknown["route", "big"])
@@ -108,8 +108,8 @@ def test_learnt_ratios_assume_one_for_one_only_where_nothing_was_ever_taken() ->
 
 def test_a_model_of_the_release_before_knows_the_only_edge_of_an_operator() -> None:
     """It has selectivities and no edges."""
-    found = complete_ratios(ROUTE, {}, {"source": 1.0, "route": 1.0, "big": 1.0, "small": 1.0})
-    assert found["source", "route"] == 1.0
-    assert math.isnan(found["route", "big"])
+    result = complete_ratios(ROUTE, {}, {"source": 1.0, "route": 1.0, "big": 1.0, "small": 1.0})
+    assert result["source", "route"] == 1.0
+    assert math.isnan(result["route", "big"])
     with pytest.raises(GraphError, match="no selectivity for 'route'"):
         complete_ratios(ROUTE, {}, {"source": 1.0})

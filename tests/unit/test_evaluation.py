@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from controller.evaluation.evaluate_job import evaluate, form_intention
-from controller.view.job_view import JobView, Kept, Standing, name_step, take_snapshot
+from controller.view.job_view import ActiveTarget, EvaluationState, JobView, name_step, take_snapshot
 from controller.view.plan_rows import JobPlan, LoadBand, Remembered
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
@@ -114,8 +114,8 @@ def planned(*due: PendingStep, **known: Any) -> dict[str, Any]:
     return {"plan": plan(*[step(one) for one in due]), "plan_memory": memory}
 
 
-def kept(**known: Any) -> Kept:
-    return Kept(ControllerMemory(**{"planned": True} | known), PLANNED_S)
+def kept(**known: Any) -> EvaluationState:
+    return EvaluationState(ControllerMemory(**{"planned": True} | known), PLANNED_S)
 
 
 def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it() -> None:
@@ -140,16 +140,16 @@ def test_what_ingestion_has_seen_and_evaluations_have_not_is_learnt_from_the_pla
 @pytest.mark.covers("harm odd-poll")
 def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
     """A counter that jumps once, or a backlog that nobody has; two windows that agree are believed."""
-    said = []
+    reported = []
     for windows_odd in (1, 2):
         known = windows(1000.0)
         getattr(known, measure)[-windows_odd:, 0] = odd
-        met = evaluate(view(seen=seen(), observations=known), Kept(ControllerMemory()), SETTINGS, NOW_S)
+        met = evaluate(view(seen=seen(), observations=known), EvaluationState(ControllerMemory()), SETTINGS, NOW_S)
         assert met.standing is not None
-        said.append(met.standing)
-    assert max(said[0].wanted[name] / RUNNING[name] for name in RUNNING) <= 2
-    assert "until two windows agree" in said[0].reason
-    assert max(said[1].wanted[name] / RUNNING[name] for name in RUNNING) > 2
+        reported.append(met.standing)
+    assert max(reported[0].wanted[name] / RUNNING[name] for name in RUNNING) <= 2
+    assert "until two windows agree" in reported[0].reason
+    assert max(reported[1].wanted[name] / RUNNING[name] for name in RUNNING) > 2
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_without_a_usable_plan_the_measured_load_decides(known: dict[str, Any]) 
 
 def test_a_due_step_stands_until_the_job_runs_so() -> None:
     known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
-    first = evaluate(known, Kept(), SETTINGS, NOW_S)
+    first = evaluate(known, EvaluationState(), SETTINGS, NOW_S)
     assert first.standing is not None
     assert (first.standing.step_id, first.standing.origin) == ("s1", Origin.PLAN)
     assert dict(first.standing.wanted) == dict(FALL.parallelism)
@@ -182,7 +182,7 @@ def test_a_due_step_stands_until_the_job_runs_so() -> None:
 
 def test_a_due_step_is_judged_again_while_it_waits() -> None:
     busy = view(seen=seen(), observations=windows(1500.0), **planned(FALL))  # more than the forecast of the step
-    held = evaluate(busy, Kept(), SETTINGS, NOW_S)
+    held = evaluate(busy, EvaluationState(), SETTINGS, NOW_S)
     assert held.standing is None
     assert held.memory is not None
     assert FALL in held.memory.due
@@ -193,7 +193,7 @@ def test_a_due_step_is_judged_again_while_it_waits() -> None:
 
 
 def test_of_a_job_that_is_not_seen_the_due_step_stands_and_says_so() -> None:
-    met = evaluate(view(**planned(FALL, LATER)), Kept(), SETTINGS, NOW_S)
+    met = evaluate(view(**planned(FALL, LATER)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "s1"
     assert "nothing was seen" in met.standing.reason
@@ -205,7 +205,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
         raise ZeroDivisionError
 
     monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_job", fail)
-    met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), Kept(), SETTINGS, NOW_S)
+    met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
 
@@ -213,24 +213,24 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
 def test_steps_of_other_policies_stand_as_planned() -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="need_vector")})
     both = plan(step(FALL, "first"), step(replace(FALL, apply_at_s=NOW_S - 60), "second"), step(LATER, "later"))
-    met = evaluate(view(plan=both), Kept(), settings, NOW_S)
+    met = evaluate(view(plan=both), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "second"
-    assert evaluate(view(plan=plan()), Kept(), settings, NOW_S).standing is None
+    assert evaluate(view(plan=plan()), EvaluationState(), settings, NOW_S).standing is None
 
 
 def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says() -> None:
     """CPU use is 50%, its target 35%: five workers of four would use 40%, six 33%."""
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     known = {"seen": seen(), "observations": windows(500.0), "plan": plan(step(FALL))}
-    met = evaluate(view(**known), Kept(), settings, NOW_S)
+    met = evaluate(view(**known), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.origin is Origin.REACTIVE
     assert set(met.standing.wanted.values()) == {8}
     assert met.standing.valid_until_s == NOW_S + settings.planner.timing.apply_every_s
     assert met.remembered is not None
     assert met.remembered.policy == "reactive"
-    assert met.is_changed_from(Kept())
+    assert met.is_changed_from(EvaluationState())
     again = evaluate(view(**known), met, settings, NOW_S + 300)
     assert again.remembered is not None
     assert len(load(ReactiveMemory, again.remembered.memory).recommended) == 1  # the first is older than its window
@@ -244,7 +244,7 @@ def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says()
 def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(known: dict[str, Any]) -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     given = {"observations": windows(500.0), "plan": plan(step(FALL)), **known}
-    before = Kept(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
     met = evaluate(view(**given), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
@@ -253,7 +253,7 @@ def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(kno
 @pytest.mark.parametrize("memory", [Remembered("ds2", "of another policy"), Remembered("reactive", "{")])
 def test_a_policy_begins_anew_after_another_or_with_a_memory_that_cannot_be_read(memory: Remembered) -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
-    met = evaluate(view(seen=seen(), observations=windows(500.0)), Kept(remembered=memory), settings, NOW_S)
+    met = evaluate(view(seen=seen(), observations=windows(500.0)), EvaluationState(remembered=memory), settings, NOW_S)
     assert met.standing is not None
 
 
@@ -263,7 +263,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("controller.evaluation.policy_evaluation.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
-    before = Kept(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
     met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
@@ -273,18 +273,20 @@ def test_only_fresh_metrics_of_the_known_graph_make_a_snapshot() -> None:
     assert take_snapshot(view(seen=seen()), SETTINGS, NOW_S).running == RUNNING
     assert take_snapshot(view(seen=seen(graph=None), graph=GRAPH), SETTINGS, NOW_S).graph == GRAPH
     for wrong in (None, seen(NOW_S - 3600), seen(graph=None), seen(running={"other": 1})):
-        met = evaluate(view(seen=wrong, observations=windows(9000.0)), Kept(), SETTINGS, NOW_S)
+        met = evaluate(view(seen=wrong, observations=windows(9000.0)), EvaluationState(), SETTINGS, NOW_S)
         assert met.standing is None
 
 
-def stand(**changes: Any) -> Kept:
-    standing = Standing(dict(FALL.parallelism), Origin.PLAN, "s1", "as forecast", NOW_S + 3600.0)
-    return Kept(ControllerMemory(), PLANNED_S, replace(standing, **changes))
+def stand(**changes: Any) -> EvaluationState:
+    active = ActiveTarget(dict(FALL.parallelism), Origin.PLAN, "s1", "as forecast", NOW_S + 3600.0)
+    return EvaluationState(ControllerMemory(), PLANNED_S, replace(active, **changes))
 
 
-def intend(known: JobView, what: Kept, now_s: float = NOW_S, band: LoadBand | None = None) -> tuple[Any, str]:
-    found = form_intention(known, what, SETTINGS, now_s, band)
-    return (None, "") if found is None else (found.parallelism, found.objection)
+def intend(
+    known: JobView, what: EvaluationState, now_s: float = NOW_S, band: LoadBand | None = None
+) -> tuple[Any, str]:
+    result = form_intention(known, what, SETTINGS, now_s, band)
+    return (None, "") if result is None else (result.parallelism, result.objection)
 
 
 def test_an_intention_names_vertices_by_their_ids() -> None:
@@ -295,7 +297,7 @@ def test_an_intention_names_vertices_by_their_ids() -> None:
     assert intend(finished, stand()) == ({"2" * 32: 2}, "")
     assert intend(known, stand(), NOW_S + 3601) == (None, "")
     assert intend(view(plan=plan(step())), stand()) == (None, "")
-    assert intend(known, Kept()) == (None, "")
+    assert intend(known, EvaluationState()) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -341,9 +343,9 @@ def test_measurements_alone_are_no_news() -> None:
 
 def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
     late = view(seen=seen(), observations=windows(800.0, latency_ms=90_000.0), graph=GRAPH)
-    kept = evaluate(late, Kept(), SETTINGS, NOW_S)
-    assert "a backlog of 90 s" in kept.remark
-    assert form_intention(late, kept, SETTINGS, NOW_S, None) is None
-    assert not kept.is_changed_from(replace(kept, remark=""))  # the next evaluation finds it out by itself
-    calm = evaluate(view(seen=seen(), observations=windows(800.0), graph=GRAPH), kept, SETTINGS, NOW_S + 300)
+    retained = evaluate(late, EvaluationState(), SETTINGS, NOW_S)
+    assert "a backlog of 90 s" in retained.remark
+    assert form_intention(late, retained, SETTINGS, NOW_S, None) is None
+    assert not retained.is_changed_from(replace(retained, remark=""))  # the next evaluation finds it out by itself
+    calm = evaluate(view(seen=seen(), observations=windows(800.0), graph=GRAPH), retained, SETTINGS, NOW_S + 300)
     assert calm.remark == ""

@@ -19,8 +19,8 @@ NOTHING = np.zeros(3, np.int64)
 
 
 def test_operators_rise_to_the_next_divisor_within_the_slots_of_their_configuration() -> None:
-    found = align_shares(GRAPH, np.array([[5, 9, 3], [5, 5, 5], [5, 7, 7], [7, 2, 10], [12, 16, 16]]), NOTHING)
-    assert found.tolist() == [[6, 9, 4], [5, 5, 5], [6, 7, 7], [7, 2, 10], [12, 16, 16]]
+    result = align_shares(GRAPH, np.array([[5, 9, 3], [5, 5, 5], [5, 7, 7], [7, 2, 10], [12, 16, 16]]), NOTHING)
+    assert result.tolist() == [[6, 9, 4], [5, 5, 5], [6, 7, 7], [7, 2, 10], [12, 16, 16]]
 
 
 def test_what_is_not_known_is_left() -> None:

@@ -74,14 +74,14 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
 
 def faults(*cases: tuple[str, dict[str, Any] | None]) -> list[str | None]:
     count = len(cases)
-    found = find_event_faults(
+    result = find_event_faults(
         pa.array([kind for kind, _ in cases], pa.string()),
         pa.array([A] * count, pa.string()),
         pa.array([NOW_MS] * count, pa.int64()),
         pa.array([None if body is None else convert(body, REPLY) for _, body in cases], REPLY),
         SKEW_MS,
     )
-    return [found[row]["reason"] if row in found else None for row in range(count)]
+    return [result[row]["reason"] if row in result else None for row in range(count)]
 
 
 @pytest.mark.covers("ingest_review 1.1", "ingest_review 1.2", "ingest_review 2.10")

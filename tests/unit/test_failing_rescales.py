@@ -87,10 +87,10 @@ def test_an_exception_whose_message_differs_each_time_is_one(message: str) -> No
 def test_a_history_of_one_exception_is_enough() -> None:
     """web.exception-history-size may be 1: what was told at an earlier look is remembered."""
     job = breaking()
-    tell = job.exceptions
+    report = job.exceptions
 
     def tell_last() -> dict[str, object]:
-        entries = tell()["exceptionHistory"]["entries"]
+        entries = report()["exceptionHistory"]["entries"]
         return {"exceptionHistory": {"entries": entries[:1], "truncated": len(entries) > 1}}
 
     job.exceptions = tell_last  # type: ignore[method-assign]

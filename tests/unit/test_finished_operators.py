@@ -28,12 +28,12 @@ def test_what_is_fed_by_finished_operators_alone_goes_with_them(finished, left):
 def test_the_graph_has_what_works_and_the_others_are_named():
     states = {"1": "RUNNING", "2": "FINISHED", "3": "RUNNING", "4": "CANCELED"}
     vertices = [Vertex(one, f"v{one}", 1, 128, state) for one, state in states.items()]
-    found = lay_out(vertices, [("1", ()), ("2", ()), ("3", ("2",)), ("4", ("1", "3"))])
-    assert found.operators == ("v1", "v4")  # a task that was cancelled in a running job comes back
-    assert found.graph is not None
-    assert found.graph.operators[1].upstream == ("v1",)
-    assert (found.finished, found.idle) == ({"v2": "2"}, {"v3": "3"})
-    assert [one.name for one in found.placed] == ["v1", "v2", "v3", "v4"]
+    result = lay_out(vertices, [("1", ()), ("2", ()), ("3", ("2",)), ("4", ("1", "3"))])
+    assert result.operators == ("v1", "v4")  # a task that was cancelled in a running job comes back
+    assert result.graph is not None
+    assert result.graph.operators[1].upstream == ("v1",)
+    assert (result.finished, result.idle) == ({"v2": "2"}, {"v3": "3"})
+    assert [one.name for one in result.placed] == ["v1", "v2", "v3", "v4"]
 
 
 def test_windows_are_disturbed_while_tasks_of_a_running_job_restore():

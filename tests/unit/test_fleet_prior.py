@@ -31,7 +31,7 @@ def curve_of(contention: Floats | float, level: float, at: Floats | float = SEEN
 
 def fleet_of(contentions: dict[int, list[float]], level: float = 5.0) -> FleetPrior:
     """A fleet in which every operator was seen at SEEN; kind -> true contention of each of its operators."""
-    pairs = [(kind, contention) for kind, found in contentions.items() for contention in found]
+    pairs = [(kind, contention) for kind, result in contentions.items() for contention in result]
     kind = np.array([kind for kind, _ in pairs], np.int64)
     per_s = np.concatenate([curve_of(contention, level) for _, contention in pairs])
     owner = np.repeat(np.arange(len(pairs)), len(SEEN))
@@ -166,14 +166,14 @@ def test_only_operators_without_a_good_model_are_pooled() -> None:
     prior = fleet_of({MAP: [0.03] * 30, SOURCE: [0.01] * 30})
     own = curve([2, 4, 8])
     models = job({"in": own, "out": curve([4])})
-    found = pool_models(models, graph, prior, 16)
-    assert found.capacity["in"] is own
-    out = found.capacity["out"]
+    result = pool_models(models, graph, prior, 16)
+    assert result.capacity["in"] is own
+    out = result.capacity["out"]
     assert out.observed.tolist() == [4]
     assert out.mean_per_s[3] == pytest.approx(400, rel=0.01)
     assert out.mean_per_s[15] < 1500  # not 1600, as alone
-    assert len(found.capacity["parse"].parallelism) == 12
-    assert not len(found.capacity["parse"].observed)
+    assert len(result.capacity["parse"].parallelism) == 12
+    assert not len(result.capacity["parse"].observed)
     assert pool_models(models, graph, None, 16) is models
     everything = job(dict.fromkeys(("in", "parse", "out"), own))
     assert pool_models(everything, graph, prior, 16) is everything
@@ -190,17 +190,17 @@ def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
     graph = JobGraph((Operator("in"), Operator("parse", ("in",)), Operator("out", ("parse",))))
     plain = FleetBundle.from_models("v1", {("eu", "orders"): job({"in": curve([2, 4, 8]), "out": curve([4])})})
     prior = fleet_of({SINK: [0.03] * 30})
-    kept = FleetBundle.from_bytes(replace(plain, arrays={**plain.arrays, **prior.to_arrays()}).to_bytes())
+    retained = FleetBundle.from_bytes(replace(plain, arrays={**plain.arrays, **prior.to_arrays()}).to_bytes())
     state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4), placed=())
 
     def at_16(bundle: FleetBundle, settings: Settings) -> float:
         task = PlanTask(settings, datetime(2026, 1, 1, tzinfo=UTC), SimpleNamespace(value=bundle))  # type: ignore[arg-type]
-        found = _models(task, state, graph)  # type: ignore[arg-type]
-        return float(found.capacity["out"].mean_per_s[15])
+        result = _models(task, state, graph)  # type: ignore[arg-type]
+        return float(result.capacity["out"].mean_per_s[15])
 
     without = Settings(planner=PlannerSettings(capacity=Capacity(fleet_prior=False)))
     alone = curve([4]).mean_per_s[15]
-    assert at_16(kept, without) == alone
+    assert at_16(retained, without) == alone
     assert at_16(plain, Settings()) == alone  # a model of before
     there = replace(plain, arrays={**plain.arrays, **prior.to_arrays()})
-    assert at_16(kept, Settings()) == at_16(there, Settings()) < 0.9 * alone
+    assert at_16(retained, Settings()) == at_16(there, Settings()) < 0.9 * alone

@@ -47,9 +47,9 @@ def observe(server, job="prod/orders", **options):
 
 
 def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
-    found = observe(server)
-    assert found.told_at_s == pytest.approx(time.time(), abs=60)  # by the cluster's clock
-    assert replace(found, told_at_s=None) == ObservedJob(
+    result = observe(server)
+    assert result.told_at_s == pytest.approx(time.time(), abs=60)  # by the cluster's clock
+    assert replace(result, told_at_s=None) == ObservedJob(
         job_id="a" * 32,
         state="RUNNING",
         running={SOURCE: 1, ENRICH: 2},
@@ -203,9 +203,9 @@ JUNK = [
 @pytest.mark.covers("apply_review 17")
 def test_a_reply_that_cannot_be_read_is_one_jobs_refusal(server, junk):
     server.troubles[JOB_PATH] = flink_server.reply_with(junk)
-    found = actuator_of(server).observe_all(["prod/orders", "prod/rides"])
-    assert found["prod/orders"].problem == "unreadable_reply"
-    assert found["prod/rides"].job_id == "b" * 32
+    result = actuator_of(server).observe_all(["prod/orders", "prod/rides"])
+    assert result["prod/orders"].problem == "unreadable_reply"
+    assert result["prod/rides"].job_id == "b" * 32
 
 
 @pytest.mark.parametrize("junk", [None, [], {}, {"jobs": None}, {"jobs": "x"}])
@@ -233,21 +233,21 @@ def test_no_reply_is_unknown(server):
 
 def test_a_job_without_a_reply_does_not_hold_the_others(server):
     server.troubles[JOB_PATH] = flink_server.hang
-    found = actuator_of(server).observe_all(["prod/orders", "prod/rides", "prod/nosuch", "other/rides"])
-    assert isinstance(found["prod/orders"], RequestUnknownError)
-    assert found["prod/rides"].job_id == "b" * 32
-    assert found["prod/nosuch"] == found["other/rides"] == ObservedJob(None, "", {}, None)
+    result = actuator_of(server).observe_all(["prod/orders", "prod/rides", "prod/nosuch", "other/rides"])
+    assert isinstance(result["prod/orders"], RequestUnknownError)
+    assert result["prod/rides"].job_id == "b" * 32
+    assert result["prod/nosuch"] == result["other/rides"] == ObservedJob(None, "", {}, None)
 
 
 def test_fifty_jobs_ask_for_the_list_once():
     jobs = [FakeJob(f"{number:032x}", f"job-{number}") for number in range(50)]
     with serving(FlinkServer(*jobs)) as server:
         actuator = actuator_of(server)
-        found = actuator.observe_all([f"prod/job-{number}" for number in range(50)])
-        assert [observed.job_id for observed in found.values()] == [job.job_id for job in jobs]
+        result = actuator.observe_all([f"prod/job-{number}" for number in range(50)])
+        assert [observed.job_id for observed in result.values()] == [job.job_id for job in jobs]
         assert server.asked().count("/jobs/overview") == server.asked().count("/overview") == 1
         first = len(server.asked())
-        actuator.observe_all(found)
+        actuator.observe_all(result)
         assert len(server.asked()) - first == 2 + 2 * 50  # configurations do not change
 
 

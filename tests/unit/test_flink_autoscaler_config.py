@@ -26,12 +26,12 @@ KINDS = {
 
 def test_the_60_options_are_those_declared() -> None:
     assert len(OPTIONS) == 60
-    found = {option.key: (option.kind, option.default) for option in OPTIONS}
+    result = {option.key: (option.kind, option.default) for option in OPTIONS}
     declared = {
         key: (KINDS[one["type"]], None if one["default"] == "(none)" else one["default"].strip('"'))
         for key, one in DECLARED.items()
     }
-    assert found == declared
+    assert result == declared
     releases = {option.key: option.release for option in OPTIONS}
     for key, one in DECLARED.items():
         assert (

@@ -104,12 +104,12 @@ def test_nothing_is_scaled_before_a_metrics_window_is_full() -> None:
 
 def test_scale_down_waits_an_hour_over_several_decisions() -> None:
     policy, memory = FlinkAutoscaler(), WindowMemory()
-    found = []
+    result = []
     for last in range(3, 19, 3):
         schedule, memory = policy.decide(situation(10, seen(1000.0, 10, last)), memory)
-        found.append(target(schedule)["map"])
+        result.append(target(schedule)["map"])
     # the first cycle is at 15 min; an hour later, with the 15th window, 1595 / 10,000 is cut to 1 - 0.6
-    assert found == [10, 10, 10, 10, 4, 10]
+    assert result == [10, 10, 10, 10, 4, 10]
     assert memory.rules.delayed["map"].first_s == START_S + 16 * WINDOW_S  # it waits anew after a scaling
 
 
@@ -123,9 +123,9 @@ def test_cycles_of_the_past_only_let_a_scale_down_wait() -> None:
 
 
 def test_a_window_leads_to_one_cycle() -> None:
-    policy, found = FlinkAutoscaler(), situation(10, seen(1000.0, 10, 12))
-    _, memory = policy.decide(found, WindowMemory())
-    schedule, again = policy.decide(found, memory)
+    policy, result = FlinkAutoscaler(), situation(10, seen(1000.0, 10, 12))
+    _, memory = policy.decide(result, WindowMemory())
+    schedule, again = policy.decide(result, memory)
     assert again == memory
     assert "no new undisturbed window" in schedule.decisions[0].reason
 
@@ -133,9 +133,9 @@ def test_a_window_leads_to_one_cycle() -> None:
 def test_the_tuned_variant_has_narrower_bounds_and_a_higher_target() -> None:
     """850/s on one map of 1000/s: busy 0.85, inside 0.7 +- 0.3 and inside 0.8 +- 0.1; 950/s is outside the latter."""
     for rate, wanted in ((850.0, (1, 1)), (950.0, (1, 2))):
-        found = situation(1, seen(rate, 1, 4))
+        result = situation(1, seen(rate, 1, 4))
         sizes = [
-            target(policy.decide(found, WindowMemory())[0])["map"]
+            target(policy.decide(result, WindowMemory())[0])["map"]
             for policy in (FlinkAutoscaler(), policy_of("flink_autoscaler_tuned"))
         ]
         assert tuple(sizes) == wanted
@@ -143,8 +143,8 @@ def test_the_tuned_variant_has_narrower_bounds_and_a_higher_target() -> None:
 
 
 def test_slots_bound_the_parallelism() -> None:
-    found = situation(1, seen(1000.0, 1, 3, backlog_growth=4000.0), slots=3)
-    assert target(FlinkAutoscaler().decide(found, WindowMemory())[0]) == {"source": 1, "map": 3}
+    result = situation(1, seen(1000.0, 1, 3, backlog_growth=4000.0), slots=3)
+    assert target(FlinkAutoscaler().decide(result, WindowMemory())[0]) == {"source": 1, "map": 3}
 
 
 ODD = st.sampled_from([0.0, np.nan, np.inf, 1e-9, 1e12]) | st.floats(0, 1e6)
@@ -168,10 +168,10 @@ def test_no_window_breaks_the_policy_and_every_schedule_is_feasible(
         disturbed=np.zeros(windows, bool),
         **{name: values[:, place] for place, name in enumerate(MEASURES)},
     )
-    found = situation(map_at, observations)
+    result = situation(map_at, observations)
     policy = FlinkAutoscaler(AutoscalerConfig(scale_down_interval_s=3600.0 if waits else 0.0))
-    schedule, memory = policy.decide(found, policy.first_memory())
+    schedule, memory = policy.decide(result, policy.first_memory())
     assert all(1 <= count <= 64 for count in target(schedule).values())
-    again, same = policy.decide(found, policy.first_memory())
+    again, same = policy.decide(result, policy.first_memory())
     assert (target(again), dump(same)) == (target(schedule), dump(memory))
     assert dump(load(WindowMemory, dump(memory))) == dump(memory)

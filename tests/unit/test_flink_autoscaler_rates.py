@@ -56,9 +56,9 @@ def test_half_a_record_is_rounded_up() -> None:
 
 def test_default_bounds_and_those_under_backlog() -> None:
     """Utilisation 0.4 .. 1.0: up below 400, down above 400 * 300 / 1800 + 400 / 0.4 = 1066.7."""
-    found = bounds(CONFIG, Demand(400.0), restart_s=300.0, processing_backlog=False)
-    assert (found.scale_up_below_per_s, found.scale_down_above_per_s) == (400.0, 1067.0)
-    assert [found.excludes(rate) for rate in (399.0, 400.0, 1067.0, 1068.0, math.nan)] == [
+    result = bounds(CONFIG, Demand(400.0), restart_s=300.0, processing_backlog=False)
+    assert (result.scale_up_below_per_s, result.scale_down_above_per_s) == (400.0, 1067.0)
+    assert [result.excludes(rate) for rate in (399.0, 400.0, 1067.0, 1068.0, math.nan)] == [
         True,
         False,
         False,
@@ -98,50 +98,50 @@ def test_edge_ratios_of_a_diamond() -> None:
             Vertex("source", 1, 128),
         ]
     )
-    seen = window(
+    observed = window(
         [0.0, 10.0],
         source={"num_records_in": [0, 1000], "num_records_out": [0, 2000]},
         left={"num_records_in": [0, 500], "num_records_out": [0, 250]},
         join={"num_records_in": [0, 1250]},
     )
-    assert edge_ratio(topology, seen, "source", "left") == 0.5
-    assert edge_ratio(topology, seen, "source", "join") == 1.0
+    assert edge_ratio(topology, observed, "source", "left") == 0.5
+    assert edge_ratio(topology, observed, "source", "join") == 1.0
     # source has two outputs, so what it sends to join is not known: the whole output of left stands in
-    assert edge_ratio(topology, seen, "left", "join") == 0.5
+    assert edge_ratio(topology, observed, "left", "join") == 0.5
 
 
 def test_a_whole_job_is_evaluated() -> None:
     """Source 200/s in, lag +10/s to 600, busy 0.5; two records out per record in; catch-up 1800 s."""
     topology = JobTopology.of([Vertex("sink", 2, 128, {"source": "HASH"}), Vertex("source", 1, 128)])
-    seen = window(
+    observed = window(
         [0.0, 30.0, 60.0],
         source={"num_records_in": [0, 6000, 12000], "lag": [0, 300, 600], "load": [0.25, 0.5, 0.75]},
         sink={"num_records_in": [0, 12000, 24000], "load": [math.nan, 0.2, 0.2]},
     )
-    found = evaluate(CONFIG, topology, seen, restart_s=300.0)
-    source, sink = found.vertices["source"], found.vertices["sink"]
-    assert list(found.vertices) == ["source", "sink"]
+    result = evaluate(CONFIG, topology, observed, restart_s=300.0)
+    source, sink = result.vertices["source"], result.vertices["sink"]
+    assert list(result.vertices) == ["source", "sink"]
     assert (source.demand.target_per_s, source.demand.catch_up_per_s) == pytest.approx((210.0, 600 / 1800))
     assert (sink.demand.target_per_s, sink.demand.catch_up_per_s) == pytest.approx((420.0, 1200 / 1800))
     assert (source.true_processing_per_s, sink.true_processing_per_s) == pytest.approx((400.0, 2000.0))
-    assert not found.processing_backlog
+    assert not result.processing_backlog
     assert sink.input_ship == ("HASH",)
 
 
 def test_a_source_five_minutes_behind_processes_backlog() -> None:
     topology = JobTopology.of([Vertex("source", 1, 128)])
     for lag, behind in ((29_900.0, False), (30_100.0, True)):
-        seen = window([0.0, 10.0], source={"num_records_in": [0, 1000], "lag": [lag, lag], "load": [1.0, 1.0]})
-        assert evaluate(CONFIG, topology, seen, restart_s=300.0).processing_backlog is behind
+        observed = window([0.0, 10.0], source={"num_records_in": [0, 1000], "lag": [lag, lag], "load": [1.0, 1.0]})
+        assert evaluate(CONFIG, topology, observed, restart_s=300.0).processing_backlog is behind
 
 
 def test_busy_time_averaged_over_subtasks_comes_from_the_counter() -> None:
     config = AutoscalerConfig(metrics_busy_time_aggregator="AVG")
-    seen = window(
+    observed = window(
         [0.0, 10.0],
         source={"num_records_in": [0, 1000], "accumulated_busy_time": [0, 8000], "load": [0.9, 0.9]},
     )
-    state = evaluate(config, JobTopology.of([Vertex("source", 2, 128)]), seen, restart_s=0.0).vertices["source"]
+    state = evaluate(config, JobTopology.of([Vertex("source", 2, 128)]), observed, restart_s=0.0).vertices["source"]
     assert state.true_processing_per_s == pytest.approx(250.0)  # 100/s at 8000 ms / 10 s / 2 subtasks
 
 
@@ -193,12 +193,12 @@ def test_windows_that_do_not_fit_are_refused() -> None:
 
 def test_samples_of_an_unstable_job_and_old_ones_are_left_out() -> None:
     config = AutoscalerConfig(metrics_window_s=60.0, stabilization_interval_s=20.0)
-    seen = window([float(t) for t in range(0, 200, 10)], v={"lag": [0.0] * 20})
-    recent = seen.recent(config, 0.0)
+    observed = window([float(t) for t in range(0, 200, 10)], v={"lag": [0.0] * 20})
+    recent = observed.recent(config, 0.0)
     assert recent is not None
     assert (recent.times_s[0], recent.times_s[-1]) == (130.0, 190.0)
-    young = seen.recent(config, 150.0)
+    young = observed.recent(config, 150.0)
     assert young is not None
     assert young.times_s[0] == 170.0
-    assert seen.recent(config, 175.0) is None
-    assert (seen.is_full(config, 110.0), seen.is_full(config, 111.0)) == (True, False)
+    assert observed.recent(config, 175.0) is None
+    assert (observed.is_full(config, 110.0), observed.is_full(config, 111.0)) == (True, False)

@@ -44,16 +44,16 @@ def test_alignment_is_a_divisor_of_its_region_or_what_the_mode_says(
     region = range(target, (limits.highest if target > current else min(current, limits.highest)) + 1)
     reducing = mode in (Alignment.BALANCED, Alignment.LEGACY_MAXIMIZE_UTILISATION)
     fits = [p for p in region if spread % p == 0 or (reducing and spread // p < spread // target)]
-    found = align(mode, current, target, limits, 0)
+    result = align(mode, current, target, limits, 0)
     if mode is Alignment.OFF:
-        assert found == target
+        assert result == target
     elif fits:
-        assert found == fits[0]
+        assert result == fits[0]
     elif not mode.startswith("LEGACY"):
-        assert found == target
+        assert result == target
     else:
-        assert found == current or (found - current) * (target - current) > 0
-        assert found <= target
+        assert result == current or (result - current) * (target - current) > 0
+        assert result <= target
 
 
 def test_partitions_bound_a_source_below_its_key_groups() -> None:
@@ -65,17 +65,17 @@ def test_partitions_bound_a_source_below_its_key_groups() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 50), COUNTS), min_size=1, max_size=30), st.floats(1, 200))
 def test_a_due_scale_down_takes_the_highest_of_its_window(steps: list[tuple[float, int]], interval_s: float) -> None:
-    delayed, now_s, seen = None, 0.0, []
+    delayed, now_s, observed = None, 0.0, []
     for gap, parallelism in steps:
         now_s += gap
-        seen.append((now_s, parallelism))
+        observed.append((now_s, parallelism))
         delayed = add_recommendation(delayed, Recommendation(now_s, parallelism, True))
         chosen = due_recommendation(delayed, now_s, interval_s)
-        if now_s - interval_s < seen[0][0]:
+        if now_s - interval_s < observed[0][0]:
             assert chosen is None
         else:
             assert chosen is not None
-            assert chosen.parallelism == max(p for at, p in seen if at >= now_s - interval_s)
+            assert chosen.parallelism == max(p for at, p in observed if at >= now_s - interval_s)
 
 
 def state(parallelism: int, target: float, rate: float, **kwargs: object) -> VertexState:
@@ -264,10 +264,10 @@ def test_no_measurement_breaks_a_cycle_and_every_plan_is_feasible(
             Vertex("c", parallelism[2], 300, {"a": "REBALANCE", "b": "HASH"}),
         ]
     )
-    seen = Window(np.arange(0.0, 40.0, 10.0), metrics)
+    observed = Window(np.arange(0.0, 40.0, 10.0), metrics)
     memory = Memory(history={"a": (Scaling(0.0, 1, topology.vertices[0].parallelism, math.inf, math.inf),) * 3})
-    plan, after = decide_from_samples(config, topology, seen, memory, running_since_s=0.0)
-    assert decide_from_samples(config, topology, seen, memory, running_since_s=0.0) == (plan, after)
+    plan, after = decide_from_samples(config, topology, observed, memory, running_since_s=0.0)
+    assert decide_from_samples(config, topology, observed, memory, running_since_s=0.0) == (plan, after)
     for vertex in topology.vertices:
         wanted = plan.parallelism(topology)[vertex.name]
         assert 1 <= wanted <= max(vertex.parallelism, min(200, vertex.max_parallelism))
@@ -282,7 +282,7 @@ def idle_vertex(rate_per_s: float) -> VertexState:
 
 
 def test_release_1_10_takes_what_is_recommended_when_the_wait_is_over() -> None:
-    found = {}
+    result = {}
     for release in Release:
         config = AutoscalerConfig(restart_time_s=0.0, release=release)
         delayed = None
@@ -290,5 +290,5 @@ def test_release_1_10_takes_what_is_recommended_when_the_wait_is_over() -> None:
             change, delayed = scale_vertex(config, idle_vertex(rate), restart_s=0.0, now_s=now_s, delayed=delayed)
             if now_s < 3600:
                 assert not change.outside_bounds
-        found[release] = change.parallelism
-    assert found == {Release.CURRENT: 7, Release.V1_10: 5}
+        result[release] = change.parallelism
+    assert result == {Release.CURRENT: 7, Release.V1_10: 5}

@@ -73,7 +73,7 @@ def test_a_different_file_of_the_same_name_never_overwrites(folder, tmp_path):
 
 
 def test_poll_yields_the_readable_records(folder):
-    assert [found.observed_at_ms for found in FileSource(folder).poll()] == [1, 3]
+    assert [result.observed_at_ms for result in FileSource(folder).poll()] == [1, 3]
 
 
 def test_a_readme_beside_the_data_is_passed_over(folder, tmp_path):

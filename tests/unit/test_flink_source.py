@@ -215,14 +215,14 @@ def places(found, at=()):
 
 
 def with_junk(body, at, junk):
-    found = json.loads(body)
+    result = json.loads(body)
     if not at:
         return junk if isinstance(junk, str) else json.dumps(junk)
-    inside = found
+    inside = result
     for key in at[:-1]:
         inside = inside[key]
     inside[at[-1]] = junk
-    return json.dumps(found)
+    return json.dumps(result)
 
 
 @pytest.mark.covers("apply_review 16")

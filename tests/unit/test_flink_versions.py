@@ -79,16 +79,16 @@ def test_the_doctor_finds_keys_that_the_version_does_not_read():
     configuration = {COOLDOWN: "5 s", WAIT: "2 min", RESCALE_HISTORY_KEY: "20"}
     assert find_unread_keys(configuration, (2, 3)) == {}
     assert check_keys("c", configuration, (2, 3)) == []
-    (found,) = check_keys("c", configuration, (1, 20))
-    assert found.level == "warning"
-    assert f"write {ADAPTIVE}scaling-interval.min for {COOLDOWN}" in found.remedy
-    assert RESCALE_HISTORY_KEY in found.text
+    (result,) = check_keys("c", configuration, (1, 20))
+    assert result.level == "warning"
+    assert f"write {ADAPTIVE}scaling-interval.min for {COOLDOWN}" in result.remedy
+    assert RESCALE_HISTORY_KEY in result.text
     assert check_keys("c", configuration, None) == []
 
 
 def test_the_doctor_says_whether_rescales_are_kept():
     assert check_rescale_history("c", {}, (2, 2)) == []
-    (found,) = check_rescale_history("c", {RESCALE_HISTORY_KEY: "20"}, (2, 3))
-    assert "last 20" in found.text
-    (found,) = check_rescale_history("c", {}, (2, 3))
-    assert RESCALE_HISTORY_KEY in found.text
+    (result,) = check_rescale_history("c", {RESCALE_HISTORY_KEY: "20"}, (2, 3))
+    assert "last 20" in result.text
+    (result,) = check_rescale_history("c", {}, (2, 3))
+    assert RESCALE_HISTORY_KEY in result.text

@@ -85,8 +85,8 @@ def test_a_holiday_is_a_sunday() -> None:
 
 def test_the_blend_listens_to_those_who_were_right() -> None:
     at = np.arange(1, 15) * DAY
-    seen = np.full((14, 1, DAY), 100.0)
-    predicted = np.stack([seen + 1, seen + 20, np.full_like(seen, np.nan)])
-    mixed = blend_forecasts(predicted, seen, at, CALENDAR, 7 * DAY)
+    observed = np.full((14, 1, DAY), 100.0)
+    predicted = np.stack([observed + 1, observed + 20, np.full_like(observed, np.nan)])
+    mixed = blend_forecasts(predicted, observed, at, CALENDAR, 7 * DAY)
     np.testing.assert_allclose(mixed[0], 110.5)  # nothing is known yet: the mean
     np.testing.assert_allclose(mixed[3:], 101, atol=0.01)

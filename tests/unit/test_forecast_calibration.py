@@ -48,12 +48,12 @@ def test_weighted_quantiles_are_those_of_a_plain_loop(seed: int, level: float) -
     errors = generator.normal(size=(4, 3, 7))
     errors[generator.random(errors.shape) < 0.2] = np.nan
     weights = generator.random((4, 7)) * (generator.random((4, 7)) < 0.8)
-    found = Errors.of(errors, 3).quantiles(np.full((1, 3), level), weights)[0]
-    assert found.shape == (3, 3)
+    result = Errors.of(errors, 3).quantiles(np.full((1, 3), level), weights)[0]
+    assert result.shape == (3, 3)
     for series in range(3):
         for group, leads in enumerate((slice(0, 3), slice(3, 6), slice(6, 7))):
             own = errors[:, series, leads]
-            assert found[series, group] == pytest.approx(
+            assert result[series, group] == pytest.approx(
                 weighted_quantile(own.ravel(), weights[:, leads].ravel(), level), nan_ok=True
             )
 

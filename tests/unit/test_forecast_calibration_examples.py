@@ -141,11 +141,11 @@ def corrected(errors: np.ndarray, at: list[int], theta: float, size: float = 1.0
 def test_one_error_since_the_last_origin_corrects_every_level() -> None:
     errors = np.full((2, 3, 24), np.nan)
     errors[0, :, 0] = [0.5, 2.0, np.nan]  # below the offset, above it, unknown; of the hour at the last origin
-    found = corrected(errors, [10, 11], 0.024)
+    result = corrected(errors, [10, 11], 0.024)
     rest, gain = 0.024 * 23 / 24, 2.0 / 24
-    np.testing.assert_allclose(found[:, 0], rest + gain * (LEVELS - 1))
-    np.testing.assert_allclose(found[:, 1], rest + gain * LEVELS)
-    np.testing.assert_allclose(found[:, 2], rest)
+    np.testing.assert_allclose(result[:, 0], rest + gain * (LEVELS - 1))
+    np.testing.assert_allclose(result[:, 1], rest + gain * LEVELS)
+    np.testing.assert_allclose(result[:, 2], rest)
 
 
 def test_an_error_as_large_as_its_offset_is_covered() -> None:

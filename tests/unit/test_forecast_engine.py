@@ -74,8 +74,8 @@ def test_gaps_zeros_and_resets_do_not_bend_the_forecast() -> None:
     dirty[:, 700:720] = np.nan
     dirty[:, -3:] = 0.0
     expected = forecast_batch(clean, CALENDAR, ONE_DAY).quantiles[1]
-    found = forecast_batch(dirty, CALENDAR, ONE_DAY).quantiles[1]
-    assert np.median(np.abs(found - expected) / expected) < 0.05
+    result = forecast_batch(dirty, CALENDAR, ONE_DAY).quantiles[1]
+    assert np.median(np.abs(result - expected) / expected) < 0.05
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_a_disturbance_counts_from_when_it_was_last_seen() -> None:
     rest = autoregression(0.9, 5000)
     rest[-DAY:] -= rest[-DAY:].mean()
     gap = np.append(rest, np.full(5, np.nan))[None]
-    seen, unseen = (HarmonicRidge(level_share=0.0).remainder(part, CALENDAR, 20)[0] for part in (rest[None], gap))
-    np.testing.assert_allclose(unseen[:15], seen[5:], rtol=0.02, atol=0.02)
+    observed, unseen = (HarmonicRidge(level_share=0.0).remainder(part, CALENDAR, 20)[0] for part in (rest[None], gap))
+    np.testing.assert_allclose(unseen[:15], observed[5:], rtol=0.02, atol=0.02)
 
 
 def test_white_noise_starts_no_disturbance() -> None:

@@ -21,8 +21,8 @@ def record() -> pd.DataFrame:
 
 
 def test_the_newest_pass_of_the_champions_is_measured() -> None:
-    found = forecast_measures(record())
-    assert found == pytest.approx({"forecast_coverage_q90": 0.92, "forecast_pinball_q90": 0.01, "forecast_mase": 0.7})
+    result = forecast_measures(record())
+    assert result == pytest.approx({"forecast_coverage_q90": 0.92, "forecast_pinball_q90": 0.01, "forecast_mase": 0.7})
     assert forecast_measures(record().iloc[:0]) == {}
 
 

@@ -49,11 +49,11 @@ def test_a_season_is_planned_with() -> None:
 
 
 def test_a_load_that_is_followed_better_than_forecast_is_no_forecast_to_plan_with() -> None:
-    found = made(wander, 6)
-    assert found.reason[0] is not None
-    assert "following the measured load" in found.reason[0]
-    assert found.champion[0] >= 0  # its quantiles are those of the champion all the same
-    assert np.isfinite(found.quantiles).all()
+    result = made(wander, 6)
+    assert result.reason[0] is not None
+    assert "following the measured load" in result.reason[0]
+    assert result.champion[0] >= 0  # its quantiles are those of the champion all the same
+    assert np.isfinite(result.quantiles).all()
 
 
 def test_a_load_that_nobody_can_follow_is_planned_with() -> None:
@@ -66,8 +66,8 @@ def test_the_share_is_a_setting() -> None:
 
 
 def test_each_series_is_judged_by_its_own_errors() -> None:
-    found = forecast_batch(np.stack([season(6), wander(6), jump(6)]), CALENDAR, SETTINGS)
-    assert [reason is None for reason in found.reason] == [True, False, True]
+    result = forecast_batch(np.stack([season(6), wander(6), jump(6)]), CALENDAR, SETTINGS)
+    assert [reason is None for reason in result.reason] == [True, False, True]
 
 
 @pytest.mark.parametrize("days", [5, 9])

@@ -186,8 +186,8 @@ def test_the_trial_predicts_a_day_at_most_and_never_what_the_champion_has_seen()
 
 
 def bundle(observed: list[int], slope: float) -> FleetBundle:
-    p, seen = np.arange(1, 9), np.array(observed)
-    curve = CapacityCurve(p, slope * p, 0.0 * p, seen, 100.0 * seen, slope)
+    p, recorded = np.arange(1, 9), np.array(observed)
+    curve = CapacityCurve(p, slope * p, 0.0 * p, recorded, 100.0 * recorded, slope)
     models = JobModels({"map": curve}, {"map": 1.0}, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
     return FleetBundle.from_models("m", {("c", "j"): models})
 
@@ -195,11 +195,11 @@ def bundle(observed: list[int], slope: float) -> FleetBundle:
 def test_hours_are_seen_when_both_models_had_observed_their_parallelism() -> None:
     rows = pd.DataFrame({"cluster": "c", "job": "j", "operator": "map", "hour": AS_OF, "idle": False,
                          "parallelism": [1, 2, 4, 8], "capacity_per_s": [100.0, 200.0, 400.0, 800.0]})  # fmt: skip
-    found = capacity_errors(rows, bundle([1, 2], 100.0), bundle([1, 4], 110.0))
-    assert found["place"].tolist() == ["seen", "one saw it", "one saw it", "unseen"]
-    assert found["error"].tolist() == [0.0] * 4
-    assert found["champion_error"].tolist() == pytest.approx([0.1] * 4)
-    assert found["linear_error"].tolist() == [0.0] * 4
+    result = capacity_errors(rows, bundle([1, 2], 100.0), bundle([1, 4], 110.0))
+    assert result["place"].tolist() == ["seen", "one saw it", "one saw it", "unseen"]
+    assert result["error"].tolist() == [0.0] * 4
+    assert result["champion_error"].tolist() == pytest.approx([0.1] * 4)
+    assert result["linear_error"].tolist() == [0.0] * 4
     unknown = capacity_errors(rows.assign(operator="$$x"), bundle([1], 100.0), None)
     assert unknown["place"].tolist() == ["unseen"] * 4
     assert unknown[["error", "champion_error", "linear_error"]].isna().all(axis=None)

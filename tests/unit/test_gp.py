@@ -40,8 +40,8 @@ def synthetic(operators: int, points: int, repeats: int, seed: int = 0) -> tuple
     random = np.random.default_rng(seed)
     g, a = random.uniform(1e3, 1e6, operators), random.uniform(0.005, 0.06, operators)
     truth = g[:, None] * GRID / (1 + a[:, None] * (GRID - 1))
-    seen = np.array([np.sort(random.choice(np.arange(1, 65), points, replace=False)) for _ in range(operators)])
-    owner, at = np.repeat(np.arange(operators), points * repeats), np.repeat(seen.ravel(), repeats)
+    observed = np.array([np.sort(random.choice(np.arange(1, 65), points, replace=False)) for _ in range(operators)])
+    owner, at = np.repeat(np.arange(operators), points * repeats), np.repeat(observed.ravel(), repeats)
     noise = random.uniform(0.01, 0.08, operators)[owner] * random.standard_normal(len(owner))
     return owner, at, truth[owner, at - 1] * (1 + noise), truth
 
@@ -51,17 +51,17 @@ def packed(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray) -> Samples:
 
 
 def predictions(samples: Samples, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    found = fit(samples, samples.parallelism.max(axis=1), start)
+    result = fit(samples, samples.parallelism.max(axis=1), start)
     mean, sd = predict(
         samples,
-        found.spectrum,
+        result.spectrum,
         GRID,
-        ratio=found.ratio,
-        slope=found.slope,
-        noise_variance=found.noise_variance,
-        slope_precision=found.slope_precision,
+        ratio=result.ratio,
+        slope=result.slope,
+        noise_variance=result.noise_variance,
+        slope_precision=result.slope_precision,
     )
-    return mean, sd, found.spectrum.length_scale
+    return mean, sd, result.spectrum.length_scale
 
 
 def test_only_the_most_recent_samples_count() -> None:
@@ -109,16 +109,16 @@ def test_count_mean_and_spread_give_the_posterior_of_all_single_samples() -> Non
     variance = s2 * ratio - np.einsum("ij,jk,ik->i", cross, inverse, cross) + rest**2 / (x @ inverse @ x)
 
     spectrum = whiten(samples, np.array([length]))
-    found = profile(samples, spectrum, np.array([[ratio]]))
-    assert found.slope[0, 0] == pytest.approx(slope, rel=1e-9)
+    result = profile(samples, spectrum, np.array([[ratio]]))
+    assert result.slope[0, 0] == pytest.approx(slope, rel=1e-9)
     ours, sd = predict(
         samples,
         spectrum,
         GRID,
         ratio=np.array([ratio]),
-        slope=found.slope[:, 0],
+        slope=result.slope[:, 0],
         noise_variance=np.array([s2]),
-        slope_precision=found.slope_precision[:, 0],
+        slope_precision=result.slope_precision[:, 0],
     )
     np.testing.assert_allclose(ours[0], mean * scale, rtol=1e-8)
     np.testing.assert_allclose(sd[0], np.sqrt(variance) * scale, rtol=1e-6)
@@ -186,7 +186,7 @@ def test_warm_start_loses_nothing_and_a_moved_optimum_is_found_again() -> None:
 
 def sklearn_means(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray, operators: int) -> np.ndarray:
     """The plain loop: one GaussianProcessRegressor per operator on the residual of its least-squares line."""
-    found = []
+    result = []
     for b in range(operators):
         x, y = at[owner == b].astype(float), capacity[owner == b]
         slope, scale = (x @ y) / (x @ x), y.max()
@@ -194,8 +194,8 @@ def sklearn_means(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray, opera
             ConstantKernel(0.01, (1e-6, 1e2)) * RBF(4.0, (1.5, x.max() / 2)) + WhiteKernel(1e-3, (1e-7, 1.0))
         )
         model.fit(x[:, None], (y - slope * x) / scale)
-        found.append(model.predict(GRID[:, None]) * scale + slope * GRID)
-    return np.array(found)
+        result.append(model.predict(GRID[:, None]) * scale + slope * GRID)
+    return np.array(result)
 
 
 def test_as_accurate_as_sklearn() -> None:
@@ -207,5 +207,5 @@ def test_as_accurate_as_sklearn() -> None:
     inside = np.zeros((25, 64), bool)
     for b in range(25):
         inside[b, at[owner == b].min() - 1 : at[owner == b].max()] = True
-    error = [np.mean((np.abs(found[:25] - truth[:25]) / truth[:25])[inside]) for found in (mean, theirs)]
+    error = [np.mean((np.abs(result[:25] - truth[:25]) / truth[:25])[inside]) for result in (mean, theirs)]
     assert error[0] <= error[1] * 1.02

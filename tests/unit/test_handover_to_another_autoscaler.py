@@ -88,6 +88,6 @@ def test_a_request_in_flight_is_followed_and_not_taken_back_once_another_autosca
         world.wanted, world.origin = UP, Origin.REACTIVE
         world.tick()
         world.server.config = CONFIG_ON
-        told = world.ticks(30)
-        assert told[0] == "in_flight"
+        reported = world.ticks(30)
+        assert reported[0] == "in_flight"
         assert world.puts == 1

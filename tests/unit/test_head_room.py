@@ -59,12 +59,12 @@ def ds2(options: ManagerOptions, seen: Observations, at: int, state: ManagerStat
 
 
 def test_a_fall_goes_no_lower_than_what_was_recommended_within_the_delay() -> None:
-    running, recent, left = {"a": 8, "b": 2}, (), []
+    running, recent, remaining = {"a": 8, "b": 2}, (), []
     for now_s, a in ((0, 8), (600, 3), (1200, 5), (1800, 3), (2400, 3), (3600, 3)):
         wanted, recent = delay_fall(recent, now_s, running, {"a": a, "b": 4}, 1800)
-        left.append(wanted["a"])
+        remaining.append(wanted["a"])
         assert wanted["b"] == 4  # a rise never waits
-    assert left == [8, 8, 8, 5, 5, 3]
+    assert remaining == [8, 8, 8, 5, 5, 3]
     assert delay_fall((Recommended(0, {"a": 9}),), 1, running, {"a": 1}, 0) == ({"a": 1}, ())
 
 
@@ -126,12 +126,12 @@ def test_ds2_works_a_backlog_off_and_lets_a_scale_down_wait() -> None:
     options = ManagerOptions(catch_up_s=600.0)
     assert ds2(options, windows(900.0, 5, waiting=120_000.0), 5, ManagerState())[0] == 11
     assert ds2(ManagerOptions(), windows(900.0, 5, waiting=120_000.0), 5, ManagerState())[0] == 9
-    state, found = ManagerState(), []
+    state, result = ManagerState(), []
     for window in range(4):
         wanted, state = ds2(ManagerOptions(scale_down_delay_s=900.0), windows(200.0, 10, first=window), 10, state)
-        found.append(wanted)
+        result.append(wanted)
         assert load(ManagerState, dump(state)) == state
-    assert found == [10, 10, 10, 2]
+    assert result == [10, 10, 10, 2]
 
 
 def test_dhalion_with_head_room_asks_for_more() -> None:

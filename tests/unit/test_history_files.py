@@ -41,10 +41,10 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def records(raw: Path) -> list[RawRecord]:
-    found = []
+    result = []
     for path in sorted(raw.rglob("*.jsonl.gz")):
-        found += read_records(path)
-    return found
+        result += read_records(path)
+    return result
 
 
 def bodies(records: list[RawRecord], kind: Kind) -> list[tuple[RawRecord, Any]]:
@@ -112,9 +112,9 @@ def test_replies_have_flinks_fields(records: list[RawRecord]) -> None:
         Kind.OVERVIEW: {"taskmanagers", "slots-total", "slots-available", "jobs-running", "flink-version"},
     }
     for kind, names in fields.items():
-        found = bodies(records, kind)
-        assert found
-        assert all(names <= set(body) for _, body in found)
+        result = bodies(records, kind)
+        assert result
+        assert all(names <= set(body) for _, body in result)
     checkpoints = [body for _, body in bodies(records, Kind.CHECKPOINTS)]
     assert all(body["latest"]["completed"] == body["history"][0] for body in checkpoints)
     assert all(len({one["id"] for one in body["history"]}) == 10 for body in checkpoints)
@@ -132,9 +132,9 @@ def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -
     jobs = {job.spec.name: job.spec for job in load_simulated_jobs()}
     names = {body["jid"]: body["name"] for _, body in bodies(records, Kind.JOB)}
     assert set(names.values()) == set(jobs)
-    seen = defaultdict(set)
+    observed = defaultdict(set)
     for record, body in bodies(records, Kind.VERTEX_METRICS):
-        seen[record.job_id].add(record.vertex_id)
+        observed[record.job_id].add(record.vertex_id)
         if not body:
             continue
         ids = [metric["id"] for metric in body]
@@ -143,7 +143,7 @@ def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -
         assert all(set(metric) == {"id", *AGGREGATES} for metric in body)
         busy = next(metric for metric in body if metric["id"] == "busyTimeMsPerSecond")
         assert busy["avg"] == "NaN" or 0 <= busy["min"] <= busy["avg"] <= busy["max"] <= 1000
-    assert {names[job]: len(vertices) for job, vertices in seen.items() if job} == {
+    assert {names[job]: len(vertices) for job, vertices in observed.items() if job} == {
         name: len(spec.operators) for name, spec in jobs.items()
     }
     pending = [
@@ -239,14 +239,14 @@ def test_a_recovering_job_is_polled_every_minute_besides(tmp_path: Path) -> None
         root = tmp_path / str(recovery_s)
         write_history(HistoryRequest(hours, END, root, recovery_s=recovery_s), workers=1)
         written.append([one for path in sorted(root.rglob("*.gz")) for one in read_records(path)])
-    found, regular = written
+    result, regular = written
     kinds = (Kind.JOB, Kind.VERTEX_METRICS, Kind.CHECKPOINTS, Kind.PLAN, Kind.OVERVIEW, Kind.JOB_METRICS)
-    added = {one for one in found if one.kind in kinds} - {one for one in regular if one.kind in kinds}
-    assert len(found) - len(added) == pytest.approx(len(regular), abs=5)  # an exception may be told earlier
-    assert 1.05 < len(found) / len(regular) < 1.15
+    added = {one for one in result if one.kind in kinds} - {one for one in regular if one.kind in kinds}
+    assert len(result) - len(added) == pytest.approx(len(regular), abs=5)  # an exception may be told earlier
+    assert 1.05 < len(result) / len(regular) < 1.15
     assert {one.kind for one in added} == {Kind.JOB, Kind.VERTEX_METRICS}
     polls = defaultdict(list)
-    for record, body in bodies(found, Kind.JOB):
+    for record, body in bodies(result, Kind.JOB):
         if body["state"] == "RUNNING":
             polls[record.job_id, body["timestamps"]["RUNNING"]].append(record.observed_at_ms)
     waits = [min(times) - running for (_, running), times in polls.items()]

@@ -105,9 +105,9 @@ def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
     assert not other.exists()  # a lake that nobody reads is not made
     (other / "silver").mkdir(parents=True)
     assert hold.main(["hold"]) == 1
-    told = capsys.readouterr()
-    assert "no controller has done anything within an hour" in told.err
-    assert "nothing is sent" not in told.out
+    reported = capsys.readouterr()
+    assert "no controller has done anything within an hour" in reported.err
+    assert "nothing is sent" not in reported.out
     assert Lease(str(other), "Spare", "a controller", time.time).take()
     assert hold.main(["hold", "Prod"]) == 1  # of this cluster no controller has a lease there
     assert hold.main(["hold"]) == 0
@@ -163,9 +163,13 @@ def test_a_step_that_waits_is_listed_approved_and_denied(lake, capsys) -> None:
     assert "what waits: Prod/orders step-1" in capsys.readouterr().err
     assert approve.main([]) == 2
     assert approve.main(["Prod/orders", "step-1", "--by", "ada", "--hours", "1"]) == 0
-    (said,) = ApprovalStore(lake).read(time.time())
-    assert (said.is_approved, said.by, dict(said.parallelism_to)) == (True, "ada", {"Source: orders": 4, "enrich": 4})
-    assert 3590 < said.until_s - now_s < 3700
+    (reported,) = ApprovalStore(lake).read(time.time())
+    assert (reported.is_approved, reported.by, dict(reported.parallelism_to)) == (
+        True,
+        "ada",
+        {"Source: orders": 4, "enrich": 4},
+    )
+    assert 3590 < reported.until_s - now_s < 3700
     capsys.readouterr()
     assert approve.main(["--list"]) == 0
     assert capsys.readouterr().out == "no step waits for an answer\n"
@@ -174,6 +178,6 @@ def test_a_step_that_waits_is_listed_approved_and_denied(lake, capsys) -> None:
 def test_a_no_is_written_as_one(lake) -> None:
     write_waiting(lake, time.time() - 60)
     assert approve.main(["Prod/orders", "step-1", "--deny"]) == 0
-    (said,) = ApprovalStore(lake).read(time.time())
-    assert not said.is_approved
-    assert json.dumps(said.step_id) == '"step-1"'
+    (reported,) = ApprovalStore(lake).read(time.time())
+    assert not reported.is_approved
+    assert json.dumps(reported.step_id) == '"step-1"'

@@ -10,8 +10,8 @@ NONE = np.zeros(0), np.zeros(0, np.int64)
 
 
 def test_places_of_what_was_seen_between_and_beyond() -> None:
-    found = find_places_of(np.arange(1, 8), np.array([3, 5]))
-    assert found.tolist() == [2, 2, 0, 1, 0, 2, 2]
+    result = find_places_of(np.arange(1, 8), np.array([3, 5]))
+    assert result.tolist() == [2, 2, 0, 1, 0, 2, 2]
     assert find_places_of(np.arange(1, 3), np.zeros(0, np.int64)).tolist() == [Place.BEYOND] * 2
 
 
@@ -28,10 +28,10 @@ def test_scales_hold_the_promised_share_of_what_comes_later(place: Place) -> Non
 
 def test_hidden_points_stand_for_what_was_not_seen_yet_and_give_way_to_it() -> None:
     draws = np.random.default_rng(6)
-    hidden, seen = 3.0 * draws.standard_normal(500), draws.standard_normal(2_000)
+    hidden, observed = 3.0 * draws.standard_normal(500), draws.standard_normal(2_000)
     beyond = np.full(500, Place.BEYOND)
     alone = learn_scales(*NONE, hidden, beyond)
-    both = learn_scales(seen, np.full(2_000, Place.BEYOND), hidden, beyond)
+    both = learn_scales(observed, np.full(2_000, Place.BEYOND), hidden, beyond)
     assert alone[Place.BEYOND, 0] > 2.5
     assert both[Place.BEYOND, 0] == pytest.approx(1.0, abs=0.1)
     assert learn_scales(np.array([np.nan]), np.array([0]), *NONE) == pytest.approx(learn_scales(*NONE, *NONE))

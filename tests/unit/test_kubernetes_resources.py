@@ -15,7 +15,7 @@ A, B = "a" * 32, "b" * 32
 
 def resource(configuration=None, *, reconciled=None, spec=None, session=None, **status):
     dealt_with = {"spec": {"flinkConfiguration": configuration if reconciled is None else reconciled}}
-    found = {
+    result = {
         "kind": "FlinkDeployment",
         "metadata": {"name": "orders", "namespace": "flink", "resourceVersion": "7", "generation": 3},
         "spec": {"flinkVersion": "v1_18", "flinkConfiguration": configuration or {}, **(spec or {})},
@@ -26,7 +26,7 @@ def resource(configuration=None, *, reconciled=None, spec=None, session=None, **
             **status,
         },
     }
-    return read_job_resource(found, session)
+    return read_job_resource(result, session)
 
 
 def test_keys_are_found_flat_and_nested():
@@ -117,15 +117,15 @@ def test_in_place_only_as_the_operator_does_it(options, scheduler, told):
     ],
 )
 def test_a_change_waits_for_the_one_before(status, name):
-    found = find_obstacle(resource(ADAPTIVE, **status))
-    assert (None if found is None else found.name) == name
+    result = find_obstacle(resource(ADAPTIVE, **status))
+    assert (None if result is None else result.name) == name
 
 
 def test_a_session_job_has_version_and_scheduler_of_its_cluster():
     session = {"spec": {"flinkVersion": "v2_1", "flinkConfiguration": {"jobmanager": {"scheduler": "adaptive"}}}}
-    found = resource({OVERRIDES: f"{A}:1"}, session=session, spec={"flinkVersion": None, "deploymentName": "s"})
-    assert found.flink_version == "v2_1"
-    assert find_upgrade_reason(found, "") is None
+    result = resource({OVERRIDES: f"{A}:1"}, session=session, spec={"flinkVersion": None, "deploymentName": "s"})
+    assert result.flink_version == "v2_1"
+    assert find_upgrade_reason(result, "") is None
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_an_autoscaler_that_the_operators_own_configuration_switches_on_shows_in
 def test_an_old_operator_tells_its_generation_beside_the_spec():
     dealt_with = {"spec": {}, "resource_metadata": {"metadata": {"generation": 3}}}
     status = {"reconciliationStatus": {"state": "DEPLOYED", "lastReconciledSpec": json.dumps(dealt_with)}}
-    found = {"metadata": {"generation": 3}, "spec": {}, "status": status}
-    assert not read_job_resource(found).is_pending
-    assert read_job_resource({**found, "status": {}}).is_pending
+    result = {"metadata": {"generation": 3}, "spec": {}, "status": status}
+    assert not read_job_resource(result).is_pending
+    assert read_job_resource({**result, "status": {}}).is_pending

@@ -124,10 +124,10 @@ def test_what_another_writes_and_compacts_is_seen(tmp_path, table) -> None:
     for name in "abc":
         other.append([memory(name)])
         assert name in jobs_in(table)
-    kept = DeltaTable(str(tmp_path / CONTROLLER_MEMORY.relative_path))
-    kept.optimize.compact()
-    kept.create_checkpoint()
-    kept.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    retained = DeltaTable(str(tmp_path / CONTROLLER_MEMORY.relative_path))
+    retained.optimize.compact()
+    retained.create_checkpoint()
+    retained.vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert jobs_in(table) == ["a", "b", "c"]
     table.append([memory("d")])
     assert jobs_in(other) == ["a", "b", "c", "d"]
@@ -156,5 +156,5 @@ def test_processes_that_make_a_table_and_append_at_once_lose_nothing(tmp_path) -
     for writer in writers:
         writer.join(120)
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    found = LakeTable(str(tmp_path), CONTROL_LOG)
-    assert jobs_in(found) == sorted(f"{name}-{number}" for name in "abc" for number in range(8))
+    result = LakeTable(str(tmp_path), CONTROL_LOG)
+    assert jobs_in(result) == sorted(f"{name}-{number}" for name in "abc" for number in range(8))

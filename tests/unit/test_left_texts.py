@@ -71,10 +71,10 @@ def test_bytes_that_are_no_text_are_kept_beside_a_text_that_shows_them():
 
 def test_of_a_body_the_fields_of_the_expected_types_are_read():
     body = {"name": 5, "vertices": [{"id": "a", "parallelism": "2"}, 7, {"parallelism": 3}], "more": {}}
-    found, fault = read_body(json.dumps(body), REPLY)
+    result, fault = read_body(json.dumps(body), REPLY)
     assert fault is None
-    kept = [{"id": "a", "parallelism": None}, None, {"id": None, "parallelism": 3}]
-    assert found == {"name": None, "vertices": kept}
+    retained = [{"id": "a", "parallelism": None}, None, {"id": None, "parallelism": 3}]
+    assert result == {"name": None, "vertices": retained}
     assert read_body('{"name":"\\ud83d"}', REPLY)[0]["name"] == "?"
 
 

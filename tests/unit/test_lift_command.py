@@ -44,10 +44,10 @@ def lake(tmp_path, monkeypatch):
 
 def test_what_is_blocked_is_listed_lifted_once_and_then_let_pass(lake, capsys) -> None:
     assert lift.main(["--list"]) == 0
-    told = capsys.readouterr().out
-    assert "live/orders: a 4, b 4, until a person lifts it" in told
-    assert BECAUSE in told
-    assert told.count("live/orders") == 2  # the other ends by itself
+    reported = capsys.readouterr().out
+    assert "live/orders: a 4, b 4, until a person lifts it" in reported
+    assert BECAUSE in reported
+    assert reported.count("live/orders") == 2  # the other ends by itself
     blocked = JobHistory("j", known_requested={"a": 2, "b": 2}, blocked=(BlockedTarget(FOUR, math.inf, "step-1-5"),))
 
     def decide():

@@ -40,12 +40,12 @@ def test_all_levels_become_the_strictest() -> None:
         "jobs": {"live/orders": {"slots_max": 30, "slots_min": 2, "mode": "approve", "steps": {"up_max_slots": 4}}},
     }  # fmt: skip
     cluster = {"limits": {"cooldown_s": 900, "rescales_per_hour": 4, "allows_falls": False, "slots_min": 3}}
-    found = limits_of(settings_of(fleet, cluster, apply={"foreign_change_hold_h": 2, "block_h": 1}))
-    assert (found.mode, found.slots_min, found.slots_max) == (Mode.APPROVE, 3, 20)
-    assert (found.step_up_max_slots, found.step_down_max_share, found.step_down_max_slots) == (4, 0.5, math.inf)
-    assert (found.rescales_per_hour, found.rescales_per_day, found.cooldown_s) == (4, math.inf, 900)
-    assert (found.allows_falls, found.is_held, found.in_blackout) == (False, False, False)
-    assert (found.foreign_change_hold_s, found.block_s, found.cluster_slots_max) == (7200, 3600, 100)
+    result = limits_of(settings_of(fleet, cluster, apply={"foreign_change_hold_h": 2, "block_h": 1}))
+    assert (result.mode, result.slots_min, result.slots_max) == (Mode.APPROVE, 3, 20)
+    assert (result.step_up_max_slots, result.step_down_max_share, result.step_down_max_slots) == (4, 0.5, math.inf)
+    assert (result.rescales_per_hour, result.rescales_per_day, result.cooldown_s) == (4, math.inf, 900)
+    assert (result.allows_falls, result.is_held, result.in_blackout) == (False, False, False)
+    assert (result.foreign_change_hold_s, result.block_s, result.cluster_slots_max) == (7200, 3600, 100)
     other = limits_of(settings_of(fleet, cluster), "rides")
     assert (other.mode, other.slots_max, other.step_up_max_slots) == (Mode.AUTO, 20, 8)
 
@@ -55,10 +55,10 @@ def test_blackouts_of_all_levels_count_and_are_named() -> None:
     evening = {"cron": "0 18 * * *", "duration_s": 3600, "time_zone": "UTC"}
     berlin = {"cron": "0 19 * * 5", "duration_s": 60, "time_zone": "Europe/Berlin"}
     fleet = {"blackouts": {"evening": evening}, "jobs": {"live/orders": {"blackouts": {"friday": berlin}}}}
-    found = limits_of(settings_of(fleet))
-    assert found.in_blackout
-    assert "limits.blackouts: evening" in found.blackout_reason
-    assert "friday" in found.blackout_reason
+    result = limits_of(settings_of(fleet))
+    assert result.in_blackout
+    assert "limits.blackouts: evening" in result.blackout_reason
+    assert "friday" in result.blackout_reason
     assert "friday" not in limits_of(settings_of(fleet), now_s=NOW_S + 60).blackout_reason
     assert not limits_of(settings_of(fleet), now_s=NOW_S + 3600).in_blackout
 
@@ -96,10 +96,10 @@ def test_a_hold_is_of_everything_a_cluster_or_a_job() -> None:
 def test_a_hold_that_names_what_nobody_knows_holds_the_cluster_or_everything(scope: str, held: str) -> None:
     settings = check_settings({"limits": {"mode": "auto"}, "clusters": {"live": LIVE, "spare": LIVE}})
     reader = LimitsReader(lambda: settings, lambda clusters, now: [Hold(scope)], lambda now: (), lambda: NOW_S)
-    found = reader.read()
+    result = reader.read()
     expected = {"everything": (True, True, True), "live": (True, True, False), "rides": (False, True, False)}
     jobs = [("live", "orders"), ("live", "rides"), ("spare", "orders")]
-    assert tuple(found.limits_of(*job, IDS, JOBS).is_held for job in jobs) == expected[held]
+    assert tuple(result.limits_of(*job, IDS, JOBS).is_held for job in jobs) == expected[held]
 
 
 def test_answers_are_of_the_job_and_by_vertex_id() -> None:
@@ -107,8 +107,8 @@ def test_answers_are_of_the_job_and_by_vertex_id() -> None:
     stale = Approval("live", "orders", "s2", {}, {"gone": 2}, True)
     no = Approval("live", "orders", "s3", {}, {"gone": 2}, False)
     other = Approval("live", "rides", "s4", {}, {"source": 2}, True)
-    found = limits_of(settings_of({}), approvals=[yes, stale, no, other]).approvals
-    assert [(one.step_id, one.before, one.target) for one in found] == [
+    result = limits_of(settings_of({}), approvals=[yes, stale, no, other]).approvals
+    assert [(one.step_id, one.before, one.target) for one in result] == [
         ("s1", {"v1": 1}, {"v1": 2, "v2": 3}),
         ("s3", {}, {}),
     ]
@@ -138,13 +138,13 @@ def test_a_changed_file_counts_at_once_and_a_broken_one_stops_everything(opened,
     assert read().mode is Mode.AUTO
     path.write_text('[clusters.live]\nrest_url = "http://j:8081"\nlimits.mode = "dry-run"\n')
     assert (read().mode, read(0).settings_changed, read(1.9).settings_changed) == (Mode.OFF, True, True)
-    found = read(0.2)
-    assert (found.mode, found.settings_changed) == (Mode.DRY_RUN, False)
+    result = read(0.2)
+    assert (result.mode, result.settings_changed) == (Mode.DRY_RUN, False)
     path.write_text("[clusters.live\n")
     for _ in range(3):
-        found = read()
-        assert (found.mode, found.settings_changed) == (Mode.OFF, False)
-        assert "is no TOML file" in found.mode_reason
+        result = read()
+        assert (result.mode, result.settings_changed) == (Mode.OFF, False)
+        assert "is no TOML file" in result.mode_reason
     assert len([one for one in caplog.records if "nothing is sent until they can" in one.message]) == 1
     path.unlink()
     assert "does not exist" in read().mode_reason
@@ -211,9 +211,9 @@ def test_the_variable_holds_and_a_slip_in_it_holds_everything(opened, monkeypatc
 def test_limits_that_cannot_be_formed_stop_the_job() -> None:
     settings = settings_of({"slots_min": 4})
     broken = settings.model_copy(update={"limits": settings.limits.model_copy(update={"slots_min": 99})})
-    found = limits_of(broken)
-    assert found.mode is Mode.OFF
-    assert "cannot be formed" in found.mode_reason
+    result = limits_of(broken)
+    assert result.mode is Mode.OFF
+    assert "cannot be formed" in result.mode_reason
     assert os.environ.get("TIDEWISE_HOLD") is None
 
 
@@ -221,8 +221,8 @@ def test_an_answer_has_an_id_of_its_own_and_reaches_as_far_as_the_settings_say(o
     read, _ = opened
     store = ApprovalStore(str(tmp_path / "lake"))
     yes = Approval("live", "orders", "s", {}, {"source": 2}, True, "ada", NOW_S, NOW_S + 1e5)
-    for said in (yes, replace(yes, by="bob"), replace(yes, is_approved=False, by=NOBODY)):
-        store.write(said)
+    for reported in (yes, replace(yes, by="bob"), replace(yes, is_approved=False, by=NOBODY)):
+        store.write(reported)
     limits = read()
     assert limits.approval_band == 0.25
     assert sorted((one.by, one.is_approved) for one in limits.approvals) == [("", False), ("ada", True), ("bob", True)]

@@ -94,8 +94,8 @@ def test_a_job_is_never_looser_than_its_cluster_unless_the_cluster_names_it(leve
 def test_whatever_the_job_asks_a_cluster_that_does_not_name_it_decides() -> None:
     for of_fleet in MODES:
         for of_job in MODES:
-            found = resolve_mode(of_fleet, None, of_job, may_be_looser=False)
-            assert MODES.index(found) <= MODES.index(of_fleet)
+            result = resolve_mode(of_fleet, None, of_job, may_be_looser=False)
+            assert MODES.index(result) <= MODES.index(of_fleet)
 
 
 @pytest.mark.covers("apply_review 11")

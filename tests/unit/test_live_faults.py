@@ -22,11 +22,11 @@ def polls(job: Job) -> list[RawRecord]:
 
 
 def rates(made: PollHistory) -> dict[str, list[float]]:
-    found = made.windows(T0_S + 60)
+    result = made.windows(T0_S + 60)
     return {
-        job.job: found.observations(number).processing_rate_per_s[:, 1].tolist()
+        job.job: result.observations(number).processing_rate_per_s[:, 1].tolist()
         for number, job in enumerate(made.jobs())
-        if len(found.observations(number))
+        if len(result.observations(number))
     }
 
 
@@ -122,9 +122,9 @@ def test_a_value_that_breaks_a_rule_is_left_out_alone(value, rule):
     (fault,) = made.add(records)
     assert (fault.job, fault.rule) == ("orders", rule)
     assert f"vertex {VERTEX}: numRecordsIn.sum = " in fault.detail
-    seen = made.windows(T0_S + 60).observations(0)
-    assert seen.busy_share[0, 1] == pytest.approx(0.75)
-    assert str(seen.processing_rate_per_s[0, 1]) == "nan"  # no two counts in a row
+    observed = made.windows(T0_S + 60).observations(0)
+    assert observed.busy_share[0, 1] == pytest.approx(0.75)
+    assert str(observed.processing_rate_per_s[0, 1]) == "nan"  # no two counts in a row
 
 
 @pytest.mark.parametrize("value", ["NaN", None])
@@ -135,8 +135,8 @@ def test_a_share_that_flink_did_not_measure_is_no_fault(value):
 
 def test_a_share_above_what_can_be_is_a_fault():
     made = PollHistory({"c": 60})
-    found = made.add([*polls(JOB), JOB.metrics(40, taken=120.0, busyTimeMsPerSecond=1051.0)])
-    assert {fault.rule for fault in found} == {Rule.VALUE_HUGE}
+    result = made.add([*polls(JOB), JOB.metrics(40, taken=120.0, busyTimeMsPerSecond=1051.0)])
+    assert {fault.rule for fault in result} == {Rule.VALUE_HUGE}
     assert rates(made) == {"orders": [3.0]}
 
 
@@ -169,8 +169,8 @@ def test_strange_names_are_names(name):
     job = Job(name=name, vertices={SOURCE: "1" * 32, name: "2" * 32}, parallelism={SOURCE: 1, name: 2})
     made = PollHistory({"c": 60})
     assert made.add([*job.start(), *[job.metrics(at, name, taken=3.0 * at) for at in (0, 30)]]) == []
-    (seen,) = made.jobs()
-    assert (seen.job, seen.running) == (name, {SOURCE: 1, name: 2})
+    (observed,) = made.jobs()
+    assert (observed.job, observed.running) == (name, {SOURCE: 1, name: 2})
     assert rates(made) == {name: [3.0]}
 
 
@@ -186,15 +186,15 @@ def test_two_vertices_of_one_name_are_told_apart_by_their_ids():
     body["vertices"][0]["name"] = WORK
     made = PollHistory({"c": 60})
     assert made.add([JOB.record(-30, Kind.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
-    (seen,) = made.jobs()
-    assert seen.running == {f"{WORK} (11111111)": 1, f"{WORK} (22222222)": 2}
+    (observed,) = made.jobs()
+    assert observed.running == {f"{WORK} (11111111)": 1, f"{WORK} (22222222)": 2}
     assert rates(made) == {"orders": [3.0]}
 
 
 def test_a_vertex_without_a_name_is_named_by_its_id():
     made = PollHistory({"c": 60})
-    found = made.add([JOB.record(-30, Kind.JOB, vertex_body(name=None)), JOB.plan(-29), *polls(JOB)[2:]])
-    assert [(fault.rule, fault.detail) for fault in found] == [
+    result = made.add([JOB.record(-30, Kind.JOB, vertex_body(name=None)), JOB.plan(-29), *polls(JOB)[2:]])
+    assert [(fault.rule, fault.detail) for fault in result] == [
         (Rule.MISSING_FIELD, f"job: name of vertex {VERTEX}"),
     ]
     assert made.jobs()[0].running == {SOURCE: 1, "(22222222)": 2}
@@ -206,8 +206,8 @@ def test_one_finished_vertex_does_not_stop_the_job():
     body["vertices"][0]["status"] = "FINISHED"
     made = PollHistory({"c": 60})
     assert made.add([JOB.record(-30, Kind.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
-    (seen,) = made.jobs()
-    assert (seen.is_up, seen.finished, seen.running) == (True, frozenset({SOURCE}), {SOURCE: 1, WORK: 2})
+    (observed,) = made.jobs()
+    assert (observed.is_up, observed.finished, observed.running) == (True, frozenset({SOURCE}), {SOURCE: 1, WORK: 2})
     assert rates(made) == {"orders": [3.0]}
 
 
@@ -233,11 +233,11 @@ def test_the_plan_that_a_job_reply_holds_is_enough():
     plan = json.loads(JOB.plan(0).body)
     made = PollHistory({"c": 60})
     assert made.add([JOB.job(0, **plan)]) == []
-    (seen,) = made.jobs()
-    assert seen.graph is not None
-    assert seen.graph.sources == (SOURCE,)
+    (observed,) = made.jobs()
+    assert observed.graph is not None
+    assert observed.graph.sources == (SOURCE,)
     assert made.add([JOB.job(1, plan={"nodes": []})]) == []  # empty while the graph is built anew
-    assert made.jobs()[0].graph == seen.graph
+    assert made.jobs()[0].graph == observed.graph
 
 
 def test_a_plan_that_cannot_be_used_inside_of_a_job_reply_leaves_the_reply():

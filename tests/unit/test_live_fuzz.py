@@ -67,11 +67,11 @@ def mutate(random_: random.Random, body: Any) -> str:
 
 
 def poll(job: Job, at: float, random_: random.Random | None = None) -> list[RawRecord]:
-    found = []
+    result = []
     for kind, body, vertex_id in replies(job, at):
         text = mutate(random_, body) if random_ and random_.random() < 0.5 else json.dumps(body)
-        found.append(job.record(at, kind, text, vertex_id))
-    return found
+        result.append(job.record(at, kind, text, vertex_id))
+    return result
 
 
 def history(seed: int | None) -> PollHistory:
@@ -103,14 +103,14 @@ def compare(seed: int) -> None:
     assert expected.running == {SOURCE: 1, WORK: 2}
     now_s = T0_S + 30 * POLLS
     one, other = alone.windows(now_s), beside.windows(now_s)
-    wanted, found = one.observations(0), other.observations(number)
+    wanted, result = one.observations(0), other.observations(number)
     assert len(wanted) > 5
     assert 0 < wanted.disturbed.sum() < len(wanted)
     for name in ("window_start_s", "disturbed", "parallelism", *MEASURES):
-        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+        np.testing.assert_array_equal(getattr(result, name), getattr(wanted, name), err_msg=name)
     for place, job in enumerate(jobs):  # what is left of the broken one can be looked at, and is in range
-        seen = other.observations(place)
-        assert seen.parallelism.shape == (len(seen), len(job.vertex_ids))
+        observed = other.observations(place)
+        assert observed.parallelism.shape == (len(observed), len(job.vertex_ids))
         for share in ("busy_share", "idle_share", "backpressured_share"):
-            values = getattr(seen, share)
+            values = getattr(observed, share)
             assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()

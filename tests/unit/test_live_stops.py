@@ -18,8 +18,8 @@ def history(*records, metrics_every_s=20, until_s=600, **options) -> PollHistory
 
 
 def disturbed(made: PollHistory, until_s: int = 600) -> list[int]:
-    found = made.windows(T0_S + until_s)
-    return [int(start) - T0_S for start, is_so in zip(found.window_start_s, found.disturbed, strict=True) if is_so]
+    result = made.windows(T0_S + until_s)
+    return [int(start) - T0_S for start, is_so in zip(result.window_start_s, result.disturbed, strict=True) if is_so]
 
 
 def stops(made: PollHistory) -> list[tuple[float, float | None, str | None]]:
@@ -94,41 +94,46 @@ def test_the_start_of_a_new_job_is_disturbed():
 
 
 def test_what_is_seen_of_a_job_that_runs():
-    (seen,) = history(JOB.job(60.25)).jobs()
-    assert (seen.state, seen.is_up, seen.restarting, seen.polled_at_ms) == ("RUNNING", True, False, ms(60.25))
-    assert seen.running == {SOURCE: 1, WORK: 2}
-    assert list(seen.vertex_ids.items()) == [(SOURCE, "1" * 32), (WORK, "2" * 32)]
-    assert seen.graph is not None
-    assert [operator.upstream for operator in seen.graph.operators] == [(), (SOURCE,)]
+    (observed,) = history(JOB.job(60.25)).jobs()
+    assert (observed.state, observed.is_up, observed.restarting, observed.polled_at_ms) == (
+        "RUNNING",
+        True,
+        False,
+        ms(60.25),
+    )
+    assert observed.running == {SOURCE: 1, WORK: 2}
+    assert list(observed.vertex_ids.items()) == [(SOURCE, "1" * 32), (WORK, "2" * 32)]
+    assert observed.graph is not None
+    assert [operator.upstream for operator in observed.graph.operators] == [(), (SOURCE,)]
 
 
 def test_a_job_that_is_brought_back_shows_what_it_ran_with():
     fresh = Job(parallelism={SOURCE: 1, WORK: 1})  # while it waits for slots Flink shows 1
-    (seen,) = history(JOB.job(60), fresh.job(120, state="CREATED")).jobs()
-    assert (seen.is_up, seen.restarting, seen.running) == (False, True, {SOURCE: 1, WORK: 2})
-    assert (seen.ran_at_ms, seen.polled_at_ms) == (ms(60), ms(120))
+    (observed,) = history(JOB.job(60), fresh.job(120, state="CREATED")).jobs()
+    assert (observed.is_up, observed.restarting, observed.running) == (False, True, {SOURCE: 1, WORK: 2})
+    assert (observed.ran_at_ms, observed.polled_at_ms) == (ms(60), ms(120))
 
 
 def test_a_job_that_never_ran_is_not_restarting():
     made = PollHistory({"c": 60})
     made.add([JOB.job(0, state="CREATED")])
-    (seen,) = made.jobs()
-    assert (seen.restarting, seen.ran_at_ms, seen.running) == (False, None, {SOURCE: 1, WORK: 2})
+    (observed,) = made.jobs()
+    assert (observed.restarting, observed.ran_at_ms, observed.running) == (False, None, {SOURCE: 1, WORK: 2})
 
 
 def test_the_own_metrics_of_a_job_are_numbers():
-    found = [{"id": "uptime", "value": "17"}, {"id": "numRestarts", "value": "-"}, {"id": "x"}, None]
-    (seen,) = history(JOB.record(60, Kind.JOB_METRICS, found)).jobs()
-    assert seen.metrics == {"uptime": 17.0}
+    result = [{"id": "uptime", "value": "17"}, {"id": "numRestarts", "value": "-"}, {"id": "x"}, None]
+    (observed,) = history(JOB.record(60, Kind.JOB_METRICS, result)).jobs()
+    assert observed.metrics == {"uptime": 17.0}
 
 
 def test_a_time_that_cannot_be_reaches_into_no_other_job():
     other = Job(job_id="b" * 32, name="rides")
     made = history(JOB.job(100), JOB.job(200, timestamps={"RUNNING": 253_402_300_799_999}))
     made.add([*other.start(), *[other.metrics(at, taken=1.0 * at) for at in range(0, 600, 20)]])
-    found = made.windows(T0_S + 600)
-    assert found.observations(0).disturbed.tolist() == [False] + [True] * 9
-    assert found.observations(1).disturbed.tolist() == [False] * 10
+    result = made.windows(T0_S + 600)
+    assert result.observations(0).disturbed.tolist() == [False] + [True] * 9
+    assert result.observations(1).disturbed.tolist() == [False] * 10
 
 
 def test_one_impossible_time_among_many_replies_disturbs_nothing_for_long():

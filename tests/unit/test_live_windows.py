@@ -36,16 +36,16 @@ def began(found: Observations) -> list[int]:
 
 def test_rates_are_differences_of_counters_over_the_time_between_polls():
     polls = [JOB.metrics(at, taken=10.0 * at, sent=5.0 * at) for at in (0, 20, 40, 70, 100)]
-    found = seen(history(*polls), 120)
-    assert began(found) == [0, 60]
-    assert column(found.processing_rate_per_s) == [10.0, 10.0]
-    assert column(found.output_rate_per_s) == [5.0, 5.0]
-    assert column(found.processing_rate_per_s, SOURCE) == [None, None]
+    result = seen(history(*polls), 120)
+    assert began(result) == [0, 60]
+    assert column(result.processing_rate_per_s) == [10.0, 10.0]
+    assert column(result.output_rate_per_s) == [5.0, 5.0]
+    assert column(result.processing_rate_per_s, SOURCE) == [None, None]
 
 
 def test_a_source_processes_what_it_emits():
-    found = seen(history(*[JOB.metrics(at, SOURCE, taken=0.0, sent=7.0 * at) for at in (0, 30)]), 60)
-    assert column(found.processing_rate_per_s, SOURCE) == [7.0]
+    result = seen(history(*[JOB.metrics(at, SOURCE, taken=0.0, sent=7.0 * at) for at in (0, 30)]), 60)
+    assert column(result.processing_rate_per_s, SOURCE) == [7.0]
 
 
 def test_shares_of_time_and_true_rates():
@@ -53,49 +53,49 @@ def test_shares_of_time_and_true_rates():
         JOB.metrics(at, taken=100.0 * at, sent=50.0 * at, busy_ms=400 * at, idle_ms=350 * at, backpressured_ms=250 * at)
         for at in (0, 30, 50)
     ]
-    found = seen(history(*polls), 60)
-    assert column(found.busy_share) == [0.4]
-    assert column(found.idle_share) == [0.35]
-    assert column(found.backpressured_share) == [0.25]
-    assert column(found.true_processing_rate_per_s) == [250.0]
-    assert column(found.true_output_rate_per_s) == [125.0]
+    result = seen(history(*polls), 60)
+    assert column(result.busy_share) == [0.4]
+    assert column(result.idle_share) == [0.35]
+    assert column(result.backpressured_share) == [0.25]
+    assert column(result.true_processing_rate_per_s) == [250.0]
+    assert column(result.true_output_rate_per_s) == [125.0]
 
 
 def test_a_share_that_was_not_measured_is_unknown_and_gives_no_true_rate():
-    found = seen(history(*[JOB.metrics(at, taken=10.0 * at, busyTimeMsPerSecond="NaN") for at in (0, 30)]), 60)
-    assert column(found.busy_share) == [None]
-    assert column(found.true_processing_rate_per_s) == [None]
+    result = seen(history(*[JOB.metrics(at, taken=10.0 * at, busyTimeMsPerSecond="NaN") for at in (0, 30)]), 60)
+    assert column(result.busy_share) == [None]
+    assert column(result.true_processing_rate_per_s) == [None]
 
 
 def test_a_share_never_exceeds_one():
-    found = seen(history(*[JOB.metrics(at, taken=1.0 * at, busy_ms=1010.0 * at) for at in (0, 30)]), 60)
-    assert column(found.busy_share) == [1.0]
+    result = seen(history(*[JOB.metrics(at, taken=1.0 * at, busy_ms=1010.0 * at) for at in (0, 30)]), 60)
+    assert column(result.busy_share) == [1.0]
 
 
 def test_gauges_stand_in_where_no_counters_are():
     polls = [JOB.metrics(at, numRecordsInPerSecond=float(at), busyTimeMsPerSecond=500.0) for at in (10, 30)]
-    found = seen(history(*polls), 60)
-    assert column(found.processing_rate_per_s) == [20.0]  # their mean
-    assert column(found.busy_share) == [0.5]
+    result = seen(history(*polls), 60)
+    assert column(result.processing_rate_per_s) == [20.0]  # their mean
+    assert column(result.busy_share) == [0.5]
 
 
 def test_a_counter_that_fell_leaves_its_difference_out():
     polls = [JOB.metrics(at, taken=taken) for at, taken in ((0, 0.0), (20, 200.0), (40, 10.0), (50, 60.0))]
-    found = seen(history(*polls), 60)
-    assert column(found.processing_rate_per_s) == [pytest.approx((200 + 50) / 30)]
+    result = seen(history(*polls), 60)
+    assert column(result.processing_rate_per_s) == [pytest.approx((200 + 50) / 30)]
 
 
 def test_one_counter_that_fell_leaves_out_all_of_the_reply():
     polls = [JOB.metrics(0, taken=0.0, sent=900.0), JOB.metrics(30, taken=300.0, sent=1.0)]
-    found = seen(history(*polls), 60)
-    assert column(found.processing_rate_per_s) == [None]
+    result = seen(history(*polls), 60)
+    assert column(result.processing_rate_per_s) == [None]
 
 
 def test_a_difference_over_more_than_two_windows_is_left_out():
     polls = [JOB.metrics(at, taken=10.0 * at) for at in (0, 30, 30 + 121, 30 + 121 + 20)]
-    found = seen(history(*polls), 180)
-    assert began(found) == [0, 120]
-    assert column(found.processing_rate_per_s) == [10.0, 10.0]
+    result = seen(history(*polls), 180)
+    assert began(result) == [0, 120]
+    assert column(result.processing_rate_per_s) == [10.0, 10.0]
     lone = seen(history(*polls[:3]), 180)
     assert column(lone.processing_rate_per_s) == [10.0, None]
 
@@ -110,8 +110,8 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one():
     still = [timed(at, 90, 9000.0, pending=50.0) for at in range(120, 360, 30)]
     idle = [timed(at, at, 9000.0, pending=0.0) for at in range(360, 480, 30)]
     made = history(*moving, *still, *idle)
-    found = seen(made, 480)
-    assert dict(zip(began(found), column(found.target_data_rate_per_s, SOURCE), strict=True)) == {
+    result = seen(made, 480)
+    assert dict(zip(began(result), column(result.target_data_rate_per_s, SOURCE), strict=True)) == {
         0: 100.0,
         60: 100.0,
         360: 0.0,
@@ -127,11 +127,11 @@ def test_what_is_seen_tells_when_metrics_stand_still():
 def test_target_data_rate_is_what_is_emitted_and_the_growth_of_the_backlog():
     polls = [JOB.metrics(at, SOURCE, sent=50.0 * at, pending=20.0 * at) for at in (0, 20, 40)]
     made = history(*polls)
-    found = seen(made, 60)
-    assert column(found.target_data_rate_per_s, SOURCE) == [70.0]
-    assert column(found.pending_records, SOURCE) == [800.0]
-    assert column(found.latency_ms, SOURCE) == [16_000.0]
-    assert column(found.target_data_rate_per_s, WORK) == [None]
+    result = seen(made, 60)
+    assert column(result.target_data_rate_per_s, SOURCE) == [70.0]
+    assert column(result.pending_records, SOURCE) == [800.0]
+    assert column(result.latency_ms, SOURCE) == [16_000.0]
+    assert column(result.target_data_rate_per_s, WORK) == [None]
     assert not made.windows(T0_S + 60).lower_bounds(0).any()
 
 
@@ -170,9 +170,9 @@ def test_a_window_that_has_not_ended_is_not_given():
 
 def test_a_window_that_lost_polls_is_not_given():
     made = history(*[JOB.metrics(at, taken=1.0 * at) for at in range(10, 250, 20)], polls=5)
-    found = seen(made, 240)  # kept: 150, ..., 230; the poll at 130 is gone
-    assert began(found) == [180]
-    assert column(found.processing_rate_per_s) == [1.0]
+    result = seen(made, 240)  # kept: 150, ..., 230; the poll at 130 is gone
+    assert began(result) == [180]
+    assert column(result.processing_rate_per_s) == [1.0]
 
 
 def test_windows_are_as_long_as_their_cluster_wants():
@@ -195,9 +195,9 @@ def test_parallelism_is_that_at_the_end_of_the_window():
 
 def test_windows_of_a_job_are_one_array_for_all_of_its_operators():
     made = history(JOB.metrics(10, SOURCE, sent=1.0), JOB.metrics(130, taken=1.0))
-    found = seen(made, 180)
-    assert began(found) == [0, 120]
-    assert found.parallelism.tolist() == [[1, 0], [0, 2]]
+    result = seen(made, 180)
+    assert began(result) == [0, 120]
+    assert result.parallelism.tolist() == [[1, 0], [0, 2]]
 
 
 def test_two_running_jobs_of_one_name_stay_two():
@@ -241,8 +241,8 @@ def test_arrays_grow_with_the_fleet():
     for at in (0, 30):
         polled = [record for job in jobs for record in (job.job(at), job.plan(at + 1))]
         assert made.add([*polled, *[job.metrics(at + 5, taken=at * n) for n, job in enumerate(jobs)]]) == []
-    found = made.windows(T0_S + 60)
-    assert [float(found.observations(n).processing_rate_per_s[0, 1]) for n in (0, 63, 64, 199)] == [0, 63, 64, 199]
+    result = made.windows(T0_S + 60)
+    assert [float(result.observations(n).processing_rate_per_s[0, 1]) for n in (0, 63, 64, 199)] == [0, 63, 64, 199]
     assert made.nbytes > 0
 
 

@@ -48,8 +48,8 @@ def test_a_row_of_the_release_before_is_read_and_decides_as_it_did() -> None:
     new = {"observed": ("autoscaler_unknown", "readiness", "failures"), "limits": ("guards", "lifted_blocks")}
     new["request"] = ("failures_before", "failed_until_s", "wait_detail", "forced_at_s")
     for column, names in new.items():
-        told = json.loads(str(row[column]))
-        row[column] = json.dumps({key: value for key, value in told.items() if key not in names})
+        reported = json.loads(str(row[column]))
+        row[column] = json.dumps({key: value for key, value in reported.items() if key not in names})
     assert reconcile(case_of(row)) == action_of(row)
     assert case_of(row).observed.readiness is None
     assert action_of(row).request.failures_before is None
@@ -58,10 +58,10 @@ def test_a_row_of_the_release_before_is_read_and_decides_as_it_did() -> None:
 
 def test_infinite_limits_survive_and_so_does_not_a_number() -> None:
     limits = Limits(rescales_per_hour=math.inf, cooldown_s=math.nan, step_up_max_share=-math.inf)
-    found = case_of(stored(entry_for(plain_case(limits=limits)))).limits
-    assert found.rescales_per_hour == math.inf
-    assert found.step_up_max_share == -math.inf
-    assert math.isnan(found.cooldown_s)
+    result = case_of(stored(entry_for(plain_case(limits=limits)))).limits
+    assert result.rescales_per_hour == math.inf
+    assert result.step_up_max_share == -math.inf
+    assert math.isnan(result.cooldown_s)
 
 
 def test_a_row_says_what_a_person_asks_for() -> None:

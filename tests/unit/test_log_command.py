@@ -69,8 +69,8 @@ def test_a_request_its_answer_its_confirmation_and_a_refusal_in_their_order(out,
 
 
 def test_a_dry_run_is_marked(out, capsys) -> None:
-    ((_, _, _, decision, _, came_of),) = lines_of(capsys, "live/payments")
-    assert (decision, came_of) == ("rescale: plan [dry run]", "dry run: nothing was sent")
+    ((_, _, _, decision, _, outcome_of),) = lines_of(capsys, "live/payments")
+    assert (decision, outcome_of) == ("rescale: plan [dry run]", "dry run: nothing was sent")
 
 
 def test_every_column_as_json(out, capsys) -> None:
@@ -113,10 +113,10 @@ def test_a_complaint_is_one_line_and_exit_code_2(out, capsys, argv: list[str], c
         code = main(given)
     except SystemExit as stopped:
         code = stopped.code
-    told = capsys.readouterr()
-    assert (code, told.out, told.err.count("\n")) == (2, "", 1)
-    assert told.err.startswith("log: ")
-    assert complaint in told.err
+    reported = capsys.readouterr()
+    assert (code, reported.out, reported.err.count("\n")) == (2, "", 1)
+    assert reported.err.startswith("log: ")
+    assert complaint in reported.err
 
 
 def test_without_a_log_the_message_says_what_writes_it(tmp_path, monkeypatch, capsys) -> None:

@@ -83,10 +83,10 @@ def test_decisions_stay_apart_and_in_their_order() -> None:
         ROW
         | {"lease_number": 2, "entry": 3, "decided_at_s": 220.0, "verb": "refuse", "reason": "on_hold", "slots_to": 9},
     ]
-    found = log_lines([*reversed(later), ROW])
-    assert [line.decision for line in found] == ["rescale: plan", "rescale: pin", "refuse: on_hold", "rescale: plan"]
-    assert [line.came_of for line in found] == [*["recorded; no answer is known"] * 2, "", "sent, accepted"]
-    assert found[2].desired.startswith("4 slots")  # the first row of a decision is its line
+    result = log_lines([*reversed(later), ROW])
+    assert [line.decision for line in result] == ["rescale: plan", "rescale: pin", "refuse: on_hold", "rescale: plan"]
+    assert [line.came_of for line in result] == [*["recorded; no answer is known"] * 2, "", "sent, accepted"]
+    assert result[2].desired.startswith("4 slots")  # the first row of a decision is its line
 
 
 def test_a_change_names_the_operators_that_change_in_the_order_of_the_alphabet() -> None:

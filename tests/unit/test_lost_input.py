@@ -42,14 +42,14 @@ def test_what_is_gone_is_found(known: KnownFile, listed: list[RawFile], read: di
 
 def test_the_message_says_what_is_gone_and_what_to_do_before_it_is_cut() -> None:
     lost = {KnownFile(f"cluster=c/{'x' * 90}{number}.jsonl.gz", 40, START): "is gone" for number in range(5)}
-    said = describe_lost(lost, "/mnt/raw", Interval(START, START + HOUR))
-    assert said.startswith(
+    reported = describe_lost(lost, "/mnt/raw", Interval(START, START + HOUR))
+    assert reported.startswith(
         "5 raw files of which the lake has rows are gone or hold less (hours 2026-11-20T10:00:00Z to"
     )
-    assert "nothing of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z was replaced" in said
-    assert said.endswith("and 2 more")
-    assert "/mnt/raw is mounted here and on every worker" in said[:450]
-    assert "--force" in said[:450]
+    assert "nothing of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z was replaced" in reported
+    assert reported.endswith("and 2 more")
+    assert "/mnt/raw is mounted here and on every worker" in reported[:450]
+    assert "--force" in reported[:450]
 
 
 def test_only_a_file_that_is_not_found_where_it_is_read_is_elsewhere() -> None:

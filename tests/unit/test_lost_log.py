@@ -46,8 +46,8 @@ class World(WillingFlink):
         self.start("another")
 
     def observe(self, job):
-        told_s = self.now_s + self.cluster_ahead_s
-        return ObservedJob("j", "RUNNING", dict(self.asked), dict(self.asked), free_slots=90, told_at_s=told_s)
+        reported_s = self.now_s + self.cluster_ahead_s
+        return ObservedJob("j", "RUNNING", dict(self.asked), dict(self.asked), free_slots=90, told_at_s=reported_s)
 
     def request(self, job, job_id, parallelism):
         self.sent.append(dict(parallelism))
@@ -147,8 +147,8 @@ def test_a_removed_log_forgets_nothing_that_the_process_knows_and_holds_what_nob
         world.restart()
         world.now_s += 3 * HOUR_S + 3000  # the hold of before would be over soon
         assert world.tick(6).reason == "new_job_id"
-        found = world.tick(6, pass_s=1800)
-        assert (found.reason, "rows of the control log are missing" in found.detail) == ("held", True)
+        result = world.tick(6, pass_s=1800)
+        assert (result.reason, "rows of the control log are missing" in result.detail) == ("held", True)
         assert world.tick(6, pass_s=4 * HOUR_S).verb is Verb.RESCALE
         return
     world.log.keep()
@@ -202,8 +202,8 @@ def test_a_clock_that_was_days_wrong_and_set_right_forgets_nothing(world, days: 
     world.lease.take()
     world.log = DeltaControlLog(open_control_log(str(world.lake)), "live", world.lease, lambda: world.now_s)
     for _ in range(3):
-        found = world.tick(6)
-        assert (found.verb, found.reason) == (Verb.REFUSE, "clock_differs")
+        result = world.tick(6)
+        assert (result.verb, result.reason) == (Verb.REFUSE, "clock_differs")
     assert world.log.read_history(JOB) == before
     world.now_s -= days * DAY_S
     world.cluster_ahead_s = 0.0

@@ -50,8 +50,8 @@ def write(path: Path, table: Table, day: date, files: int = 1, **columns: Any) -
 
 def days(path: Path) -> dict[date, int]:
     """Return day -> rows."""
-    found = DeltaTable(path).to_pyarrow_table().column("date").to_pylist()
-    return {day: found.count(day) for day in sorted(set(found))}
+    result = DeltaTable(path).to_pyarrow_table().column("date").to_pylist()
+    return {day: result.count(day) for day in sorted(set(result))}
 
 
 def age(path: Path, days_ago: int) -> None:
@@ -198,9 +198,9 @@ def test_a_table_that_fails_does_not_keep_the_others_from_it(tmp_path: Path, mem
     broken = tmp_path / "lake" / PLANS.relative_path
     write(broken, PLANS, OLD)
     (broken / "_delta_log" / "00000000000000000000.json").write_text("{half a com")
-    found = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
-    assert list(found.failures) == ["gold.plans"]
-    assert [one.table for one in found.tables] == [CONTROLLER_MEMORY.name]
+    result = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
+    assert list(result.failures) == ["gold.plans"]
+    assert [one.table for one in result.tables] == [CONTROLLER_MEMORY.name]
     assert days(memories) == {PAST: 6, TODAY: 4}
 
 
@@ -286,8 +286,8 @@ def test_no_file_of_a_table_behind_a_link_is_removed(tmp_path: Path, memories: P
     (elsewhere / "of somebody.parquet").write_bytes(b"x")
     (memories / "backup").symlink_to(elsewhere)
     age(elsewhere, 400)
-    found = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
-    assert list(found.failures) == [CONTROLLER_MEMORY.name]
+    result = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
+    assert list(result.failures) == [CONTROLLER_MEMORY.name]
     assert (elsewhere / "of somebody.parquet").exists()
     assert days(memories) == {PAST: 6, TODAY: 4}  # old rows went nevertheless
 

@@ -83,14 +83,14 @@ def test_shifted_minima_are_the_bellman_operator(seed: int) -> None:
     levels, limits, fee, gamma = 3, (2, 4), 0.4, 0.9
     probability = draw.dirichlet(np.ones(levels), levels)
     cost, values = draw.random((levels, *limits)), draw.random((levels, *limits))
-    found = best_value(worth(cost, probability, values, gamma), fee, (1, 2))
+    result = best_value(worth(cost, probability, values, gamma), fee, (1, 2))
     for level, one, two in product(range(levels), range(limits[0]), range(limits[1])):
         costs = []
         for a, b in product((-1, 0, 1), repeat=2):
             if 0 <= one + a < limits[0] and 0 <= two + b < limits[1]:
                 after = sum(probability[level, to] * values[to, one + a, two + b] for to in range(levels))
                 costs.append(cost[level, one + a, two + b] + fee * (a != 0 or b != 0) + gamma * after)
-        assert found[level, one, two] == pytest.approx(min(costs))
+        assert result[level, one, two] == pytest.approx(min(costs))
 
 
 def test_a_solution_solves_bellmans_equation_and_its_policy_is_worth_it() -> None:

@@ -65,14 +65,14 @@ def windows(rates: np.ndarray, runs: tuple[int, int, int] = (1, 4, 5)) -> Observ
     """A job that was never rescaled and kept up."""
     shape = (len(rates), 3)
     capacity = np.array([100_000.0, 1000.0, 800.0]) * runs
-    found: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
-    found["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 2), np.nan)])
-    found["processing_rate_per_s"] = np.repeat(rates[:, None], 3, axis=1)
-    found["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
-    found["busy_share"] = found["processing_rate_per_s"] / capacity
+    result: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
+    result["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 2), np.nan)])
+    result["processing_rate_per_s"] = np.repeat(rates[:, None], 3, axis=1)
+    result["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
+    result["busy_share"] = result["processing_rate_per_s"] / capacity
     starts = START_S - WINDOW_S * np.arange(len(rates), 0, -1, dtype=np.int64)
     still = np.zeros(len(rates), bool)
-    return Observations(starts, WINDOW_S, np.full(shape, runs, np.int64), disturbed=still, **found)
+    return Observations(starts, WINDOW_S, np.full(shape, runs, np.int64), disturbed=still, **result)
 
 
 def situation(seen: Observations, running: tuple[int, int, int] = (1, 4, 5), at_s: int = START_S) -> Situation:
@@ -124,12 +124,12 @@ def test_a_coarser_grid_keeps_what_was_counted() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_memory_survives_json_and_the_same_input_gives_the_same_output(policy: Any) -> None:
-    found = situation(windows(noise(2000.0)))
-    schedule, memory = policy.decide(found, policy.first_memory())
+    result = situation(windows(noise(2000.0)))
+    schedule, memory = policy.decide(result, policy.first_memory())
     adapter = TypeAdapter(AgentsMemory)
     assert adapter.validate_json(adapter.dump_json(memory)) == memory
     assert len(adapter.dump_json(memory)) < 20_000
-    again, same = policy.decide(found, policy.first_memory())
+    again, same = policy.decide(result, policy.first_memory())
     assert (again.decisions[0].reason, same) == (schedule.decisions[0].reason, memory)
 
 
@@ -147,8 +147,8 @@ def test_odd_windows_change_nothing(policy: Any, value: float) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_job_without_capacity_models_is_left_alone(policy: Any) -> None:
-    found = replace(situation(windows(noise(2000.0))), models=replace(MODELS, capacity={}))
-    assert after(policy, found) == [1, 4, 5]
+    result = replace(situation(windows(noise(2000.0))), models=replace(MODELS, capacity={}))
+    assert after(policy, result) == [1, 4, 5]
 
 
 @pytest.mark.parametrize("policy", [CentralisedMdp(), CentralisedRlPlus(), DecentralisedRl()])
@@ -156,8 +156,8 @@ def test_agents_that_know_the_model_find_what_the_rate_needs(policy: Any) -> Non
     """2000/s at 70% need 3 maps and 4 sinks; a peak of 5000/s in between is why the bounds are above that."""
     rates = np.concatenate([noise(2000.0), np.full(6, 5000.0), noise(2000.0)])
     for running in ((1, 1, 1), (1, 8, 9)):
-        found = after(policy, situation(windows(rates, running), running))
-        assert all(need <= one <= need + 1 for need, one in zip((1, 3, 4), found, strict=True))
+        result = after(policy, situation(windows(rates, running), running))
+        assert all(need <= one <= need + 1 for need, one in zip((1, 3, 4), result, strict=True))
 
 
 @pytest.mark.parametrize("policy", [CentralisedMdp(), CentralisedRlPlus()])
@@ -167,8 +167,8 @@ def test_instances_that_cost_one_another_do_not_make_every_configuration_late(po
         name: CapacityCurve(p, rate * p / (1 + 0.05 * (p - 1)), 0.01 * rate * p, p.copy(), rate * p, rate)
         for name, rate in (("src", 100_000.0), ("map", 1000.0), ("sink", 800.0))
     }
-    found = situation(windows(noise(3500.0), (1, 6, 8)), (1, 6, 8))
-    asked = after(policy, replace(found, models=replace(MODELS, capacity=contended)))
+    result = situation(windows(noise(3500.0), (1, 6, 8)), (1, 6, 8))
+    asked = after(policy, replace(result, models=replace(MODELS, capacity=contended)))
     assert asked[1] >= 6
     assert asked[2] >= 8
 
@@ -183,9 +183,9 @@ def test_an_operator_moves_by_one_instance_per_window() -> None:
 
 def test_the_mdp_keeps_to_the_plan_of_the_night() -> None:
     policy = CentralisedMdp()
-    seen = windows(noise(2000.0))
-    _, memory = policy.decide(situation(seen), policy.first_memory())
-    more = replace(seen, window_start_s=seen.window_start_s + len(seen) * WINDOW_S)
+    observed = windows(noise(2000.0))
+    _, memory = policy.decide(situation(observed), policy.first_memory())
+    more = replace(observed, window_start_s=observed.window_start_s + len(observed) * WINDOW_S)
     _, same_day = policy.decide(situation(more, at_s=START_S + 3600), memory)
     _, next_day = policy.decide(situation(more, at_s=START_S + 86_400), memory)
     assert same_day.agents[""].slots > memory.agents[""].slots
@@ -218,14 +218,16 @@ def test_more_configurations_than_one_agent_can_hold_are_left_to_the_operators_a
     runs = np.array([1, 12, 10, 9, 8, 7])
     rates = np.concatenate([noise(1500.0), np.full(4, 2600.0), noise(1500.0)])
     shape = (len(rates), 6)
-    found: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
-    found["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 5), np.nan)])
-    found["processing_rate_per_s"] = np.repeat(rates[:, None], 6, axis=1)
+    result: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
+    result["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 5), np.nan)])
+    result["processing_rate_per_s"] = np.repeat(rates[:, None], 6, axis=1)
     capacity = np.array([100_000.0, 250.0, 300.0, 350.0, 400.0, 450.0]) * runs
-    found["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
-    found["busy_share"] = found["processing_rate_per_s"] / capacity
+    result["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
+    result["busy_share"] = result["processing_rate_per_s"] / capacity
     starts = START_S - WINDOW_S * np.arange(len(rates), 0, -1, dtype=np.int64)
-    seen = Observations(starts, WINDOW_S, np.tile(runs, (len(rates), 1)), disturbed=np.zeros(len(rates), bool), **found)
+    observed = Observations(
+        starts, WINDOW_S, np.tile(runs, (len(rates), 1)), disturbed=np.zeros(len(rates), bool), **result
+    )
     names = CHAIN.graph()
     base = situation(windows(noise(1500.0)))
     now = replace(
@@ -233,7 +235,7 @@ def test_more_configurations_than_one_agent_can_hold_are_left_to_the_operators_a
         graph=names,
         parallelism=dict(zip(names.names, runs.tolist(), strict=True)),
         models=models,
-        observations=seen,
+        observations=observed,
     )
     schedule, memory = policy.decide(now, policy.first_memory())
     assert set(memory.agents) == {"", *names.names}
@@ -287,19 +289,19 @@ def test_the_agent_of_a_job_is_the_one_of_table_1(exploration: Exploration, know
 
 
 def test_a_window_violates_by_the_latency_measured_where_an_objective_is_set() -> None:
-    seen = replace(windows(noise(2000.0)), latency_ms=np.tile([900.0, np.nan, np.nan], (200, 1)))
+    observed = replace(windows(noise(2000.0)), latency_ms=np.tile([900.0, np.nan, np.nan], (200, 1)))
     for objective_s, cost in ((0.5, 0.4), (1.0, 0.0)):
         policy = CentralisedRl(options=CentralisedOptions(objective_s=objective_s))
-        _, memory = policy.decide(situation(seen), policy.first_memory())
+        _, memory = policy.decide(situation(observed), policy.first_memory())
         assert all(estimate == pytest.approx(cost, abs=0.3 * cost + 1e-9) for *_, estimate in _often(memory.agents[""]))
 
 
 def _often(known: Knowledge) -> list[tuple[Any, ...]]:
     """Return the penalties of levels that were left ten times or more."""
-    left: dict[int, int] = {}
+    remaining: dict[int, int] = {}
     for level, _, times in known.transitions:
-        left[level] = left.get(level, 0) + times
-    return [one for one in known.penalties if left[one[0]] >= 12]
+        remaining[level] = remaining.get(level, 0) + times
+    return [one for one in known.penalties if remaining[one[0]] >= 12]
 
 
 @pytest.mark.parametrize(
@@ -308,13 +310,13 @@ def _often(known: Knowledge) -> list[tuple[Any, ...]]:
 def test_a_day_on_the_simulator(policy: Any) -> None:
     """Asked once an hour, agents follow a load that swings by a factor of five, and never leave the bounds."""
     bed, memory = Testbed([GRAPH], np.array([[1, 4, 4]]), step_s=60.0), policy.first_memory()
-    seen, used, rates = [], [], []
+    observed, used, rates = [], [], []
     for window in range(288):
         rate = 3000 + 2000 * np.sin(2 * np.pi * window / 288)
-        seen.append(bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S))
+        observed.append(bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S))
         if window % 12 == 11:
             running = bed.state.parallelism[0]
-            now = situation(observations(seen[-13:], 0, 3), tuple(running.tolist()), round(bed.time_s))
+            now = situation(observations(observed[-13:], 0, 3), tuple(running.tolist()), round(bed.time_s))
             schedule, memory = policy.decide(now, memory)
             target = schedule.decisions[0].step.parallelism_to
             assert ((target >= 1) & (target <= 16)).all()

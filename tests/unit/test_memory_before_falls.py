@@ -84,12 +84,12 @@ def test_the_time_of_garbage_collection_may_lack_where_flink_is_too_old_to_tell_
 
 def test_of_unequal_task_managers_the_fullest_counts_as_the_smallest() -> None:
     with controlled() as world:
-        told = [
+        reported = [
             {"id": "Status.JVM.Memory.Heap.Used", "min": 1e6, "max": 300e6},
             {"id": "Status.JVM.Memory.Heap.Max", "min": 310e6, "max": 900e6},
             {"id": "Status.JVM.GarbageCollector.All.TimeMsPerSecond", "min": 0.0, "max": 0.0},
         ]
-        world.server.troubles["/taskmanagers/metrics"] = flink_server.reply_with(told)
+        world.server.troubles["/taskmanagers/metrics"] = flink_server.reply_with(reported)
         assert fall(world) == "heap_full"
 
 

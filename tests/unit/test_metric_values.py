@@ -38,8 +38,8 @@ def test_rows_that_can_be_used():
         "too busy, with a prefix": ([metric("a.b.idleTimeMsPerSecond", avg=1051.0)], False),
         "good again": ([metric()], True),
     }
-    found = find_usable_rows(pa.array([row for row, _ in rows.values()], NUMBERS), MAX_VALUE).to_pylist()
-    assert dict(zip(rows, found, strict=True)) == {name: kept for name, (_, kept) in rows.items()}
+    result = find_usable_rows(pa.array([row for row, _ in rows.values()], NUMBERS), MAX_VALUE).to_pylist()
+    assert dict(zip(rows, result, strict=True)) == {name: retained for name, (_, retained) in rows.items()}
     assert find_usable_rows(pa.array([], NUMBERS), MAX_VALUE).to_pylist() == []
 
 
@@ -56,7 +56,10 @@ def check(*rows: list[dict[str, str | None] | None] | None) -> CheckedRows:
         None
         if row is None
         else [
-            {key: found if key == "id" else number(found) for key, found in (element or dict.fromkeys(("id",))).items()}
+            {
+                key: result if key == "id" else number(result)
+                for key, result in (element or dict.fromkeys(("id",))).items()
+            }
             for element in row
         ]
         for row in rows

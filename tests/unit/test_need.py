@@ -33,19 +33,19 @@ def test_within_the_trust_region_the_lower_bound_decides() -> None:
 
 def test_outside_the_trust_region_the_smaller_of_bound_and_line_decides() -> None:
     # observed at 2 only: 80 per instance; the GP promises more than the line from p = 4 on
-    found = capacity_bounds(curve([90, 160, 250, 400, 90], [0, 0, 0, 0, 0], [2], [160]), 5, trust_region=1, z=1.0)
-    assert found.lower_per_s.tolist() == [90, 160, 250, 320, 320]  # p = 5: 90 is less than the line, and kept monotone
+    result = capacity_bounds(curve([90, 160, 250, 400, 90], [0, 0, 0, 0, 0], [2], [160]), 5, trust_region=1, z=1.0)
+    assert result.lower_per_s.tolist() == [90, 160, 250, 320, 320]  # p = 5: 90 is less than the line, and kept monotone
 
 
 def test_beyond_the_grid_capacity_grows_in_proportion_and_is_not_trusted_further() -> None:
-    found = capacity_bounds(curve([100, 180], [0, 10], [2], [170]), 4, trust_region=0, z=1.0)
-    assert found.mean_per_s.tolist() == [100, 180, 270, 360]
-    assert found.lower_per_s.tolist() == [85, 170, 255, 340]
+    result = capacity_bounds(curve([100, 180], [0, 10], [2], [170]), 4, trust_region=0, z=1.0)
+    assert result.mean_per_s.tolist() == [100, 180, 270, 360]
+    assert result.lower_per_s.tolist() == [85, 170, 255, 340]
 
 
 def test_never_observed_means_the_slope_bounds() -> None:
-    found = capacity_bounds(curve([100, 300], [0, 0], [], []), 2, trust_region=9, z=1.0)
-    assert found.lower_per_s.tolist() == [100, 200]
+    result = capacity_bounds(curve([100, 300], [0, 0], [], []), 2, trust_region=9, z=1.0)
+    assert result.lower_per_s.tolist() == [100, 200]
 
 
 def test_exact_capacity_suffices_and_the_next_record_does_not() -> None:
@@ -90,19 +90,19 @@ def forecast(values: list[float], start_s: int = 0, bin_s: int = 300) -> SourceF
 
 
 def test_a_bin_takes_the_highest_of_the_forecast_bins_it_touches() -> None:
-    found = resample_to_bins(forecast([1, 2, 9, 3, 4, 5]), as_of_s=400, bin_s=600, horizon_s=86_400)
-    assert (found.start_s, found.bins) == (0, 3)
-    assert found.quantiles["src"][0].tolist() == [2, 9, 5]
+    result = resample_to_bins(forecast([1, 2, 9, 3, 4, 5]), as_of_s=400, bin_s=600, horizon_s=86_400)
+    assert (result.start_s, result.bins) == (0, 3)
+    assert result.quantiles["src"][0].tolist() == [2, 9, 5]
 
 
 def test_coarse_forecasts_fill_finer_bins_and_the_horizon_ends_the_plan() -> None:
-    found = resample_to_bins(forecast([7, 8], bin_s=3600), as_of_s=3000, bin_s=600, horizon_s=1800)
-    assert (found.start_s, found.quantiles["src"][0].tolist()) == (3000, [7, 8, 8])
+    result = resample_to_bins(forecast([7, 8], bin_s=3600), as_of_s=3000, bin_s=600, horizon_s=1800)
+    assert (result.start_s, result.quantiles["src"][0].tolist()) == (3000, [7, 8, 8])
 
 
 def test_a_forecast_that_starts_later_starts_the_bins() -> None:
-    found = resample_to_bins(forecast([5, 6, 7], start_s=1500), as_of_s=1000, bin_s=600, horizon_s=86_400)
-    assert (found.start_s, found.quantiles["src"][0].tolist()) == (1200, [5, 7])
+    result = resample_to_bins(forecast([5, 6, 7], start_s=1500), as_of_s=1000, bin_s=600, horizon_s=86_400)
+    assert (result.start_s, result.quantiles["src"][0].tolist()) == (1200, [5, 7])
 
 
 def test_a_forecast_of_the_past_is_refused() -> None:
@@ -130,7 +130,7 @@ def test_demand_goes_in_full_to_every_successor() -> None:
     )
     quantiles = {"a": np.full((4, 2), 10.0), "b": np.full((4, 2), 5.0)}
     selectivity = {"a": 1.0, "b": 1.0, "join": 0.2, "x": 1.0, "y": 1.0}
-    found = demand(graph, spread_selectivity(graph, selectivity), SourceForecast(0, 600, quantiles))
-    assert found.operators == ("a", "b", "join", "x", "y")
-    assert found.rates_per_s[2, :, 1].tolist() == [10, 5, 15, 3, 3]
-    assert found.load_per_s[0].tolist() == [15, 15]
+    result = demand(graph, spread_selectivity(graph, selectivity), SourceForecast(0, 600, quantiles))
+    assert result.operators == ("a", "b", "join", "x", "y")
+    assert result.rates_per_s[2, :, 1].tolist() == [10, 5, 15, 3, 3]
+    assert result.load_per_s[0].tolist() == [15, 15]

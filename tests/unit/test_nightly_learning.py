@@ -76,34 +76,34 @@ def test_a_policy_of_one_job_is_enough():
 
 @pytest.mark.parametrize("name", sorted(NIGHTLY))
 def test_a_night_teaches_what_hours_of_watching_would_have(name):
-    seen, chosen = windows(48), learner(name)
-    by_night = chosen.learn(history(seen))
+    observed, chosen = windows(48), learner(name)
+    by_night = chosen.learn(history(observed))
     online = chosen.first_memory()
     for hour in range(4):  # decisions see the last two hours, so half of what they see is known
-        _, online = chosen.decide(situation(seen.rows(np.arange(max(0, 12 * hour - 12), 12 * hour + 12))), online)
+        _, online = chosen.decide(situation(observed.rows(np.arange(max(0, 12 * hour - 12), 12 * hour + 12))), online)
     assert by_night.agents == online.agents
     assert by_night.last_window_s == online.last_window_s
-    assert chosen.learn(history(seen)) == by_night
+    assert chosen.learn(history(observed)) == by_night
 
 
 @pytest.mark.parametrize("name", sorted(NIGHTLY))
 def test_the_plan_after_a_night_counts_no_window_twice(name):
-    seen, chosen = windows(60), learner(name)
-    memory = chosen.learn(history(seen.rows(np.arange(48))))
+    observed, chosen = windows(60), learner(name)
+    memory = chosen.learn(history(observed.rows(np.arange(48))))
     before = {agent: known.slots for agent, known in memory.agents.items()}
     assert before
-    _, after = chosen.decide(situation(seen.rows(np.arange(36, 60))), memory)  # 12 of 24 windows are new
+    _, after = chosen.decide(situation(observed.rows(np.arange(36, 60))), memory)  # 12 of 24 windows are new
     assert {agent: known.slots for agent, known in after.agents.items()} == {
         agent: slots + 12 for agent, slots in before.items()
     }
-    _, again = chosen.decide(situation(seen.rows(np.arange(36, 60))), after)
+    _, again = chosen.decide(situation(observed.rows(np.arange(36, 60))), after)
     assert again.agents == after.agents
 
 
 @pytest.mark.parametrize("name", sorted(NIGHTLY))
 def test_the_first_plan_after_a_night_can_decide_though_it_learnt_all_there_is(name):
-    seen, chosen = windows(48), learner(name)
-    schedule, _ = chosen.decide(situation(seen.rows(np.arange(24, 48))), chosen.learn(history(seen)))
+    observed, chosen = windows(48), learner(name)
+    schedule, _ = chosen.decide(situation(observed.rows(np.arange(24, 48))), chosen.learn(history(observed)))
     assert "No rate is known" not in schedule.decisions[0].reason
     assert "needed before an agent acts" not in schedule.decisions[0].reason
 

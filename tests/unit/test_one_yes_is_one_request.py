@@ -41,8 +41,8 @@ class Approved(Scenario):
     def answer(self, by: str, target: int, *, is_approved: bool = True, ahead_s: float = 0.0) -> None:
         at_s = self.now_s + ahead_s
         before, after = (dict.fromkeys(NAMES, count) for count in (self.flink.requested[SOURCE], target))
-        said = Approval("prod", "orders", "shown", before, after, is_approved, by, at_s, at_s + 3 * 3600)
-        self.store.write(said)
+        reported = Approval("prod", "orders", "shown", before, after, is_approved, by, at_s, at_s + 3 * 3600)
+        self.store.write(reported)
 
 
 @pytest.fixture
@@ -119,11 +119,11 @@ def test_a_yes_whose_request_was_withdrawn_or_recorded_only_is_not_used_up(world
     asked = world.actuator.observe
 
     def change_before_the_second_look(job: str):
-        seen = asked(job)
+        observed = asked(job)
         if world.log.entries[-1].sends and world.flink.requested == both(4):
             world.put(both(5))
             return asked(job)
-        return seen
+        return observed
 
     world.actuator.observe = change_before_the_second_look  # type: ignore[method-assign]
     assert world.tick().reason == "withdrawn_before_sending"

@@ -22,7 +22,7 @@ NOW_S = 1_795_000_000.0
 AUTO = Limits(mode=Mode.AUTO, cooldown_s=0.0, confirm_timeout_s=600.0)
 
 
-class KeptLog:
+class StoredLog:
     """The log as a table keeps it: what is read back was written down."""
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ class KeptLog:
         return JobHistory() if last is None else last.history
 
     def read_open(self):
-        found = {job: self.read_last(job) for job in self.rows}
-        return {job: entry for job, entry in found.items() if entry.history.in_flight is not None}
+        result = {job: self.read_last(job) for job in self.rows}
+        return {job: entry for job, entry in result.items() if entry.history.in_flight is not None}
 
 
 @dataclass
@@ -90,7 +90,7 @@ def world():
     jobs = [f"c/{name}" for name in "abcd"]
     for job in jobs:
         cluster.start(job, 2)
-    now, log = [NOW_S], KeptLog()
+    now, log = [NOW_S], StoredLog()
 
     def start(limits: Limits = AUTO):
         controller = JobControl(cluster, log, lambda: None, lambda: now[0])
@@ -101,8 +101,8 @@ def world():
                 JobTask(f"c/{name}", None if slots is None else want(slots, name, now[0]), lambda: limits)
                 for name, slots in wanted.items()
             ]
-            found = {job: action.reason for job, action in controller.control_jobs(tasks).items()}
-            return {job.removeprefix("c/"): reason for job, reason in found.items()}
+            result = {job: action.reason for job, action in controller.control_jobs(tasks).items()}
+            return {job.removeprefix("c/"): reason for job, reason in result.items()}
 
         return tick
 

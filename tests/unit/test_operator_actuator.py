@@ -23,7 +23,7 @@ from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origi
 WANTED = {"a": 3, "b": 2}
 
 
-class KeptLog:
+class StoredLog:
     def __init__(self):
         self.entries = []
 
@@ -48,7 +48,7 @@ def model():
 @pytest.fixture
 def world(model):
     """A controller that has taken the job over."""
-    log = KeptLog()
+    log = StoredLog()
 
     usual = model.open_actuator()
 
@@ -80,13 +80,13 @@ def test_a_patch_that_may_not_leave_any_more_is_not_sent(model):
     directory = ResourceDirectory(api, Kubernetes())
     actuator = OperatorActuator(ModelFlink(model), api, directory, may_change=lambda: allowed[0])
     before = dict(model.configuration)
-    seen = actuator.observe(JOB)
+    observed = actuator.observe(JOB)
     with pytest.raises(RequestConflictError, match="too much time"):
-        actuator.request(JOB, seen.job_id, WANTED)
+        actuator.request(JOB, observed.job_id, WANTED)
     assert dict(model.configuration) == before
     allowed[0] = True
     actuator.observe(JOB)
-    actuator.request(JOB, seen.job_id, WANTED)
+    actuator.request(JOB, observed.job_id, WANTED)
     assert dict(model.configuration) != before
 
 
@@ -243,7 +243,7 @@ def test_a_map_is_written_only_when_flink_can_restart_the_job(model, world, chec
 
 def test_guide_leaves_acting_to_the_autoscaler_and_gives_it_a_least_parallelism(model, world):
     guide = GuideActuator(ModelFlink(model), ModelApi(model), ResourceDirectory(ModelApi(model), Kubernetes()))
-    log = KeptLog()
+    log = StoredLog()
 
     def tick(wanted=None, limits=BASE):
         intention = wanted and Intention(wanted, Origin.PLAN, "step", "tested", model.now_s + 600)
@@ -273,6 +273,6 @@ def test_guide_leaves_acting_to_the_autoscaler_and_gives_it_a_least_parallelism(
     ],
 )
 def test_the_least_parallelism_takes_no_slots_beyond_the_plan(groups, wanted, least):
-    seen = ObservedJob("1", "RUNNING", {}, {}, slot_sharing_group=groups)
-    said = express_as_least(Intention(wanted, Origin.PLAN, "s", "r", 0.0), seen)
-    assert said.parallelism == {MIN_PARALLELISM: least}
+    observed = ObservedJob("1", "RUNNING", {}, {}, slot_sharing_group=groups)
+    reported = express_as_least(Intention(wanted, Origin.PLAN, "s", "r", 0.0), observed)
+    assert reported.parallelism == {MIN_PARALLELISM: least}

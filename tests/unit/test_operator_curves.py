@@ -27,19 +27,19 @@ def gunther(at: Floats, contention: float) -> Floats:
 @pytest.mark.parametrize("contention", [0.0, 0.02, 0.06])
 def test_extrapolates_to_twice_what_was_seen(contention: float) -> None:
     at = [1, 2, 4, 7, 11, 16]
-    found = fit(gunther(np.array(at, float), contention), at)
+    result = fit(gunther(np.array(at, float), contention), at)
     true = gunther(np.arange(1.0, TOP + 1), contention)
-    np.testing.assert_allclose(found.mean_per_s[0, :16], true[:16], rtol=0.02)
-    np.testing.assert_allclose(found.mean_per_s[0, 31], true[31], rtol=0.1)
+    np.testing.assert_allclose(result.mean_per_s[0, :16], true[:16], rtol=0.02)
+    np.testing.assert_allclose(result.mean_per_s[0, 31], true[31], rtol=0.1)
 
 
 def test_learns_the_stairs_of_key_groups_only_where_there_are_some() -> None:
     at = [4, 9, 12, 17, 24, 27, 32]
     grid = np.arange(1.0, TOP + 1)
     stairs = 128 / np.ceil(128 / grid)
-    found = fit(1000.0 * stairs[np.array(at) - 1], at)
-    np.testing.assert_allclose(found.mean_per_s[0, 19], 1000.0 * stairs[19], rtol=0.02)  # 7 groups each, as at 19
-    np.testing.assert_allclose(found.mean_per_s[0, 19], found.mean_per_s[0, 18], rtol=0.01)
+    result = fit(1000.0 * stairs[np.array(at) - 1], at)
+    np.testing.assert_allclose(result.mean_per_s[0, 19], 1000.0 * stairs[19], rtol=0.02)  # 7 groups each, as at 19
+    np.testing.assert_allclose(result.mean_per_s[0, 19], result.mean_per_s[0, 18], rtol=0.01)
     unknown = fit(1000.0 * np.array(at, float), at, np.nan)
     assert unknown.mean_per_s[0, 19] > 1.03 * unknown.mean_per_s[0, 18]
 
@@ -57,10 +57,10 @@ def test_is_wide_where_data_do_not_tell_how_it_goes_on() -> None:
 
 
 def test_hidden_points_tell_where_they_were() -> None:
-    found = fit(gunther(np.array([2.0, 3, 4, 8, 10]), 0.02), [2, 3, 4, 8, 10])
-    assert np.isfinite(found.left_out[0]).tolist() == [False, True, False, True, True]
-    assert found.left_out_place[0, [1, 3, 4]].tolist() == [Place.BETWEEN, Place.BEYOND, Place.BEYOND]
-    assert (np.abs(found.left_out[0, [1, 3, 4]]) < 2).all()
+    result = fit(gunther(np.array([2.0, 3, 4, 8, 10]), 0.02), [2, 3, 4, 8, 10])
+    assert np.isfinite(result.left_out[0]).tolist() == [False, True, False, True, True]
+    assert result.left_out_place[0, [1, 3, 4]].tolist() == [Place.BETWEEN, Place.BEYOND, Place.BEYOND]
+    assert (np.abs(result.left_out[0, [1, 3, 4]]) < 2).all()
 
 
 @settings(deadline=None)
@@ -104,8 +104,8 @@ def test_a_gross_error_is_left_out_and_honest_spread_is_not() -> None:
 
 def test_windows_are_reduced_to_one_point_per_parallelism() -> None:
     owner, at = np.array([1, 0, 0, 0]), np.array([2, 3, 3, 1])
-    found = reduce_windows(owner, at, np.array([8.0, 4.0, 6.0, 2.0]))
-    assert [column.tolist() for column in found] == [[0, 0, 1], [1, 3, 2], [1, 2, 1], [2.0, 5.0, 8.0], [0.0, 2.0, 0.0]]
+    result = reduce_windows(owner, at, np.array([8.0, 4.0, 6.0, 2.0]))
+    assert [column.tolist() for column in result] == [[0, 0, 1], [1, 3, 2], [1, 2, 1], [2.0, 5.0, 8.0], [0.0, 2.0, 0.0]]
     assert [len(column) for column in reduce_windows(*(np.zeros(0, np.int64),) * 2, np.zeros(0))] == [0] * 5
 
 

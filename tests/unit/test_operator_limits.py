@@ -77,9 +77,9 @@ OPERATORS = {"Source: x": {"parallelism_min": 2, "parallelism_max": 6}, "sink": 
 
 def test_the_settings_name_operators_and_the_job_has_vertices() -> None:
     of_job = JobLimits.model_validate({"operators": OPERATORS})
-    found = limit_operators(AUTO, of_job, {"Source: x": "v1", "sink": "v2", "other": "v3"})
-    assert (found.operator_min, found.operator_max, found.left_alone) == ({"v1": 2}, {"v1": 6}, ("v2",))
-    assert not found.is_held
+    result = limit_operators(AUTO, of_job, {"Source: x": "v1", "sink": "v2", "other": "v3"})
+    assert (result.operator_min, result.operator_max, result.left_alone) == ({"v1": 2}, {"v1": 6}, ("v2",))
+    assert not result.is_held
     missing = limit_operators(replace(AUTO, hold_reason="x"), of_job, {"sink": "v2"})
     assert (missing.is_held, missing.hold_reason) == (
         True,
@@ -125,8 +125,8 @@ class Cluster(WillingFlink):
     def observe(self, job: str) -> ObservedJob:
         used = sum(one["a"] for one in self.asked.values())
         now = dict(self.asked[job])
-        told = {"free_slots": self.free, "cluster_slots_used": used, "is_elastic": self.is_elastic}
-        return ObservedJob(f"id-{job}", "RUNNING", now, now, **told)
+        reported = {"free_slots": self.free, "cluster_slots_used": used, "is_elastic": self.is_elastic}
+        return ObservedJob(f"id-{job}", "RUNNING", now, now, **reported)
 
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
         self.sent.append((job, parallelism["a"]))

@@ -46,10 +46,12 @@ def assert_refused(main, arguments, child, capsys) -> None:
     assert main(arguments) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1, lines
-    told = re.search(r"in use by `make run` \(process (\d+), since (\S+)\): wait for its end or pass another", lines[0])
-    assert told, lines[0]
-    assert int(told[1]) == child.pid
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told[2])
+    reported = re.search(
+        r"in use by `make run` \(process (\d+), since (\S+)\): wait for its end or pass another", lines[0]
+    )
+    assert reported, lines[0]
+    assert int(reported[1]) == child.pid
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", reported[2])
 
 
 @pytest.mark.covers("ingest_review 4")

@@ -11,7 +11,7 @@ import pytest
 
 from cli.local_flink.build import java_tool
 from include.settings import PROJECT, Paths, Settings, Spark
-from include.spark.code_zip import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
+from include.spark.code_zip import PACKAGES, RETAINED_ARCHIVES, PackagingError, build_package
 from include.spark.conf import JAVA_OPTIONS, make_archive, spark_conf, use_archive
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
 from include.spark.submission import anchor, anchor_paths, prepare_submission, stage_environment
@@ -55,12 +55,12 @@ def test_changed_code_leaves_the_zip_of_a_running_application_alone(project):
 
 
 def test_old_zips_do_not_pile_up_and_no_partial_one_remains(project):
-    for number in range(KEPT_ARCHIVES + 4):
+    for number in range(RETAINED_ARCHIVES + 4):
         (project / "models" / "one.py").write_text(f"NAME = {number}\n")
         newest = build_package(project, project / "out" / "code.zip")
-    left = set((project / "out").iterdir())
-    assert newest in left
-    assert len(left) == KEPT_ARCHIVES
+    remaining = set((project / "out").iterdir())
+    assert newest in remaining
+    assert len(remaining) == RETAINED_ARCHIVES
 
 
 def test_holds_the_packages_and_nothing_else(project):

@@ -74,9 +74,9 @@ def situation(rate: float, workers: int = 12, **changes: object) -> Situation:
 
 def workers_of(schedule: Schedule) -> int:
     (decision,) = schedule.decisions
-    found = set(decision.step.parallelism_to.tolist())
-    assert len(found) == 1
-    return int(found.pop())
+    result = set(decision.step.parallelism_to.tolist())
+    assert len(result) == 1
+    return int(result.pop())
 
 
 def test_smallest_scale_out_within_the_recovery_target() -> None:
@@ -99,9 +99,9 @@ def test_a_change_is_followed_by_an_evaluation_interval_of_rest() -> None:
 
 
 def test_a_failure_seen_in_the_windows_delays_the_evaluation() -> None:
-    seen = windows(70_000.0, 6)
+    observed = windows(70_000.0, 6)
     disturbed = np.arange(12) >= 9
-    failing = situation(70_000.0, workers=6, observations=replace(seen, disturbed=disturbed))
+    failing = situation(70_000.0, workers=6, observations=replace(observed, disturbed=disturbed))
     schedule, memory = Phoebe(profile()).decide(failing, PhoebeMemory(profile=profile()))
     assert workers_of(schedule) == 6
     assert memory.uptime.interrupted_s == AT - 180
@@ -166,12 +166,12 @@ def test_no_input_makes_them_fail_and_their_memory_is_plain(policy: Phoebe | Twr
 
 
 def test_uptime_counts_from_the_beginning_of_an_interruption() -> None:
-    seen = windows(1.0, 2, count=4)
-    memory = Uptime().add_windows(replace(seen, disturbed=np.array([False, True, True, False])))
+    observed = windows(1.0, 2, count=4)
+    memory = Uptime().add_windows(replace(observed, disturbed=np.array([False, True, True, False])))
     assert memory == Uptime(AT, AT - 180, False)
     assert not memory.is_settled(AT - 180 + 599)
     assert memory.is_settled(AT - 180 + 600)
-    assert memory.add_windows(seen) == memory
+    assert memory.add_windows(observed) == memory
 
 
 def test_forecast_follows_a_sine_and_a_level() -> None:

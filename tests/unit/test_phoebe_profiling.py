@@ -126,8 +126,8 @@ class Refusing:
 
 def test_a_cluster_that_measures_nothing_ends_the_phase_with_every_deployment_stopped() -> None:
     cluster = Refusing()
-    found = profile(cluster, OPTIONS)
-    assert (found.rows, found.capacity) == ((), ())
+    result = profile(cluster, OPTIONS)
+    assert (result.rows, result.capacity) == ((), ())
     assert cluster.stopped == set(OPTIONS.samples())
     assert cluster.closed
 
@@ -144,16 +144,16 @@ def test_deployments_are_closed_however_the_phase_ends() -> None:
 
 
 def test_simulated_phase_finds_the_capacity_and_where_each_scale_out_saturates() -> None:
-    found = profile(SimulatedProfiling(job(), EndToEnd(1050.0, 0.05), seed=3), SHORT)
-    capacity = {point.scale_out: point.capacity_per_s for point in found.capacity}
+    result = profile(SimulatedProfiling(job(), EndToEnd(1050.0, 0.05), seed=3), SHORT)
+    capacity = {point.scale_out: point.capacity_per_s for point in result.capacity}
     assert capacity == pytest.approx({s: 16_000.0 * s for s in SHORT.samples()})
     for scale_out in SHORT.samples():
-        mine = [row for row in found.rows if row.scale_out == scale_out]
+        mine = [row for row in result.rows if row.scale_out == scale_out]
         assert max(row.throughput_per_s for row in mine) == pytest.approx(16_000.0 * scale_out)
         assert all(row.latency_ms < 1500.0 for row in mine[:-2])
     line = Capacity.fit(list(capacity), list(capacity.values()))
     assert line.per_s(24) == pytest.approx(384_000.0, rel=0.01)
-    model = latency_model.fit(found.rows)
+    model = latency_model.fit(result.rows)
     assert model is not None
     _, classes = model.predict(range(2, 25), 100_000.0)
     assert classes[0] == 1
@@ -172,9 +172,9 @@ def test_deployments_deviate_from_the_curve_by_their_machines_and_the_seed_decid
 
 def test_cost_counts_every_deployment_of_every_step() -> None:
     cluster = SimulatedProfiling(job(), EndToEnd(1050.0, 0.0))
-    found = profile(cluster, SHORT)
-    steps = sum(row.scale_out for row in found.rows)
-    assert worker_seconds(found, SHORT) == 180.0 * (steps + sum(SHORT.samples()))
+    result = profile(cluster, SHORT)
+    steps = sum(row.scale_out for row in result.rows)
+    assert worker_seconds(result, SHORT) == 180.0 * (steps + sum(SHORT.samples()))
 
 
 def test_nothing_can_be_measured_before_deploying() -> None:

@@ -39,8 +39,8 @@ FALLING = {s: 400.0 - 40.0 * s for s in range(2, 9)}  # 320, 280, 240, 200, 160,
 def test_smallest_valid_scale_out_is_chosen_by_both() -> None:
     given_ = rate(FALLING, FLAT)
     assert algorithm_1(given_) == 6
-    found = logged_rule(given_, current=3)
-    assert (found.scale_out, found.valid_recovery, found.valid) == (6, (6, 7, 8), (6, 7, 8))
+    result = logged_rule(given_, current=3)
+    assert (result.scale_out, result.valid_recovery, result.valid) == (6, (6, 7, 8), (6, 7, 8))
     abnormal = rate(FALLING, FLAT, {6})
     assert algorithm_1(abnormal) == 7
     assert logged_rule(abnormal, current=3).scale_out == 7
@@ -80,8 +80,8 @@ def test_all_logged_decisions_without_the_command() -> None:
             int(s): Candidate(int(s), value, step["latency"][s], int(int(s) not in normal))
             for s, value in step["rec_time"].items()
         }
-        found = logged_rule(given_, step["current"])
-        assert (found.scale_out, list(found.valid_recovery)) == (step["decision"], step["valid_rec"]), step["ts"]
+        result = logged_rule(given_, step["current"])
+        assert (result.scale_out, list(result.valid_recovery)) == (step["decision"], step["valid_rec"]), step["ts"]
 
 
 VALUES = st.floats(0, 1e4) | st.sampled_from([math.nan, math.inf, 0.0])
@@ -92,14 +92,14 @@ VALUES = st.floats(0, 1e4) | st.sampled_from([math.nan, math.inf, 0.0])
 )
 def test_decisions_are_candidates_or_no_change(given_: dict[int, tuple[float, float, int]], current: int) -> None:
     candidates = {s: Candidate(s, *values) for s, values in given_.items()}
-    found = logged_rule(candidates, current)
-    assert found.best in candidates
-    assert found.scale_out in {found.best, current}
-    assert set(found.valid) <= set(found.valid_recovery)
+    result = logged_rule(candidates, current)
+    assert result.best in candidates
+    assert result.scale_out in {result.best, current}
+    assert set(result.valid) <= set(result.valid_recovery)
     assert algorithm_1(candidates) in candidates
-    if found.valid:
-        assert found.best == min(found.valid)
-        assert algorithm_1(candidates) <= found.best
+    if result.valid:
+        assert result.best == min(result.valid)
+        assert algorithm_1(candidates) <= result.best
 
 
 def test_nothing_to_choose_from_is_refused() -> None:
@@ -130,12 +130,12 @@ def test_smallest_normal_scale_out_by_rate_is_the_reference() -> None:
     classes = LatencyClasses.fit(latency)
     model = ProfiledLatency.fit(column("scaleOut", "0"), column("avgThr", "0"), latency)
     scale_outs = np.arange(2, 25)
-    found = {}
+    result = {}
     for thousands in range(20, 361, 20):
         normal = scale_outs[classes.classify(model.latency_ms(scale_outs, 1000.0 * thousands)) == 0]
-        found[thousands] = int(normal[0]) if len(normal) else None
+        result[thousands] = int(normal[0]) if len(normal) else None
     by_rate = [2, 4, 4, 7, 7, 7, 10, 10, 13, 13, 13, 16, 16, 16, 22, 22, 22, None]
-    assert found == dict(zip(range(20, 361, 20), by_rate, strict=True))
+    assert result == dict(zip(range(20, 361, 20), by_rate, strict=True))
 
 
 def test_sustainable_throughput_of_the_profile_is_the_reference_nnls() -> None:
@@ -163,9 +163,9 @@ def test_twres_takes_the_smallest_that_sustains_the_forecast() -> None:
 def test_rounds_of_catching_up_approach_the_closed_form(share: float, age_s: int, downtime_s: int) -> None:
     """What is left out are the rounds after the first below a second, share / (1 - share) of it in all."""
     load = np.full(6000, share * 2e5)
-    found = recovery_s(load, 100, capacity_per_s=2e5, downtime_s=downtime_s, since_checkpoint_s=age_s)
+    result = recovery_s(load, 100, capacity_per_s=2e5, downtime_s=downtime_s, since_checkpoint_s=age_s)
     exact = float(closed_form_recovery_s(downtime_s, age_s, share * 2e5, 2e5))
-    assert exact - share / (1.0 - share) - 1e-6 <= found <= exact + 1e-6
+    assert exact - share / (1.0 - share) - 1e-6 <= result <= exact + 1e-6
 
 
 def test_recovery_of_the_sheet_and_of_edge_cases() -> None:

@@ -93,13 +93,13 @@ def replay(name: str) -> tuple[list[Decided], tuple[int, ...], dict[int, PlanInp
     (candidate,) = build_candidates([name], workload, CONDITIONS)
     recorded = Recorded(candidate.driver, name not in REACTS)
     ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
-    seen = recorded.running
+    observed = recorded.running
     changes = [
         Decided(before.at_s, after.parallelism)
-        for before, after in pairwise(seen)
+        for before, after in pairwise(observed)
         if before.parallelism != after.parallelism
     ]
-    return changes, seen[0].parallelism, recorded.inputs
+    return changes, observed[0].parallelism, recorded.inputs
 
 
 def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]) -> list[Decided]:

@@ -65,7 +65,7 @@ def test_the_newest_plan_of_every_job_whatever_became_of_it(tmp_path) -> None:
         plan(at_six + HOUR, "orders"),  # of a run to come
     )
     plans = PlanTables(str(tmp_path)).read_plans(NOW_S)
-    assert {key: found.status for key, found in plans.items()} == {
+    assert {key: result.status for key, result in plans.items()} == {
         ("live", "orders"): "planned",
         ("live", "only at five"): "planned",
         ("live", "held"): "hold",
@@ -132,8 +132,8 @@ def test_memories_are_those_of_plans(tmp_path) -> None:
 
     append(tmp_path, POLICY_MEMORY, memory("plan", NOW - 2 * HOUR, "old"), memory("plan", NOW - HOUR, "new"))
     append(tmp_path, POLICY_MEMORY, memory("learn", NOW, "of the night"))
-    found = PlanTables(str(tmp_path)).read_memories(NOW_S)
-    assert {key: (one.as_of_s, one.policy, one.memory) for key, one in found.items()} == {
+    result = PlanTables(str(tmp_path)).read_memories(NOW_S)
+    assert {key: (one.as_of_s, one.policy, one.memory) for key, one in result.items()} == {
         ("live", "orders"): (NOW_S - 3600, "planner", "new")
     }
 
@@ -212,8 +212,8 @@ def test_the_newest_memory_of_every_job_in_one_commit(tmp_path) -> None:
     newer = JobMemory("live", "job-1", NOW_S, NOW_S - 3600, "{}", '{"parallelism":{"a":3}}')
     store.append_all([newer])
     store.append_all([])
-    found = MemoryStore(str(tmp_path)).read_newest(NOW_S)
-    assert found == {("live", one.job): one for one in (first[0], newer, first[2])}
+    result = MemoryStore(str(tmp_path)).read_newest(NOW_S)
+    assert result == {("live", one.job): one for one in (first[0], newer, first[2])}
     assert store.read_newest(NOW_S - 10)["live", "job-1"] == first[1]
     assert set(store.read_newest(NOW_S + REMEMBERED_S - 1)) == {("live", "job-1")}
     assert store.read_newest(NOW_S + REMEMBERED_S + 1) == {}

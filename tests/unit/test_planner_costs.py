@@ -52,49 +52,49 @@ def costs_of(outlook: Outlook, parallelism: list[int], options: Planner = ALONE,
 
 
 def test_slots_cost_their_minutes_at_their_own_and_at_an_additional_price() -> None:
-    found = costs_of(outlook_of([100.0, 100.0]), [2, 4])
-    assert found.minutes.tolist() == [6.0, 10.0]
-    assert found.slots.tolist() == [2, 4]
-    assert found.slot_price == pytest.approx(0.2 / 32)
-    without = found.cost_per_bin() - found.bin_cost
+    result = costs_of(outlook_of([100.0, 100.0]), [2, 4])
+    assert result.minutes.tolist() == [6.0, 10.0]
+    assert result.slots.tolist() == [2, 4]
+    assert result.slot_price == pytest.approx(0.2 / 32)
+    without = result.cost_per_bin() - result.bin_cost
     np.testing.assert_allclose(without, 0.2 / 32 * np.array([[12.0, 24.0], [20.0, 40.0]]))
-    priced = found.cost_per_bin(np.array([1.0, 0.5])) - found.cost_per_bin()
+    priced = result.cost_per_bin(np.array([1.0, 0.5])) - result.cost_per_bin()
     np.testing.assert_allclose(priced, [[12.0, 24.0], [10.0, 20.0]])
 
 
 def test_a_change_costs_its_margin_and_the_minutes_that_records_wait_longer_than_allowed() -> None:
     # Late after 60 s: for 30 s until it runs again, then until the oldest record is 30 s younger.
-    found = costs_of(outlook_of([100.0, 200.0]), [2, 4])
+    result = costs_of(outlook_of([100.0, 200.0]), [2, 4])
     late_s = np.array([[30 + 30.0, 30 + 10.0], [LONGEST_LATE_S, 30 + 30.0]])
-    np.testing.assert_allclose(found.switch, 3 * 0.5 + 0.4 * late_s / 60)
+    np.testing.assert_allclose(result.switch, 3 * 0.5 + 0.4 * late_s / 60)
 
 
 def test_without_catch_up_a_failure_costs_what_the_configuration_takes_to_work_it_off() -> None:
     # Late after 30 s of 125; the oldest record is then 95 s too old.
-    found = costs_of(outlook_of([100.0, 100.0]), [2, 4])
+    result = costs_of(outlook_of([100.0, 100.0]), [2, 4])
     failures = np.array([[0.6], [1.0]])
     late_s = np.array([95 + 95.0, 95 + 95 / 3])
-    np.testing.assert_allclose(found.bin_cost, 2.0 * failures * 0.4 * late_s / 60)
+    np.testing.assert_allclose(result.bin_cost, 2.0 * failures * 0.4 * late_s / 60)
 
 
 def test_the_reactive_controller_works_a_failure_off_in_the_widest_configuration_where_that_is_cheaper() -> None:
-    found = costs_of(outlook_of([400.0, 400.0]), [5, 16], CAUGHT_UP)
+    result = costs_of(outlook_of([400.0, 400.0]), [5, 16], CAUGHT_UP)
     # At 5 slots 475 s late. Rescaled to 16: 95 s until it runs, 20 s until somebody looks, 90 s for the rescale; then
     # 95 - 5 + 90 s of age at three seconds a second; 11 more slots meanwhile, and two rescales.
     late_s = 95 + 20 + 90 + 180 / 3
     rescaled = 0.4 * late_s / 60 + 11 * 0.2 / 32 * (90 + 60 + 20) / 60 + 2 * 0.5
     assert rescaled < 0.4 * 475 / 60
     stays = 0.4 * (95 + 95 / 3) / 60
-    np.testing.assert_allclose(found.bin_cost, 2.0 * np.array([[0.6], [1.0]]) * np.array([rescaled, stays]))
+    np.testing.assert_allclose(result.bin_cost, 2.0 * np.array([[0.6], [1.0]]) * np.array([rescaled, stays]))
 
 
 def test_a_checkpoint_older_than_the_allowed_wait_makes_every_second_of_the_downtime_late() -> None:
     outlook = outlook_of([400.0], replace(RECOVERY, checkpoint_interval_s=100.0))
-    found = costs_of(outlook, [5, 16], CAUGHT_UP)
+    result = costs_of(outlook, [5, 16], CAUGHT_UP)
     age_s = 100 + 125 - 60.0
     off_s = (age_s - 0.25 * 20 + 90) / 3
     rescaled = 0.4 * (125 + 20 + 90 + off_s) / 60 + 11 * 0.2 / 32 * (90 + off_s + 20) / 60 + 2 * 0.5
-    np.testing.assert_allclose(found.bin_cost[0], 2.0 * 0.6 * np.array([rescaled, 0.4 * (125 + age_s / 3) / 60]))
+    np.testing.assert_allclose(result.bin_cost[0], 2.0 * 0.6 * np.array([rescaled, 0.4 * (125 + age_s / 3) / 60]))
     assert late_time_s(50.0, 100.0, np.array([2.0]), 60.0)[0] == 50 + 90
 
 
@@ -122,10 +122,10 @@ def test_an_overload_that_the_reactive_controller_ends_costs_slots_and_two_resca
 ) -> None:
     outlook = outlook_of([load_per_s], load_sd=10.0 if probability == 0.5 else 0.0)
     costs = NO_FAILURES.model_copy(update={"overload_late_share": 0.06, "overload_slots_share": 0.3})
-    found = costs_of(outlook, [1], CAUGHT_UP.model_copy(update={"costs": costs}))
+    result = costs_of(outlook, [1], CAUGHT_UP.model_copy(update={"costs": costs}))
     late = 0.06 + 0.94 * probability**2
     per_minute = probability * (0.4 * late + 2 * 0.5 / 60 + 0.2 * 0.3)
-    np.testing.assert_allclose(found.bin_cost, [[6 * per_minute]], atol=1e-12)
+    np.testing.assert_allclose(result.bin_cost, [[6 * per_minute]], atol=1e-12)
 
 
 @pytest.mark.parametrize(("tolerance", "score"), [(0.0, 0.0), (0.2, 2.5)])
@@ -133,8 +133,8 @@ def test_load_may_exceed_capacity_by_the_tolerance(tolerance: float, score: floa
     outlook = outlook_of([100.0], load_sd=10.0)
     assert overload_probability(outlook, np.array([[1]]), tolerance)[0, 0] == pytest.approx(norm.sf(score))
     costs = NO_FAILURES.model_copy(update={"overload_tolerance": tolerance})
-    found = costs_of(outlook, [1], ALONE.model_copy(update={"costs": costs}))
-    assert found.bin_cost[0, 0] == pytest.approx(6 * 0.4 * norm.sf(score))
+    result = costs_of(outlook, [1], ALONE.model_copy(update={"costs": costs}))
+    assert result.bin_cost[0, 0] == pytest.approx(6 * 0.4 * norm.sf(score))
 
 
 def test_doubts_of_load_and_capacity_add_as_variances() -> None:
@@ -159,9 +159,9 @@ def test_each_parallelism_has_its_own_capacity_and_an_operator_without_a_model_l
     bounds = {"last": CapacityBounds(np.array([100.0, 200.0]), np.array([20.0, 50.0]), np.array([100.0, 200.0]))}
     demand = Demand(0, 600, ("first", "last"), load, np.stack([load, load], axis=1))
     outlook = Outlook(demand, bounds, RECOVERY, 1.28)
-    found = overload_probability(outlook, np.array([[1, 2], [1, 1], [9, 2]]))
+    result = overload_probability(outlook, np.array([[1, 2], [1, 1], [9, 2]]))
     at_one, at_two = norm.cdf([-50 / 20, 200 / 20]), norm.cdf([-150 / 50, 100 / 50])
-    np.testing.assert_allclose(found, np.stack([at_two, at_one, at_two], axis=1), rtol=1e-6)
+    np.testing.assert_allclose(result, np.stack([at_two, at_one, at_two], axis=1), rtol=1e-6)
     np.testing.assert_allclose(headroom(outlook, np.array([[1, 2], [9, 1]]), 0.5), [[4, 2], [2 / 3, 1 / 3]])
 
 
@@ -185,5 +185,5 @@ def test_nothing_to_process_with_and_nothing_to_process_is_no_limit() -> None:
 
 def test_a_backlog_falls_with_the_headroom_above_one() -> None:
     with np.errstate(all="raise"):
-        found = work_off_time_s([0.0, 0.5, 90.0, 90.0, 90.0], np.array([1.0, 1.5, 4.0, 1.0, 0.5]))
-    assert found.tolist() == [0.0, 1.0, 30.0, LONGEST_LATE_S, LONGEST_LATE_S]
+        result = work_off_time_s([0.0, 0.5, 90.0, 90.0, 90.0], np.array([1.0, 1.5, 4.0, 1.0, 0.5]))
+    assert result.tolist() == [0.0, 1.0, 30.0, LONGEST_LATE_S, LONGEST_LATE_S]

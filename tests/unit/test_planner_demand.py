@@ -47,8 +47,8 @@ def forecast(values: list[float]) -> SourceForecast:
 
 
 def test_a_last_bin_that_the_forecast_covers_in_part_has_what_it_covers() -> None:
-    found = resample_to_bins(forecast([1, 2, 3, 4, 9]), as_of_s=0, bin_s=600, horizon_s=86_400)
-    assert found.quantiles["src"].tolist() == [[2, 4, 9]] * 4
+    result = resample_to_bins(forecast([1, 2, 3, 4, 9]), as_of_s=0, bin_s=600, horizon_s=86_400)
+    assert result.quantiles["src"].tolist() == [[2, 4, 9]] * 4
 
 
 @pytest.mark.parametrize("as_of_s", [900, 950])

@@ -45,22 +45,22 @@ def test_p_late_counts_every_operator_that_may_fail() -> None:
 
 
 def test_figures_of_a_configuration() -> None:
-    found = outlook(5.0).expect(ONE, 0, 2)
-    assert found.load_q50_per_s == pytest.approx(100)
-    assert found.load_q90_per_s == pytest.approx(100 + 10 * norm.ppf(0.9))
-    assert found.capacity_per_s == pytest.approx(120)
-    assert found.capacity_lower_per_s == pytest.approx(120 - 1.28 * 5)
-    assert found.capacity_upper_per_s == pytest.approx(120 + 1.28 * 5)
-    assert found.utilisation == pytest.approx(100 / 120)
-    assert found.recovery_s == pytest.approx(40 + 100 * 70 / 20)
+    result = outlook(5.0).expect(ONE, 0, 2)
+    assert result.load_q50_per_s == pytest.approx(100)
+    assert result.load_q90_per_s == pytest.approx(100 + 10 * norm.ppf(0.9))
+    assert result.capacity_per_s == pytest.approx(120)
+    assert result.capacity_lower_per_s == pytest.approx(120 - 1.28 * 5)
+    assert result.capacity_upper_per_s == pytest.approx(120 + 1.28 * 5)
+    assert result.utilisation == pytest.approx(100 / 120)
+    assert result.recovery_s == pytest.approx(40 + 100 * 70 / 20)
 
 
 def test_without_load_nothing_limits() -> None:
-    found = outlook(5.0, mean_load=0.0, load_sd=0.0).expect(ONE, 0, 1)
-    assert (found.capacity_per_s, found.utilisation, found.p_late) == (float("inf"), 0.0, 0.0)
+    result = outlook(5.0, mean_load=0.0, load_sd=0.0).expect(ONE, 0, 1)
+    assert (result.capacity_per_s, result.utilisation, result.p_late) == (float("inf"), 0.0, 0.0)
 
 
 def test_without_capacity_nothing_recovers() -> None:
-    found = outlook(0.0, map_mean=0.0).expect(ONE, 0, 1)
-    assert found.utilisation == found.recovery_s == float("inf")
-    assert found.p_late == pytest.approx(1.0)
+    result = outlook(0.0, map_mean=0.0).expect(ONE, 0, 1)
+    assert result.utilisation == result.recovery_s == float("inf")
+    assert result.p_late == pytest.approx(1.0)

@@ -20,14 +20,14 @@ def _sight(now_s: int, load_per_s: float) -> Snapshot:
     values = dict.fromkeys(MEASURES, rates) | {"latency_ms": np.zeros((2, 2))}
     values |= {name: np.full((2, 2), 0.5) for name in ("busy_share", "idle_share")}
     values |= {"backpressured_share": np.zeros((2, 2)), "true_processing_rate_per_s": 10 * rates}
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([now_s - 60, now_s - 30]),
         window_s=30,
         parallelism=np.tile([1, 8], (2, 1)),
         disturbed=np.zeros(2, bool),
         **values,
     )
-    return Snapshot(now_s, GRAPH, {"source": 1, "map": 8}, True, seen, 16, Planner())
+    return Snapshot(now_s, GRAPH, {"source": 1, "map": 8}, True, observed, 16, Planner())
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def _sight(now_s: int, load_per_s: float) -> Snapshot:
     [(600, 900.0, True), (600, 950.0, False), (690, 900.0, False), (690, 200.0, True)],
 )
 def test_a_fall_waits_only_while_the_load_is_above_its_forecast(now_s: int, load_per_s: float, sent: bool) -> None:
-    told, _ = evaluate_job(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
-    assert (told.wanted is not None) == sent
+    reported, _ = evaluate_job(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
+    assert (reported.wanted is not None) == sent

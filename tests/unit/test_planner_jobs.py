@@ -71,9 +71,9 @@ def test_a_rise_is_sent_ahead_by_the_rescale_and_its_catch_up() -> None:
 
 @pytest.mark.covers("flink_waits 4")
 def test_where_flink_waits_for_its_own_checkpoints_a_rise_is_sent_an_interval_earlier() -> None:
-    found = situation(step_up(), {"src": 1, "map": 3, "sink": 3})
-    timing = found.options.timing.model_copy(update={"awaits_checkpoint": True})
-    (decision,) = decide(replace(found, options=found.options.model_copy(update={"timing": timing}))).decisions
+    result = situation(step_up(), {"src": 1, "map": 3, "sink": 3})
+    timing = result.options.timing.model_copy(update={"awaits_checkpoint": True})
+    (decision,) = decide(replace(result, options=result.options.model_copy(update={"timing": timing}))).decisions
     assert decision.step.lead_time_s == 160 + 2 * 30
 
 
@@ -110,10 +110,10 @@ def test_demand_beyond_every_limit_is_clipped_and_said() -> None:
 
 
 def test_an_operator_without_a_model_keeps_its_parallelism() -> None:
-    found = situation(step_up(), {"src": 1, "map": 3, "sink": 5})
-    capacity = {name: curve for name, curve in found.models.capacity.items() if name != "sink"}
-    models = JobModels(capacity, found.models.selectivity, found.models.recovery, found.models.latency)
-    schedule = decide(Situation(START_S, found.graph, found.parallelism, models, found.forecast, 32, found.options))
+    result = situation(step_up(), {"src": 1, "map": 3, "sink": 5})
+    capacity = {name: curve for name, curve in result.models.capacity.items() if name != "sink"}
+    models = JobModels(capacity, result.models.selectivity, result.models.recovery, result.models.latency)
+    schedule = decide(Situation(START_S, result.graph, result.parallelism, models, result.forecast, 32, result.options))
     (decision,) = schedule.decisions
     assert dict(zip(schedule.operators, decision.step.parallelism_to, strict=True))["sink"] == 5
     assert decision.reason.endswith("no capacity model, so parallelism kept: sink")
@@ -148,10 +148,10 @@ running = st.fixed_dictionaries({name: st.integers(1, 40) for name in ("src", "m
 def test_every_schedule_is_feasible_covers_its_needs_and_is_made_again_the_same(
     load: np.ndarray, parallelism: dict[str, int], spread: float, min_step_s: int, cost: float
 ) -> None:
-    found = situation(load, parallelism, spread=spread)
+    result = situation(load, parallelism, spread=spread)
     worth = {"min_step_s": min_step_s, "rescale_cost_slot_s": cost}
-    schedule, again = decide(found, worth), decide(found, worth)
-    job = derive_conditions(found)
+    schedule, again = decide(result, worth), decide(result, worth)
+    job = derive_conditions(result)
     covered = np.tile(job.current[:, None], job.need.parallelism.shape[1])
     for decision, same in zip(schedule.decisions, again.decisions, strict=True):
         step = decision.step

@@ -107,9 +107,9 @@ def test_each_limit_has_its_own_remedy(operator: Operator, limit: int, said: str
 
 
 def test_a_source_ends_at_its_partitions() -> None:
-    found = nexmark_q5(3000.0, {"source": 6, "aggregate": 4, "maximum": 1}, partitions=2)
-    assert upper_limits(found.graph, SLOTS).tolist() == [2, SLOTS, 1]
-    schedule = plan(found)
+    result = nexmark_q5(3000.0, {"source": 6, "aggregate": 4, "maximum": 1}, partitions=2)
+    assert upper_limits(result.graph, SLOTS).tolist() == [2, SLOTS, 1]
+    schedule = plan(result)
     assert last_of(schedule)["source"] == 2
     assert last_of(schedule)["aggregate"] >= 15
     assert "it reads 2 partitions" in schedule.decisions[-1].reason
@@ -154,24 +154,24 @@ def test_lateness_that_no_size_changes_is_left_out_and_what_is_lost_counts() -> 
     known = {"wide": bounds(50.0, 4), "single": bounds(10.0, 1), "half": bounds(25.0, 2)}
     demand = Demand(0, 600, tuple(known), load, np.repeat(load[:, None], 3, axis=1))
     outlook = Outlook(demand, known, RECOVERY, 1.28)
-    found = avoidable_overload(outlook, np.array([[4, 1, 2], [1, 1, 2], [4, 1, 1]]))[0]
-    assert found[0] == pytest.approx(0.0, abs=1e-9)
-    assert found[1] == pytest.approx(1.0, abs=1e-3)
-    assert found[2] == pytest.approx(1.0, abs=1e-3)  # half of what its limit would process
+    result = avoidable_overload(outlook, np.array([[4, 1, 2], [1, 1, 2], [4, 1, 1]]))[0]
+    assert result[0] == pytest.approx(0.0, abs=1e-9)
+    assert result[1] == pytest.approx(1.0, abs=1e-3)
+    assert result[2] == pytest.approx(1.0, abs=1e-3)  # half of what its limit would process
     assert headroom(outlook, np.array([[4, 1, 2]]), 0.5)[0, 0] == pytest.approx(2.0)
 
 
 def test_a_capacity_below_what_is_processed_is_doubtful() -> None:
-    found = nexmark_q5(540.0, {"source": 1, "aggregate": 3, "maximum": 1})
+    result = nexmark_q5(540.0, {"source": 1, "aggregate": 3, "maximum": 1})
     processed = np.tile([540.0, 540.0, 500.0], (2, 1))
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([START_S - 600, START_S - 300]),
         window_s=300,
         parallelism=np.tile([1, 3, 1], (2, 1)),
         disturbed=np.zeros(2, bool),
         **dict.fromkeys(MEASURES, processed),
     )
-    schedule = plan(replace(found, observations=seen))
+    schedule = plan(replace(result, observations=observed))
     assert "capacity of maximum is doubtful: it processes 500/s" in schedule.decisions[0].reason
     outlook = Outlook(
         Demand(0, 600, ("a",), np.ones((len(LEVELS), 1)), np.ones((len(LEVELS), 1, 1))),

@@ -153,7 +153,7 @@ def test_the_search_finds_every_secret_in_every_place(planted, tmp_path):
     pyarrow.parquet.write_table(table, places / "part.parquet", compression="zstd")
     Path(places / "cut.gz").write_bytes(gzip.compress(secrets["private key"].encode())[:-6])
     texts = {"header": f"Proxy-Authorization: {planted.proxy_header()}", "log": f"{planted.basic_header()}"}
-    found = find_secrets(planted, [tmp_path], texts)
-    assert {line.split(" in ")[0] for line in found} == set(secrets)
-    assert not [line for line in found if "/secrets/" in line]
+    result = find_secrets(planted, [tmp_path], texts)
+    assert {line.split(" in ")[0] for line in result} == set(secrets)
+    assert not [line for line in result if "/secrets/" in line]
     assert find_secrets(planted, [], {"variable": KEY_VARIABLE, "file": str(planted.folder / "basic")}) == []

@@ -19,8 +19,8 @@ def series(*changes: tuple[int, float]) -> np.ndarray:
 @pytest.mark.parametrize("place", [0, 100, 287])
 @pytest.mark.parametrize("rate", [8531.0, 1e12])
 def test_a_rate_that_stands_alone_is_found(place: int, rate: float) -> None:
-    found = find_single_spikes(series((place, rate))[None])
-    assert np.flatnonzero(found[0]).tolist() == [place]
+    result = find_single_spikes(series((place, rate))[None])
+    assert np.flatnonzero(result[0]).tolist() == [place]
 
 
 def test_rates_in_a_row_and_heights_that_recur_are_loads() -> None:

@@ -58,8 +58,8 @@ def observations(draw: st.DrawFn) -> Observations:
     shape = (windows, len(GRAPH.names))
 
     def matrix(of: st.SearchStrategy[float]) -> np.ndarray:
-        found = [draw(st.lists(of, min_size=shape[1], max_size=shape[1])) for _ in range(windows)]
-        return np.array(found, float).reshape(shape)
+        result = [draw(st.lists(of, min_size=shape[1], max_size=shape[1])) for _ in range(windows)]
+        return np.array(result, float).reshape(shape)
 
     measures = {name: matrix(shares if name in SHARES else values) for name in MEASURES}
     parallelism = (

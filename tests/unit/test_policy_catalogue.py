@@ -151,12 +151,12 @@ def test_a_policy_of_another_project_is_planned_with(install) -> None:
 
 def test_what_its_entry_says_is_checked(install) -> None:
     install("fixed_size = fixed_size.entry:FIXED")
-    for values, told in (
+    for values, reported in (
         ({"policies": {"fixed_size": {"workers": 0}}}, "policies.fixed_size.workers = 0"),
         ({"policies": {"fixed_size": {"worker": 3}}}, "write policies.fixed_size.workers"),
         ({"planner": {"policy": "fixd_size"}}, "write fixed_size"),
     ):
-        with pytest.raises(SettingsError, match=told):
+        with pytest.raises(SettingsError, match=reported):
             check_settings(values)
 
 
@@ -208,21 +208,21 @@ def test_every_parameter_reaches_the_policy(name: str) -> None:
 
 def _others(options: object) -> dict[str, object]:
     """Return another allowed value for every number and switch."""
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for key in options.__dataclass_fields__:  # type: ignore[attr-defined]
         value = getattr(options, key)
         if not options.__dataclass_fields__[key].metadata.get("setting", True) or key == "weights":  # type: ignore[attr-defined]
             continue
         if isinstance(value, bool):
-            found[key] = not value
+            result[key] = not value
         elif isinstance(value, int):
-            found[key] = value + 1
+            result[key] = value + 1
         elif isinstance(value, float) and 0 < value < 1:
-            found[key] = value * 0.9
+            result[key] = value * 0.9
         elif isinstance(value, float) and value < 1e6:
             rises = value > 1 or key == "target_rate_ratio"
-            found[key] = value + 1.0 if rises else value / 2 + 0.25
-    return found
+            result[key] = value + 1.0 if rises else value / 2 + 0.25
+    return result
 
 
 def _options_of(made: object) -> object:
@@ -243,5 +243,5 @@ heavy = {"numpy", "scipy", "sklearn", "pandas", "pyspark", "mlflow"}
 print(len(load_settings().policies), sorted(heavy & {*sys.modules}))
 """
     environment = os.environ | {"TIDEWISE_SETTINGS": str(file), "PYTHONPATH": str(PROJECT)}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert found.stdout.split(maxsplit=1) == [str(len(BUILT_IN) - 1), "[]\n"]
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.split(maxsplit=1) == [str(len(BUILT_IN) - 1), "[]\n"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from controller.evaluation.evaluate_job import evaluate
-from controller.memory.kept_memories import KeptMemories
 from controller.memory.memory_store import MemoryStore
-from controller.view.job_view import Kept
+from controller.memory.stored_memories import StoredMemories
+from controller.view.job_view import EvaluationState
 from controller.view.present_names import follow_kept, follow_memory, follow_plan
 from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
@@ -50,20 +50,20 @@ def test_a_plan_that_was_made_after_the_deployment_stays():
 
 
 def test_what_a_plan_left_follows_the_vertex_ids():
-    seen_at_four = (ObservedCapacity(4, 900.0),)
-    memory = ControllerMemory(due=(FALL,), planned=True, histories={"map": seen_at_four}, shares={"source": 1.0})
+    observed_at_four = (ObservedCapacity(4, 900.0),)
+    memory = ControllerMemory(due=(FALL,), planned=True, histories={"map": observed_at_four}, shares={"source": 1.0})
     made = follow_memory(memory, [BEFORE], AFTER)
-    assert (made.histories, made.shares) == ({"map[2]": seen_at_four}, {"map": 1.0})
+    assert (made.histories, made.shares) == ({"map[2]": observed_at_four}, {"map": 1.0})
     assert made.due[0].parallelism == {"map": 1, "map[2]": 2}
 
 
 def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     due = evaluate(
-        view(seen=seen(placed=BEFORE), observations=windows(800.0), **planned(FALL)), Kept(), SETTINGS, NOW_S
+        view(seen=seen(placed=BEFORE), observations=windows(800.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S
     )
     assert due.standing is not None
     assert due.standing.wanted == {"source": 1, "map": 2}
-    memories = KeptMemories(MemoryStore(str(tmp_path)))
+    memories = StoredMemories(MemoryStore(str(tmp_path)))
     memories.append({("c", "orders"): due}, NOW_S)
     read = memories.read([("c", "orders")], NOW_S)["c", "orders"]
     assert read.operators == BEFORE
@@ -85,10 +85,10 @@ def test_what_is_held_of_an_operator_that_has_gone_is_left_out():
 
 
 def test_a_batch_job_is_left_alone():
-    found = evaluate(
+    result = evaluate(
         view(seen=seen(job_type="BATCH"), observations=windows(800.0), **planned(FALL)), kept(), SETTINGS, NOW_S
     )
-    assert found.standing is None
+    assert result.standing is None
 
 
 @pytest.fixture
@@ -103,12 +103,12 @@ def test_models_are_given_by_present_names(models):
     bundle = FleetBundle.from_models("v1", {("c", "orders"): models})
     made = FleetBundle.from_bytes(replace(bundle, placed={("c", "orders"): BEFORE}).to_bytes())
     assert made.placed == {("c", "orders"): BEFORE}
-    for found in (
+    for result in (
         made.for_job("c", "orders", AFTER),
         made.with_names_of({("c", "orders"): AFTER}).for_job("c", "orders"),
     ):
-        assert found.selectivity == {"map": 1.0, "map[2]": 0.5}
-        assert found.capacity.keys() == {"map[2]"}
+        assert result.selectivity == {"map": 1.0, "map[2]": 0.5}
+        assert result.capacity.keys() == {"map[2]"}
     assert_same(made.for_job("c", "orders"), models)
 
 

@@ -39,13 +39,13 @@ def fill(url: str, raw: Path, monkeypatch, *arguments: str, hours: int = 3) -> i
 
 def lines_of(raw: Path) -> dict[int, list[dict]]:
     """Hour after the start -> its lines."""
-    found = {}
+    result = {}
     for path in sorted(raw.rglob("*.jsonl.gz")):
         day, hour = path.parent.parent.name[5:], path.parent.name[5:]
         at = datetime.fromisoformat(f"{day}T{hour}:00:00+00:00")
         with gzip.open(path, "rt") as opened:
-            found[int((at - START) / HOUR)] = [json.loads(line) for line in opened]
-    return found
+            result[int((at - START) / HOUR)] = [json.loads(line) for line in opened]
+    return result
 
 
 def parallelism(lines: list[dict]) -> set[int]:
@@ -79,19 +79,19 @@ def test_answers_that_do_not_agree_are_partial(tmp_path, monkeypatch, capsys):
 
 def test_hours_without_a_sample_are_named_and_asked_for_again(tmp_path, monkeypatch, capsys):
     """As an earlier release wrote them, too: a file without a line."""
-    left = hour_directory(tmp_path, "c", START) / f"prometheus-{START:%Y%m%dT%H}.jsonl.gz"
-    write_lines(left, ())
+    remaining = hour_directory(tmp_path, "c", START) / f"prometheus-{START:%Y%m%dT%H}.jsonl.gz"
+    write_lines(remaining, ())
     world = World(since_s=T0 + 2 * 3600)
     with pretended_prometheus(world) as url:
         assert fill(url, tmp_path, monkeypatch) == 0
-        told = capsys.readouterr().out
-        assert "1 hours written" in told
-        assert "no sample in 2026-11-18T11:00:00Z to 2026-11-18T13:00:00Z" in told
+        reported = capsys.readouterr().out
+        assert "1 hours written" in reported
+        assert "no sample in 2026-11-18T11:00:00Z to 2026-11-18T13:00:00Z" in reported
         assert [hour for hour, lines in lines_of(tmp_path).items() if lines] == [2]
         world.since_s = T0
         assert fill(url, tmp_path, monkeypatch) == 0
-    assert "2 hours written" in (told := capsys.readouterr().out)
-    assert "1 there already" in told
+    assert "2 hours written" in (reported := capsys.readouterr().out)
+    assert "1 there already" in reported
     assert all(lines_of(tmp_path)[hour] for hour in range(3))
 
 
@@ -111,11 +111,11 @@ def test_the_counters_of_source_operators_come_as_rest_names_them(tmp_path, monk
     with pretended_prometheus(World()) as url:
         assert fill(url, tmp_path, monkeypatch, hours=1) == 0
     (lines,) = lines_of(tmp_path).values()
-    told = sums(lines, SOURCE)
-    assert told["Source__orders.numRecordsIn"] == 10 * told["Source__orders.numRecordsOut"] > 0
-    assert told["numRecordsIn"] == told["numRecordsOut"] == 0  # the chain is one vertex
-    assert told["Source__orders.pendingRecords"] == 10
-    assert not any(name.startswith("filter.") for name in told)
+    reported = sums(lines, SOURCE)
+    assert reported["Source__orders.numRecordsIn"] == 10 * reported["Source__orders.numRecordsOut"] > 0
+    assert reported["numRecordsIn"] == reported["numRecordsOut"] == 0  # the chain is one vertex
+    assert reported["Source__orders.pendingRecords"] == 10
+    assert not any(name.startswith("filter.") for name in reported)
     assert not any("." in name for name in sums(lines, MAP))
 
 
@@ -124,8 +124,8 @@ def test_every_backlog_of_a_source_is_told(tmp_path, monkeypatch):
     with pretended_prometheus(World(backlogs=groups)) as url:
         assert fill(url, tmp_path, monkeypatch, hours=1) == 0
     (lines,) = lines_of(tmp_path).values()
-    told = {name: value for name, value in sums(lines, SOURCE).items() if name.endswith("pendingRecords")}
-    assert told == {
+    reported = {name: value for name, value in sums(lines, SOURCE).items() if name.endswith("pendingRecords")}
+    assert reported == {
         "Source__orders.kafkaCluster.east.pendingRecords": 200,
         "Source__orders.kafkaCluster.west.pendingRecords": 14,
     }
@@ -135,14 +135,14 @@ def test_two_sources_in_a_vertex_are_two_and_of_one_name_their_backlogs_add_up(t
     with pretended_prometheus(World(operator_names=("Source:_a", "Source:_b"))) as url:
         assert fill(url, tmp_path / "apart", monkeypatch, hours=1) == 0
     (lines,) = lines_of(tmp_path / "apart").values()
-    told = sums(lines, SOURCE)
-    assert told["Source__a.pendingRecords"] == told["Source__b.pendingRecords"] == 10
+    reported = sums(lines, SOURCE)
+    assert reported["Source__a.pendingRecords"] == reported["Source__b.pendingRecords"] == 10
     with pretended_prometheus(World(operator_names=("Source:_a", "Source:_a"))) as url:
         assert fill(url, tmp_path / "alike", monkeypatch, hours=1) == 0
     (lines,) = lines_of(tmp_path / "alike").values()
-    told = sums(lines, SOURCE)
-    assert told["Source__a.pendingRecords"] == 20
-    assert "Source__a.numRecordsIn" not in told  # whose it is nobody can tell
+    reported = sums(lines, SOURCE)
+    assert reported["Source__a.pendingRecords"] == 20
+    assert "Source__a.numRecordsIn" not in reported  # whose it is nobody can tell
 
 
 def collect(url: str, raw: Path, at_s: float):

@@ -26,11 +26,11 @@ GRID = Grid(1_795_000_000, 1_795_000_040, 10)
 @pytest.fixture
 def server():
     """An address, the requests seen, and the reply to give: (status, text)."""
-    seen, reply = [], [200, "{}"]
+    observed, reply = [], [200, "{}"]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            seen.append((self.path, dict(self.headers)))
+            observed.append((self.path, dict(self.headers)))
             self.send_response(reply[0])
             self.end_headers()
             self.wfile.write(reply[1].encode())
@@ -40,7 +40,7 @@ def server():
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}", seen, reply
+    yield f"http://127.0.0.1:{httpd.server_address[1]}", observed, reply
     httpd.shutdown()
     httpd.server_close()
 
@@ -50,11 +50,11 @@ def matrix(*series: dict) -> str:
 
 
 def test_prefix_tenant_and_range_are_sent(server):
-    url, seen, reply = server
+    url, observed, reply = server
     reply[1] = matrix()
     client = PrometheusClient("prod", Prometheus(url=url, prefix="/prometheus", tenant="team-a"))
     assert client.query_range("up", GRID) == []
-    ((path, headers),) = seen
+    ((path, headers),) = observed
     asked = parse_qs(urlsplit(path).query)
     assert urlsplit(path).path == "/prometheus/api/v1/query_range"
     assert {key: asked[key] for key in ("query", "start", "end", "step")} == {
@@ -74,9 +74,9 @@ def test_values_stand_on_the_grid_and_what_is_no_number_is_missing(server):
             "values": [[1_795_000_000, "1.5"], [1_795_000_020.0, "NaN"], [1_795_000_040, "+Inf"]],
         }
     )
-    (found,) = PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID)
-    np.testing.assert_array_equal(found.values, [1.5, np.nan, np.nan, np.nan, np.nan])
-    assert found.labels == {"job_id": "a"}
+    (result,) = PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID)
+    np.testing.assert_array_equal(result.values, [1.5, np.nan, np.nan, np.nan, np.nan])
+    assert result.labels == {"job_id": "a"}
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_no_server_is_named():
 
 
 def test_more_points_than_prometheus_gives_are_never_asked_for(server):
-    url, seen, _ = server
+    url, observed, _ = server
     with pytest.raises(ValueError, match="11000"):
         PrometheusClient("prod", Prometheus(url=url)).query_range("up", Grid(0, 11_000, 1))
-    assert seen == []
+    assert observed == []
 
 
 def test_queries_hold_matchers_and_changed_names():
@@ -137,25 +137,25 @@ def test_queries_hold_matchers_and_changed_names():
     ],
 )
 def test_an_answer_that_says_that_it_is_partial_is_asked_again_and_then_refused(server, told, named):
-    url, seen, reply = server
+    url, observed, reply = server
     reply[1] = json.dumps({**json.loads(matrix()), **told})
     client = PrometheusClient("prod", Prometheus(url=url), sleep=lambda _: None)
     with pytest.raises(PrometheusPartial, match=named):
         client.query_range("up", GRID)
-    assert len(seen) == 3
-    asked = parse_qs(urlsplit(seen[0][0]).query)
+    assert len(observed) == 3
+    asked = parse_qs(urlsplit(observed[0][0]).query)
     assert (asked["partial_response"], asked["deny_partial_response"]) == (["false"], ["1"])
 
 
 def test_a_whole_answer_after_a_partial_one_counts(server):
-    url, seen, reply = server
+    url, observed, reply = server
     reply[1] = json.dumps({**json.loads(matrix()), "isPartial": True})
 
     def become_whole(_: float) -> None:
         reply[1] = matrix({"metric": {}, "values": [[1_795_000_000, "1"]]})
 
-    (found,) = PrometheusClient("prod", Prometheus(url=url), sleep=become_whole).query_range("up", GRID)
-    assert (found.values[0], len(seen)) == (1.0, 2)
+    (result,) = PrometheusClient("prod", Prometheus(url=url), sleep=become_whole).query_range("up", GRID)
+    assert (result.values[0], len(observed)) == (1.0, 2)
 
 
 @pytest.mark.parametrize("told", [{"isPartial": False}, {"warnings": []}, {"infos": ["PromQL info: is no counter"]}])

@@ -35,9 +35,9 @@ def counters(*rows: list[float]) -> list:
 def test_counters_are_summed_over_subtasks_at_the_time_of_their_samples():
     late = [second + 1.0 for second in TIMES]
     tasks = [*counters(COUNTS), subtask(WORK, 1, late, {"numRecordsIn": [3 * value for value in COUNTS]})]
-    found = bodies(write([manager(STEPS, [-500.0] * STEPS)], {WORK: tasks}, STEPS), "vertex_metrics")
-    assert [at for at, _ in found] == [second + 0.5 for second in TIMES]
-    metric = metric_of(found[2][1], "numRecordsIn")
+    result = bodies(write([manager(STEPS, [-500.0] * STEPS)], {WORK: tasks}, STEPS), "vertex_metrics")
+    assert [at for at, _ in result] == [second + 0.5 for second in TIMES]
+    metric = metric_of(result[2][1], "numRecordsIn")
     assert metric == {"id": "numRecordsIn", "min": 200.0, "max": 600.0, "avg": 400.0, "sum": 800.0, "skew": 50.0}
 
 
@@ -47,8 +47,8 @@ def test_the_newest_taskmanager_of_a_subtask_counts():
     old = subtask(WORK, 0, TIMES, {"numRecordsIn": COUNTS}, tm="tm-9")
     new = subtask(WORK, 0, [*nothing, *TIMES[3:]], {"numRecordsIn": [np.nan] * 3 + [1.0, 2.0, 3.0]}, tm="tm-1")
     for targets in ([old, new], [new, old]):
-        found = bodies(write([manager(STEPS, [-500.0] * STEPS)], {WORK: targets}, STEPS), "vertex_metrics")
-        sums = [metric_of(body, "numRecordsIn")["sum"] for _, body in found]
+        result = bodies(write([manager(STEPS, [-500.0] * STEPS)], {WORK: targets}, STEPS), "vertex_metrics")
+        sums = [metric_of(body, "numRecordsIn")["sum"] for _, body in result]
         assert sums == [0.0, 100.0, 200.0, 1.0, 2.0, 3.0]
 
 
@@ -73,21 +73,21 @@ def test_a_rescale_is_a_run_of_its_own_and_what_was_before_it_is_not_counted():
     stays = counters(COUNTS)  # its sample of step 2 is from second 18, of the new run
     grown = subtask(WORK, 1, [None, None, None, *TIMES[3:]], {"numRecordsIn": COUNTS})
     records = write([manager(STEPS, running, [0, 0, 1, 1, 1, 1])], {WORK: [*stays, grown]}, STEPS)
-    told = [
+    reported = [
         (body["timestamps"]["RUNNING"] / 1000 - T0, body["vertices"][0]["parallelism"])
         for _, body in bodies(records, "job")
     ]
-    assert told == [(-500.0, 1)] * 2 + [(15.0, 2)] * 4
+    assert reported == [(-500.0, 1)] * 2 + [(15.0, 2)] * 4
     assert [at for at, _ in bodies(records, "vertex_metrics")] == [TIMES[0], TIMES[1], *TIMES[3:]]
 
 
 def test_slow_scrapes_are_one_run_and_restarts_in_a_row_are_two():
     slow = [-500.0, -500.4, -505.0, -500.0, -500.0, -500.0]
-    told = bodies(write([manager(STEPS, slow)], {WORK: counters(COUNTS)}, STEPS), "job")
-    assert {body["timestamps"]["RUNNING"] for _, body in told} == {1000 * (T0 - 500)}
+    reported = bodies(write([manager(STEPS, slow)], {WORK: counters(COUNTS)}, STEPS), "job")
+    assert {body["timestamps"]["RUNNING"] for _, body in reported} == {1000 * (T0 - 500)}
     quick = [-5.0, -5.0, 3.0, 12.0, 12.0, 12.0]
-    told = bodies(write([manager(STEPS, quick, [0, 0, 1, 2, 2, 2])], {WORK: counters(COUNTS)}, STEPS), "job")
-    assert {body["timestamps"]["RUNNING"] / 1000 - T0 for _, body in told} == {-5.0, 3.0, 12.0}
+    reported = bodies(write([manager(STEPS, quick, [0, 0, 1, 2, 2, 2])], {WORK: counters(COUNTS)}, STEPS), "job")
+    assert {body["timestamps"]["RUNNING"] / 1000 - T0 for _, body in reported} == {-5.0, 3.0, 12.0}
 
 
 def test_a_run_that_other_lines_tell_of_keeps_its_time_and_parallelism():
@@ -101,8 +101,8 @@ def test_a_run_that_other_lines_tell_of_keeps_its_time_and_parallelism():
 def test_a_stop_has_one_time_and_no_parallelism():
     running = [-500.0, None, None, 25.0, 25.0, 25.0]
     down = [0, 4_000, 14_000, 0, 0, 0]
-    told = bodies(write([manager(STEPS, running, restartingTime=down)], {WORK: counters(COUNTS)}, STEPS), "job")
-    stopped = [body for _, body in told if body["state"] != "RUNNING"]
+    reported = bodies(write([manager(STEPS, running, restartingTime=down)], {WORK: counters(COUNTS)}, STEPS), "job")
+    stopped = [body for _, body in reported if body["state"] != "RUNNING"]
     assert [body["state"] for body in stopped] == ["RESTARTING"] * 2
     assert {body["timestamps"]["RESTARTING"] for body in stopped} == {1000 * (T0 + 6)}
     assert not any("parallelism" in vertex for body in stopped for vertex in body["vertices"])

@@ -27,10 +27,10 @@ def chunks(content: bytes, size: int = 2**20) -> Iterator[bytes]:
 
 
 def lines_of(name: str, content: bytes, size: int = 2**20) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    result: list[tuple[int, str]] = []
     for first, lines in number_lines(name, chunks(content, size)):
-        found += enumerate(lines.to_pylist(), first)
-    return found
+        result += enumerate(lines.to_pylist(), first)
+    return result
 
 
 @pytest.mark.parametrize("piece", [1, 3, 8, 2**20])
@@ -57,11 +57,11 @@ def test_an_empty_text_has_no_lines():
     ],
 )
 def test_damage_is_told_after_the_whole_lines_before_it(damaged, says):
-    found: list[str] = []
+    result: list[str] = []
     pieces = (lines.to_pylist() for _, lines in number_lines("x.jsonl.gz", chunks(damaged)))
     with pytest.raises(DamagedFileError, match=says):
-        found.extend(line for piece in pieces for line in piece)
-    assert found == LINES[: len(found)]
+        result.extend(line for piece in pieces for line in piece)
+    assert result == LINES[: len(result)]
 
 
 def test_what_is_no_utf8_stays_as_it_came():
@@ -81,19 +81,19 @@ def test_a_flipped_bit_keeps_every_line_that_decompresses_before_it():
         damaged[place] ^= 1 << random_.randrange(8)
         before = zlib.decompressobj(31).decompress(whole[:place])
         sound = before[: before.rfind(b"\n") + 1].decode().splitlines()
-        found: list[str | bytes] = []
+        result: list[str | bytes] = []
         try:
             for _, lines in number_lines("x.jsonl.gz", chunks(bytes(damaged))):
-                found += lines.cast(pa.binary()).to_pylist()
+                result += lines.cast(pa.binary()).to_pylist()
         except DamagedFileError:
             lost += 1
-        assert [line.decode() for line in found[: len(sound)]] == sound
+        assert [line.decode() for line in result[: len(sound)]] == sound
     assert lost > 190
 
 
 def test_a_line_without_an_end_takes_no_more_memory_than_is_kept_of_it(monkeypatch):
     monkeypatch.setattr(raw_lines, "LONGEST_LINE_BYTES", 1000)
-    monkeypatch.setattr(raw_lines, "KEPT_OF_LONG_LINE_BYTES", 10)
+    monkeypatch.setattr(raw_lines, "RETAINED_OF_LONG_LINE_BYTES", 10)
     text = b"first\n" + b"x" * 5_000 + b"\nlast"
     assert lines_of("x.jsonl", text, 100) == [(1, "first"), (2, "x" * 10), (3, "last")]
     assert lines_of("x.jsonl", text[:3_000], 100) == [(1, "first"), (2, "x" * 10)]

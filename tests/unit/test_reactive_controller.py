@@ -35,34 +35,34 @@ def snapshot(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 
         "backpressured_share": np.zeros((2, 2)),
         "latency_ms": np.array([[0.0, np.nan], [1000.0 * lag_s, np.nan]]),
     }
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([now_s - 600, now_s - 300]),
         window_s=300,
         parallelism=np.tile(list(running.values()), (2, 1)),
         disturbed=np.array([False, disturbed]),
         **values,
     )
-    return Snapshot(now_s, GRAPH, running, True, seen, 32, Planner())
+    return Snapshot(now_s, GRAPH, running, True, observed, 32, Planner())
 
 
 def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
     planned = ControllerMemory(planned=True)
     assert evaluate_job(snapshot(600, 8500.0, lag_s=5.0), planned)[0].wanted is None
-    told, _ = evaluate_job(snapshot(600, 8500.0, lag_s=30.0), planned)
-    assert told.wanted == {"source": 1, "map": 10}  # 8,500 / 0.9 of 1,000 an instance
-    assert "106%" in told.reason
+    reported, _ = evaluate_job(snapshot(600, 8500.0, lag_s=30.0), planned)
+    assert reported.wanted == {"source": 1, "map": 10}  # 8,500 / 0.9 of 1,000 an instance
+    assert "106%" in reported.reason
     assert evaluate_job(snapshot(600, 9500.0), planned)[0].wanted is not None  # so much is no waver of one window
 
 
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
     memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
-    told, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    assert told.wanted == WIDER
+    reported, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    assert reported.wanted == WIDER
     assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDER)
-    told, memory = evaluate_job(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
-    assert told.wanted is None
-    told, memory = evaluate_job(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
-    assert told.wanted == RUNNING
+    reported, memory = evaluate_job(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
+    assert reported.wanted is None
+    reported, memory = evaluate_job(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
+    assert reported.wanted == RUNNING
     assert memory.back_to is None
 
 
@@ -72,8 +72,8 @@ def test_a_backlog_is_worked_off_with_what_costs_least():
     asked = []
     for weight in (0.0, 0.2, 1.0):
         behind = snapshot(1200, 7600.0, lag_s=140.0, disturbed=True)
-        told, _ = evaluate_job(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
-        asked.append(told.wanted["map"])
+        reported, _ = evaluate_job(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
+        asked.append(reported.wanted["map"])
     assert asked == [32, 23, 14]
 
 
@@ -91,8 +91,8 @@ def looks(loads: list[float], slots: int, every_s: int = 300) -> list[int | None
     """Return the slots that each look at a job without a plan asks for, were nothing done about it."""
     memory, asked = ControllerMemory(), []
     for turn, load_per_s in enumerate(loads):
-        told, memory = evaluate_job(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
-        asked.append(told.wanted and max(told.wanted.values()))
+        reported, memory = evaluate_job(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
+        asked.append(reported.wanted and max(reported.wanted.values()))
     return asked
 
 
@@ -124,8 +124,8 @@ def test_an_enlarging_that_was_refused_is_forgotten():
     """Else the job would be sent back, when the backlog is gone, to what it has left by a plan's step meanwhile."""
     memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
     _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    told, memory = evaluate_job(snapshot(1500, 7600.0, slots=12), memory)
-    assert told.wanted is None
+    reported, memory = evaluate_job(snapshot(1500, 7600.0, slots=12), memory)
+    assert reported.wanted is None
     assert (memory.back_to, memory.enlarged_to) == (None, None)
 
 
@@ -138,10 +138,10 @@ def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
     memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
     down = replace(snapshot(1200, 7600.0), up=False)
     assert evaluate_job(down, memory)[0].wanted is None
-    told, after = evaluate_job(replace(down, restarting=True), memory)
+    reported, after = evaluate_job(replace(down, restarting=True), memory)
     wider = {"source": 3, "map": 19}  # fewer than for 140 s
-    assert told.wanted == wider
-    assert "restarts after a failure; its backlog of some 120 s" in told.reason  # 90 s of downtime, 30 s once more
+    assert reported.wanted == wider
+    assert "restarts after a failure; its backlog of some 120 s" in reported.reason  # 90 s of downtime, 30 s once more
     assert (after.back_to, after.enlarged_to) == (RUNNING, wider)
     assert evaluate_job(replace(down, restarting=True), after)[0].wanted is None  # once
     for off in ({"rescales_for_catch_up": False}, {"rescales_while_restarting": False}):
@@ -149,23 +149,23 @@ def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
             evaluate_job(replace(down, restarting=True, options=Planner(reactive=Reactive(**off))), memory)[0].wanted
             is None
         )
-    told, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
-    assert told.wanted == RUNNING
+    reported, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
+    assert reported.wanted == RUNNING
 
 
 def test_a_job_that_restarts_with_head_room_is_left_to_itself():
     memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    told, after = evaluate_job(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
-    assert (told.wanted, after.back_to) == (None, None)
-    assert "not worth" in told.reason
+    reported, after = evaluate_job(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
+    assert (reported.wanted, after.back_to) == (None, None)
+    assert "not worth" in reported.reason
 
 
 def test_a_fall_waits_until_the_job_is_no_longer_late():
     low = {"source": 1, "map": 5}
     due = (PendingStep(600, 4200, low, 9e9, "the load falls", load_before_most_per_s=9e9),)
     memory = evaluate_job(snapshot(300, 4000.0), ControllerMemory(planned=True))[1]
-    told, after = evaluate_job(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
-    assert (told.wanted, after.due) == (None, due)
+    reported, after = evaluate_job(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
+    assert (reported.wanted, after.due) == (None, due)
     assert evaluate_job(snapshot(900, 4000.0, lag_s=30.0), after)[0].wanted == low
 
 
@@ -178,10 +178,10 @@ def test_the_memory_survives_its_table():
 def test_after_an_overload_no_fall_is_sent_for_a_while():
     due = (PendingStep(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
     holds = Planner(reactive=Reactive(hold_s=3600))
-    told, memory = evaluate_job(
+    reported, memory = evaluate_job(
         replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True)
     )
-    assert told.wanted is not None
+    assert reported.wanted is not None
     memory = accept_plan(memory, due)
     assert evaluate_job(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
     late = 600 + holds.reactive.hold_s
@@ -193,8 +193,8 @@ def test_no_fall_is_sent_to_what_the_load_would_overload():
     low = {"source": 1, "map": 5}  # never seen: 5/8 of what 8 do
     due = (PendingStep(600, 4200, low, 2000.0, "the load falls", load_before_most_per_s=9e9),)
     memory = ControllerMemory(due=due, planned=True)
-    told, after = evaluate_job(snapshot(600, 6000.0), memory)
-    assert told.wanted is None
+    reported, after = evaluate_job(snapshot(600, 6000.0), memory)
+    assert reported.wanted is None
     assert after.due == due
     assert evaluate_job(snapshot(600, 4000.0), memory)[0].wanted == low
 
@@ -203,13 +203,13 @@ def test_a_job_does_not_go_back_to_what_the_load_has_outgrown():
     memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
     _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     unread = replace(snapshot(1500, 12_000.0), running=WIDER)
-    told, memory = evaluate_job(unread, memory)  # its windows are those of before
-    assert told.wanted is None
+    reported, memory = evaluate_job(unread, memory)  # its windows are those of before
+    assert reported.wanted is None
     assert memory.back_to == RUNNING
-    told, memory = evaluate_job(snapshot(1800, 12_000.0, slots=23), memory)
-    assert told.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
+    reported, memory = evaluate_job(snapshot(1800, 12_000.0, slots=23), memory)
+    assert reported.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
     assert memory.back_to is None
-    assert "outgrown" in told.reason
+    assert "outgrown" in reported.reason
 
 
 @pytest.mark.parametrize("planned", [False, True])
@@ -232,24 +232,24 @@ def test_a_job_with_a_side_output_needs_what_its_branches_get(planned: bool):
         "latency_ms": 0.0 * of_source,
     }
     running = {"source": 1, "route": 1, "big": 3, "small": 2}
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([0, 300]),
         window_s=300,
         parallelism=np.tile(list(running.values()), (2, 1)),
         disturbed=np.zeros(2, bool),
         **values,
     )
-    told, memory = evaluate_job(
-        Snapshot(600, graph, running, True, seen, 32, Planner()), ControllerMemory(planned=planned)
+    reported, memory = evaluate_job(
+        Snapshot(600, graph, running, True, observed, 32, Planner()), ControllerMemory(planned=planned)
     )
-    assert told.wanted is None, told.reason
+    assert reported.wanted is None, reported.reason
     assert memory.shares == pytest.approx({"source": 1.0, "route": 1.0, "big": 0.9, "small": 0.1})
 
 
 def test_a_late_job_that_is_left_as_it_is_is_not_left_without_a_word():
     memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    told, _ = evaluate_job(snapshot(900, 4000.0, lag_s=90.0), memory)
-    assert told.wanted is None
-    assert told.reason.endswith("; a backlog of 90 s is left to the running configuration")
-    assert told.remark == "a backlog of 90 s is left to the running configuration"
+    reported, _ = evaluate_job(snapshot(900, 4000.0, lag_s=90.0), memory)
+    assert reported.wanted is None
+    assert reported.reason.endswith("; a backlog of 90 s is left to the running configuration")
+    assert reported.remark == "a backlog of 90 s is left to the running configuration"
     assert evaluate_job(snapshot(900, 4000.0), memory)[0].remark == ""

@@ -33,31 +33,31 @@ def snapshot(now_s: int, load_per_s: float, maps: int, *, lag_s: float = 0.0, gr
         "backpressured_share": np.zeros((2, 3)),
         "latency_ms": np.tile([1000.0 * lag_s, np.nan, np.nan], (2, 1)),
     }
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([now_s - 600, now_s - 300]),
         window_s=300,
         parallelism=np.tile(list(running.values()), (2, 1)),
         disturbed=np.zeros(2, bool),
         **values,
     )
-    return Snapshot(now_s, graph, running, True, seen, 32, Planner())
+    return Snapshot(now_s, graph, running, True, observed, 32, Planner())
 
 
 def test_an_operator_beside_a_full_and_short_one_is_grown():
     for planned in (True, False):
-        told, _ = evaluate_job(snapshot(600, 2600.0, 2), ControllerMemory(planned=planned))
-        assert told.wanted is not None
-        assert told.wanted["map"] >= 3
-        assert told.wanted["top"] == 1
-        assert "load uses 130%" in told.reason  # of what map can process, not of top
-        assert "top cannot grow and is short (520%" in told.reason
+        reported, _ = evaluate_job(snapshot(600, 2600.0, 2), ControllerMemory(planned=planned))
+        assert reported.wanted is not None
+        assert reported.wanted["map"] >= 3
+        assert reported.wanted["top"] == 1
+        assert "load uses 130%" in reported.reason  # of what map can process, not of top
+        assert "top cannot grow and is short (520%" in reported.reason
 
 
 def test_a_full_operator_does_not_keep_a_job_large():
     memory, asked = ControllerMemory(), []
     for turn in range(40):
-        told, memory = evaluate_job(snapshot(600 + 300 * turn, 700.0, 20, lag_s=900.0), memory)
-        asked.append(told.wanted and told.wanted["map"])
+        reported, memory = evaluate_job(snapshot(600 + 300 * turn, 700.0, 20, lag_s=900.0), memory)
+        asked.append(reported.wanted and reported.wanted["map"])
     assert asked[0] is None
     assert 1 in asked
 
@@ -65,8 +65,8 @@ def test_a_full_operator_does_not_keep_a_job_large():
 def test_a_full_operator_that_is_short_does_not_hold_a_planned_fall_up():
     step = PendingStep(600, 4200, {"source": 1, "map": 3, "top": 1}, 800.0, "falls")
     memory = evaluate_job(snapshot(300, 700.0, 8, lag_s=900.0), ControllerMemory(planned=True))[1]
-    told, _ = evaluate_job(snapshot(600, 700.0, 8, lag_s=900.0), replace(memory, due=(step,)))
-    assert told.wanted == {"source": 1, "map": 3, "top": 1}
+    reported, _ = evaluate_job(snapshot(600, 700.0, 8, lag_s=900.0), replace(memory, due=(step,)))
+    assert reported.wanted == {"source": 1, "map": 3, "top": 1}
 
 
 def test_a_fall_that_would_overload_an_operator_that_could_grow_still_waits():
@@ -78,10 +78,10 @@ def test_a_fall_that_would_overload_an_operator_that_could_grow_still_waits():
 
 def test_a_backlog_that_a_full_operator_causes_enlarges_nothing():
     memory = evaluate_job(snapshot(600, 700.0, 2), ControllerMemory(planned=True))[1]
-    told, memory = evaluate_job(snapshot(900, 700.0, 2, lag_s=600.0), memory)
-    assert told.wanted is None
+    reported, memory = evaluate_job(snapshot(900, 700.0, 2, lag_s=600.0), memory)
+    assert reported.wanted is None
     assert memory.back_to is None
-    assert "as planned" in told.reason
+    assert "as planned" in reported.reason
 
 
 def test_a_backlog_is_worked_off_beside_an_operator_that_is_full_and_not_short():
@@ -89,17 +89,17 @@ def test_a_backlog_is_worked_off_beside_an_operator_that_is_full_and_not_short()
     wide = JobGraph.from_operators(
         [Operator("source"), Operator("map", ("source",), max_parallelism=1), Operator("top", ("map",))]
     )
-    told, _ = evaluate_job(snapshot(900, 480.0, 1, lag_s=400.0, graph=wide), memory)
-    assert told.wanted is not None
-    assert told.wanted["map"] == 1
-    assert told.wanted["top"] > 1
+    reported, _ = evaluate_job(snapshot(900, 480.0, 1, lag_s=400.0, graph=wide), memory)
+    assert reported.wanted is not None
+    assert reported.wanted["map"] == 1
+    assert reported.wanted["top"] > 1
 
 
 def test_a_fully_grown_job_that_is_short_is_left_and_named():
     alone = JobGraph.from_operators([Operator(name, up, 1) for name, up in _CHAIN])
-    told, _ = evaluate_job(snapshot(600, 700.0, 1, graph=alone), ControllerMemory(planned=True))
-    assert told.wanted is None
-    assert "top cannot grow and is short (140%" in told.reason
+    reported, _ = evaluate_job(snapshot(600, 700.0, 1, graph=alone), ControllerMemory(planned=True))
+    assert reported.wanted is None
+    assert "top cannot grow and is short (140%" in reported.reason
 
 
 _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (("source", ()), ("map", ("source",)), ("top", ("map",)))

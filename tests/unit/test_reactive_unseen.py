@@ -52,14 +52,14 @@ def look(
         "pending_records": columns(of_sources),
         "latency_ms": columns(of_sources),
     }
-    seen = Observations(
+    observed = Observations(
         window_start_s=np.array([now_s - 600, now_s - 300]),
         window_s=300,
         parallelism=np.tile([running[name] for name in graph.names], (WINDOWS, 1)),
         disturbed=np.zeros(WINDOWS, bool),
         **values,
     )
-    return Snapshot(now_s, graph, running, True, seen, 32, Planner())
+    return Snapshot(now_s, graph, running, True, observed, 32, Planner())
 
 
 @pytest.mark.parametrize("planned", [True, False])
@@ -69,27 +69,27 @@ def test_side_outputs_of_half_busy_operators_are_no_overload(planned: bool) -> N
     taken = {"source": 1000.0, "route": 1000.0, "big": 900.0, "small": 100.0}
     busy = {"source": 0.01, "route": 0.5, "big": 0.6, "small": 0.5}
     for number in range(4):
-        told, memory = evaluate_job(look(ROUTE, 600 + 300 * number, running, taken, taken, busy), memory)
-        assert told.wanted is None
-        assert "edge_unknown" not in told.reason
+        reported, memory = evaluate_job(look(ROUTE, 600 + 300 * number, running, taken, taken, busy), memory)
+        assert reported.wanted is None
+        assert "edge_unknown" not in reported.reason
 
 
 def test_a_side_output_that_is_short_is_enlarged_alone() -> None:
     running = {"source": 1, "route": 1, "big": 3, "small": 2}
     taken = {"source": 1000.0, "route": 1000.0, "big": 900.0, "small": 100.0}
     busy = {"source": 0.01, "route": 0.5, "big": 0.6, "small": 0.957}
-    told, _ = evaluate_job(look(ROUTE, 600, running, taken, taken, busy), ControllerMemory())
-    assert told.wanted == {**running, "small": 3}
+    reported, _ = evaluate_job(look(ROUTE, 600, running, taken, taken, busy), ControllerMemory())
+    assert reported.wanted == {**running, "small": 3}
 
 
 def test_a_load_that_no_counter_tells_moves_nothing_and_is_named() -> None:
     graph = graph_of(source=())
     memory = ControllerMemory()
     for number in range(40):
-        seen = look(graph, 600 + 300 * number, {"source": 4}, {}, {"source": 0.0}, {"source": 0.9})
-        told, memory = evaluate_job(seen, memory)
-        assert told.wanted is None
-        assert told.reason.startswith("load_unseen: no counter tells what source takes in")
+        observed = look(graph, 600 + 300 * number, {"source": 4}, {}, {"source": 0.0}, {"source": 0.9})
+        reported, memory = evaluate_job(observed, memory)
+        assert reported.wanted is None
+        assert reported.reason.startswith("load_unseen: no counter tells what source takes in")
 
 
 def test_a_source_that_is_always_busy_is_not_enlarged_on_that_alone() -> None:
@@ -98,10 +98,10 @@ def test_a_source_that_is_always_busy_is_not_enlarged_on_that_alone() -> None:
     memory = ControllerMemory()
     for number, (rate, busy) in enumerate(((600.0, 0.9), (600.0, 1.0), (700.0, 1.0), (900.0, 1.0))):
         taken = {"source": rate, "work": rate}
-        seen = look(graph, 600 + 600 * number, running, taken, taken, {"source": busy, "work": 0.5})
-        told, memory = evaluate_job(seen, memory)
-        assert told.wanted is None, told.reason
-        assert ("source_busy_unexplained: source" in told.reason) == (busy == 1.0)
+        observed = look(graph, 600 + 600 * number, running, taken, taken, {"source": busy, "work": 0.5})
+        reported, memory = evaluate_job(observed, memory)
+        assert reported.wanted is None, reported.reason
+        assert ("source_busy_unexplained: source" in reported.reason) == (busy == 1.0)
 
 
 def test_an_edge_that_nothing_settles_neither_raises_nor_lowers_what_is_behind_it() -> None:
@@ -110,7 +110,7 @@ def test_an_edge_that_nothing_settles_neither_raises_nor_lowers_what_is_behind_i
     running = {"source": 1, "a": 2, "b": 2, "c": 8, "d": 8}
     busy = {"source": 0.1, "a": 0.5, "b": 0.5, "c": 0.01, "d": 0.9}
     for number in range(60):
-        told, memory = evaluate_job(look(DIAMOND, 600 + 300 * number, running, taken, taken, busy), memory)
-        assert told.wanted is None or (told.wanted["c"], told.wanted["d"]) == (8, 8)
-        assert "edge_unknown: what goes over a to c, b to c, a to d, b to d" in told.reason
-        assert "so c, d neither rises nor falls" in told.reason
+        reported, memory = evaluate_job(look(DIAMOND, 600 + 300 * number, running, taken, taken, busy), memory)
+        assert reported.wanted is None or (reported.wanted["c"], reported.wanted["d"]) == (8, 8)
+        assert "edge_unknown: what goes over a to c, b to c, a to d, b to d" in reported.reason
+        assert "so c, d neither rises nor falls" in reported.reason

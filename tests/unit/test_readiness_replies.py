@@ -57,8 +57,8 @@ def test_an_interval_that_is_not_told_is_unknown_and_not_off(reply: object) -> N
 
 
 def test_the_last_checkpoint_is_what_a_restart_goes_back_to() -> None:
-    found = read_checkpoints(checkpoint_statistics([DONE], completed=DONE), EVERY_MINUTE)
-    assert (found.completed_at_s, found.is_failing, found.savepoints, found.last_id) == (AT_S, False, 0, 7)
+    result = read_checkpoints(checkpoint_statistics([DONE], completed=DONE), EVERY_MINUTE)
+    assert (result.completed_at_s, result.is_failing, result.savepoints, result.last_id) == (AT_S, False, 0, 7)
     restored = {"id": 7, "restore_timestamp": round(1000 * AT_S) + 5000, "is_savepoint": False}
     after = read_checkpoints(checkpoint_statistics([DONE], completed=DONE, restored=restored), EVERY_MINUTE)
     assert after.completed_at_s == AT_S + 5
@@ -93,11 +93,11 @@ def test_what_a_rescale_ended_does_not_count_once_the_job_was_restored() -> None
     ],
 )
 def test_savepoints_in_progress_are_told_from_checkpoints(running: dict, savepoints: int) -> None:
-    found = read_checkpoints(checkpoint_statistics([running, DONE], completed=DONE), EVERY_MINUTE)
-    assert (found.savepoints, found.in_progress) == (savepoints, 1 - savepoints)
-    told = checkpoint_statistics([DONE], completed=DONE)
-    told["counts"]["in_progress"] = 1
-    assert read_checkpoints(told, EVERY_MINUTE).savepoints is None
+    result = read_checkpoints(checkpoint_statistics([running, DONE], completed=DONE), EVERY_MINUTE)
+    assert (result.savepoints, result.in_progress) == (savepoints, 1 - savepoints)
+    reported = checkpoint_statistics([DONE], completed=DONE)
+    reported["counts"]["in_progress"] = 1
+    assert read_checkpoints(reported, EVERY_MINUTE).savepoints is None
 
 
 @pytest.mark.parametrize("field", ["counts", "latest", "history"])
@@ -145,19 +145,22 @@ def test_failures_that_are_not_told_are_unknown_and_not_none(reply: object) -> N
 
 
 def test_entries_without_a_time_are_passed_over() -> None:
-    told = {"exceptionHistory": {"entries": [None, {}, {"timestamp": "x"}, {"timestamp": 5000}]}}
-    (only,) = read_failures(told)
+    reported = {"exceptionHistory": {"entries": [None, {}, {"timestamp": "x"}, {"timestamp": 5000}]}}
+    (only,) = read_failures(reported)
     assert (only.at_s, only.cause) == (5.0, "an exception without a text")
 
 
 def test_memory_is_that_of_the_fullest_task_manager() -> None:
-    told = [
+    reported = [
         {"id": "Status.JVM.Memory.Heap.Used", "min": 1.0, "max": 80.0},
         {"id": "Status.JVM.Memory.Heap.Max", "min": 100.0, "max": 400.0},
         {"id": "Status.JVM.GarbageCollector.All.TimeMsPerSecond", "min": 0.0, "max": 250.0},
     ]
-    assert (read_memory(told[:2], told[2:]).heap_share, read_memory(told[:2], told[2:]).gc_share) == (0.8, 0.25)
-    assert read_memory(told[:2], []).gc_share is None
-    for heap, gc in ((told[1:2], told[2:]), ([], told[2:]), (told[:2], {}), ({}, told[2:])):
+    assert (read_memory(reported[:2], reported[2:]).heap_share, read_memory(reported[:2], reported[2:]).gc_share) == (
+        0.8,
+        0.25,
+    )
+    assert read_memory(reported[:2], []).gc_share is None
+    for heap, gc in ((reported[1:2], reported[2:]), ([], reported[2:]), (reported[:2], {}), ({}, reported[2:])):
         with pytest.raises(ReplyError):
             read_memory(heap, gc)

@@ -240,12 +240,12 @@ def test_an_intention_with_an_objection_is_refused_by_its_name() -> None:
 
 
 def test_what_stops_a_job_is_said() -> None:
-    for limits, told in (
+    for limits, reported in (
         ({"mode": Mode.OFF, "mode_reason": "the settings cannot be used"}, "the settings cannot be used"),
         ({"is_held": True, "hold_reason": "c is on hold by ada"}, "c is on hold by ada"),
         ({"in_blackout": True, "blackout_reason": "limits.blackouts: night"}, "limits.blackouts: night"),
     ):
-        assert reconcile(replace(CASE, limits=replace(AUTO, **limits))).detail == told
+        assert reconcile(replace(CASE, limits=replace(AUTO, **limits))).detail == reported
 
 
 @pytest.mark.parametrize(
@@ -380,11 +380,11 @@ def test_a_deployment_with_another_parallelism_is_left_alone(requested: dict[str
 @pytest.mark.covers("apply_review 6")
 def test_a_person_s_rescale_is_left_alone_for_the_whole_time() -> None:
     twelve = {"a": 12, "b": 12}
-    seen = replace(CASE, observed=replace(RUNS, requested=twelve, running=twelve))
-    after = advance_history(seen, reconcile(seen))
+    observed = replace(CASE, observed=replace(RUNS, requested=twelve, running=twelve))
+    after = advance_history(observed, reconcile(observed))
     for hours, reason in ((0.1, "held"), (3.9, "held"), (4.1, "plan")):
         now_s = NOW_S + 3600 * hours
-        later = replace(seen, now_s=now_s, history=after, desired=replace(WANTS_FOUR, valid_until_s=now_s + 60))
+        later = replace(observed, now_s=now_s, history=after, desired=replace(WANTS_FOUR, valid_until_s=now_s + 60))
         assert reconcile(later).reason == reason
 
 
@@ -420,9 +420,9 @@ def test_nothing_waits_for_a_time_that_a_wrong_clock_gave() -> None:
         KNOWN, request_times_s=(ahead,), last_change_at_s=ahead, held_until_s=ahead,
         in_flight=replace(SENT, sent_at_s=ahead, deadline_s=ahead + 180), blocked=(BlockedTarget(SIX, ahead),),
     )  # fmt: skip
-    found = bound_times(history, NOW_S, AUTO)
-    assert (found.request_times_s, found.last_change_at_s) == ((NOW_S,), NOW_S)
-    assert found.held_until_s == NOW_S + AUTO.foreign_change_hold_s
-    assert found.in_flight.deadline_s == NOW_S + AUTO.confirm_timeout_s
-    assert found.blocked[0].until_s == NOW_S + AUTO.block_s
+    result = bound_times(history, NOW_S, AUTO)
+    assert (result.request_times_s, result.last_change_at_s) == ((NOW_S,), NOW_S)
+    assert result.held_until_s == NOW_S + AUTO.foreign_change_hold_s
+    assert result.in_flight.deadline_s == NOW_S + AUTO.confirm_timeout_s
+    assert result.blocked[0].until_s == NOW_S + AUTO.block_s
     assert bound_times(replace(KNOWN, in_flight=SENT), NOW_S, AUTO) == replace(KNOWN, in_flight=SENT)

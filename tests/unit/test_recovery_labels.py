@@ -60,8 +60,8 @@ def test_what_was_read_again_without_a_checkpoint_is_no_load() -> None:
 
 
 def test_intervals_are_wide_while_a_downtime_is_the_fleets() -> None:
-    seen = np.array([0.0, 2.0, 10.0, 1000.0])
-    scale = error_scale(np.full(4, 80.0), np.full(4, 40.0), np.full(4, 0.5), seen)
+    observed = np.array([0.0, 2.0, 10.0, 1000.0])
+    scale = error_scale(np.full(4, 80.0), np.full(4, 40.0), np.full(4, 0.5), observed)
     assert (np.diff(scale) < 0).all()
     assert scale[0] > 1.5 * scale[-1]
 
@@ -73,8 +73,8 @@ def test_intervals_cover_and_widen_near_saturation() -> None:
     downtime = np.full(n, 40.0)
     predicted = downtime / (1 - utilisation)
     scale = error_scale(predicted, downtime, utilisation, np.full(n, 50.0))
-    seen = predicted * np.exp(1.7 * scale * random.standard_normal(n))
-    errors = standardise_errors(seen, predicted, scale)
+    observed = predicted * np.exp(1.7 * scale * random.standard_normal(n))
+    errors = standardise_errors(observed, predicted, scale)
     assert 0.77 < np.nanmean(is_inside_ahead(errors)[50:, 0]) < 0.83
     assert 0.93 < np.nanmean(is_inside_ahead(errors)[50:, 1]) < 0.97
     assert scale[utilisation.argmax()] > 2 * scale[utilisation.argmin()]

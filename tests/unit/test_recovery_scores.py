@@ -88,16 +88,16 @@ def test_the_mix_of_sources_is_the_events_own(bundle: FleetBundle) -> None:
 
 
 def test_what_waited_before_the_stop_has_to_be_processed_too(bundle: FleetBundle) -> None:
-    found = predicted(bundle, pending_before_records=8000.0)["predicted_s"]
-    assert found == pytest.approx(recovery_s(800.0, CAPACITY_PER_S / 0.75, behind_s=10.0), rel=0.03)
+    result = predicted(bundle, pending_before_records=8000.0)["predicted_s"]
+    assert result == pytest.approx(recovery_s(800.0, CAPACITY_PER_S / 0.75, behind_s=10.0), rel=0.03)
 
 
 def test_the_load_is_counted_where_the_records_are_known(bundle: FleetBundle) -> None:
     counted = {"emitted_records": 900.0 * 160.0, "pending_records": 0.0, "pending_before_records": 0.0}
-    found = predicted(bundle, **counted)
-    assert found["predicted_s"] == pytest.approx(recovery_s(900.0, CAPACITY_PER_S / 0.75), rel=0.03)
-    assert found["resolution_s"] == 0.0
-    assert found["seen_s"] == pytest.approx(recovery_s(900.0, 1300.0), rel=0.01)
+    result = predicted(bundle, **counted)
+    assert result["predicted_s"] == pytest.approx(recovery_s(900.0, CAPACITY_PER_S / 0.75), rel=0.03)
+    assert result["resolution_s"] == 0.0
+    assert result["seen_s"] == pytest.approx(recovery_s(900.0, 1300.0), rel=0.01)
     upgrade = predicted(bundle, cause_kind="upgrade", kind="restart", **counted)
     assert upgrade["predicted_s"] == pytest.approx(recovery_s(800.0, CAPACITY_PER_S / 0.75), rel=0.03)
 

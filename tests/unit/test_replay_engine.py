@@ -76,16 +76,16 @@ def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], pa
         if number == 4:
             ours.rescale(2, np.array(parallelism[0]))
             bed.rescale(2, np.array(parallelism[0]), downtime_s=40.0)
-        found, window = ours.advance(), bed.run(wide[30 * number : 30 * (number + 1)])
-        assert np.array_equal(found.parallelism, window.parallelism)
+        result, window = ours.advance(), bed.run(wide[30 * number : 30 * (number + 1)])
+        assert np.array_equal(result.parallelism, window.parallelism)
         for mine, theirs in [
-            (found.in_per_s, window.in_per_s),
-            (found.true_in_per_s, window.true_in_per_s),
-            (found.busy, window.busy),
-            (found.backpressured, window.backpressured),
-            (found.idle, window.idle),
-            (found.backlog, window.backlog),
-            (found.latency_ms, window.latency_ms),
+            (result.in_per_s, window.in_per_s),
+            (result.true_in_per_s, window.true_in_per_s),
+            (result.busy, window.busy),
+            (result.backpressured, window.backpressured),
+            (result.idle, window.idle),
+            (result.backlog, window.backlog),
+            (result.latency_ms, window.latency_ms),
         ]:
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3, equal_nan=True)
 
@@ -122,19 +122,19 @@ def test_a_failure_replays_from_the_last_checkpoint_and_is_late_until_caught_up(
     rates = np.full((30 * 288, 1), 200.0)
     one = engine(LINE, rates, [[1, 4, 1]], disturbances)
     at = float(one.setting.draws[0].failure_at_s[0])
-    found = [one.advance() for _ in range(288)]
+    result = [one.advance() for _ in range(288)]
     (downtime,) = one.downtimes[0]
     assert downtime.at_s == at
     assert downtime.kind == "restart"
     # A checkpoint every 60 s, complete after 5 s.
     assert 5.0 <= downtime.checkpoint_age_s < 65.0
     catch_up_s = 200.0 * (100.0 + downtime.checkpoint_age_s) / (400.0 - 200.0)
-    lag = sum(float(one_window.lag_record_s[0]) for one_window in found)
+    lag = sum(float(one_window.lag_record_s[0]) for one_window in result)
     # The backlog jumps by the replay, rises for the downtime and falls again.
     replay, top = 200.0 * downtime.checkpoint_age_s, 200.0 * (downtime.checkpoint_age_s + 100.0)
     assert lag == pytest.approx(0.5 * (replay + top) * 100.0 + 0.5 * top * catch_up_s, rel=0.08)
     # The oldest record is over 60 s old from 60 s - age into the downtime until 60 s of backlog are left.
-    late_s = sum(float(one_window.late_s[0]) for one_window in found)
+    late_s = sum(float(one_window.late_s[0]) for one_window in result)
     since = max(0.0, 60.0 - downtime.checkpoint_age_s)
     until = 100.0 + catch_up_s * (1.0 - 60.0 / (100.0 + downtime.checkpoint_age_s))
     assert late_s == pytest.approx(until - since, abs=25.0)
@@ -145,11 +145,11 @@ def test_a_rescale_of_less_than_the_target_is_not_late_and_loses_nothing() -> No
     one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
     one.rescale(0, np.array([1, 5, 1]))
     assert not one.is_up[0]
-    found = [one.advance() for _ in range(3)]
+    result = [one.advance() for _ in range(3)]
     assert one.is_up[0]
-    assert [bool(window.disturbed[0]) for window in found] == [True, False, False]
-    assert sum(float(window.late_s[0]) for window in found) == 0.0
-    assert found[0].in_per_s[0, 0] == pytest.approx(200.0, rel=1e-9)  # it caught up within the window
+    assert [bool(window.disturbed[0]) for window in result] == [True, False, False]
+    assert sum(float(window.late_s[0]) for window in result) == 0.0
+    assert result[0].in_per_s[0, 0] == pytest.approx(200.0, rel=1e-9)  # it caught up within the window
 
 
 def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> None:
@@ -187,12 +187,12 @@ def test_a_job_that_is_rescaled_does_not_restart_after_a_failure() -> None:
 
 def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
     one = engine(LINE, np.full((60, 1), 400.0), [[1, 2, 1]])
-    found = [one.advance() for _ in range(2)]
+    result = [one.advance() for _ in range(2)]
     # The backlog grows by half of what comes: after t seconds the oldest record is t / 2 old, over 60 s from 120 s on.
-    assert float(found[0].late_s[0]) == pytest.approx(180.0, abs=10.0)
-    assert float(found[1].late_s[0]) == 300.0
-    assert found[0].busy[0, 1] == pytest.approx(1.0)
-    assert found[0].backpressured[0, 0] > 0.0
+    assert float(result[0].late_s[0]) == pytest.approx(180.0, abs=10.0)
+    assert float(result[1].late_s[0]) == 300.0
+    assert result[0].busy[0, 1] == pytest.approx(1.0)
+    assert result[0].backpressured[0, 0] > 0.0
 
 
 def test_random_draws_depend_on_seed_and_window_only() -> None:

@@ -150,12 +150,12 @@ def test_cost_is_the_weighted_sum() -> None:
     ledger.slots[:] = 8
     ledger.rescales[2] = 1
     ledger.late_s[3] = 120.0
-    found = compute_score(ledger, 0, slice(0, 6), window_s=300, slots_max=16, prices=Prices())
-    assert found.cost == pytest.approx(0.2 * 0.5 * 30 + 0.4 * 2 + 0.4)
-    assert found.slot_hours == pytest.approx(4.0)
-    assert found.late_minutes_per_day == pytest.approx(2 * 48)
+    result = compute_score(ledger, 0, slice(0, 6), window_s=300, slots_max=16, prices=Prices())
+    assert result.cost == pytest.approx(0.2 * 0.5 * 30 + 0.4 * 2 + 0.4)
+    assert result.slot_hours == pytest.approx(4.0)
+    assert result.late_minutes_per_day == pytest.approx(2 * 48)
     expensive = compute_score(ledger, 0, slice(0, 6), window_s=300, slots_max=16, prices=replace(Prices(), late=4.0))
-    assert expensive.cost - found.cost == pytest.approx(3.6 * 2)
+    assert expensive.cost - result.cost == pytest.approx(3.6 * 2)
 
 
 def test_segments_are_the_first_day_and_the_last_third() -> None:

@@ -51,29 +51,29 @@ def with_one_less(parallelism: Ints, operator: int) -> Ints:
 
 
 def test_ds2_finds_the_least_parallelism_that_sustains_the_load() -> None:
-    found = find_final("ds2")
-    assert sustains(found)
+    result = find_final("ds2")
+    assert sustains(result)
     for place, operator in enumerate(SPEC.operators):
-        if operator.upstream and found[place] > 1:  # DS2 leaves sources as they are
-            assert not sustains(with_one_less(found, place)), operator.name
+        if operator.upstream and result[place] > 1:  # DS2 leaves sources as they are
+            assert not sustains(with_one_less(result, place)), operator.name
 
 
 def test_the_planner_stays_within_its_head_room_of_the_least() -> None:
-    found = find_final("planner")
-    assert sustains(found)
+    result = find_final("planner")
+    assert sustains(result)
     room = 1.0 / EXACT.planner.capacity.target_utilisation
     for place, operator in enumerate(SPEC.operators):
-        if found[place] > 1:  # one less, and the load with the head room that settings ask for is too much
-            assert not sustains(with_one_less(found, place), room * LOAD_PER_S), operator.name
+        if result[place] > 1:  # one less, and the load with the head room that settings ask for is too much
+            assert not sustains(with_one_less(result, place), room * LOAD_PER_S), operator.name
 
 
 @pytest.mark.parametrize("policy", ["flink_autoscaler", "big_ds2"])
 def test_others_do_not_count_a_record_twice(policy: str) -> None:
     """What a tenth of the records needs is not what all of them need."""
-    found = dict(zip(SPEC.graph().names, find_final(policy).tolist(), strict=True))
-    assert sustains(np.array(list(found.values())))
-    assert found["express"] <= 4
-    assert found["standard"] <= 19
+    result = dict(zip(SPEC.graph().names, find_final(policy).tolist(), strict=True))
+    assert sustains(np.array(list(result.values())))
+    assert result["express"] <= 4
+    assert result["standard"] <= 19
 
 
 def test_a_replay_refuses_bursts_by_name() -> None:

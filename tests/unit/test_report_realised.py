@@ -74,12 +74,12 @@ def test_a_dry_run_shows_what_the_job_did_meanwhile_but_no_rescale_of_its_own() 
 
 
 def test_how_a_job_ran() -> None:
-    found = measure_outcome(load(), rescales())
-    assert found is not None
-    assert found.days == pytest.approx(1.0)
-    assert found.late_minutes_per_day == pytest.approx(15.0)
-    assert found.slot_hours_per_day == pytest.approx(20 * 6 + 4 * 9, abs=1.0)
-    assert (found.rescales_per_day, found.restarts_per_day, found.recovery_s) == (1.0, 1.0, 100.0)
+    result = measure_outcome(load(), rescales())
+    assert result is not None
+    assert result.days == pytest.approx(1.0)
+    assert result.late_minutes_per_day == pytest.approx(15.0)
+    assert result.slot_hours_per_day == pytest.approx(20 * 6 + 4 * 9, abs=1.0)
+    assert (result.rescales_per_day, result.restarts_per_day, result.recovery_s) == (1.0, 1.0, 100.0)
     assert measure_outcome(load().iloc[:0], rescales()) is None
 
 
@@ -91,8 +91,8 @@ def test_policies_come_cheapest_first_and_failed_ones_last() -> None:
         {"policy": names, **numbers, "slot_hours": [1.0, 2.0, None], "days": 7.0, "note": None, **flags}
         | {"error": [None, None, "broken"]}
     )
-    found = policy_costs(rows)
-    assert [one.policy for one in found] == ["planner", "ds2", "phoebe"]
-    assert [one.recommended for one in found] == [True, False, False]
-    assert found[2].cost_vs_clairvoyant is None
-    assert found[2].error == "broken"
+    result = policy_costs(rows)
+    assert [one.policy for one in result] == ["planner", "ds2", "phoebe"]
+    assert [one.recommended for one in result] == [True, False, False]
+    assert result[2].cost_vs_clairvoyant is None
+    assert result[2].error == "broken"

@@ -41,9 +41,9 @@ class Replies:
 
 @pytest.fixture
 def replies() -> Replies:
-    found = Replies()
-    found.source = RestSource(found, "prod", lambda: 7200.0, sleep=lambda _: None)
-    return found
+    result = Replies()
+    result.source = RestSource(result, "prod", lambda: 7200.0, sleep=lambda _: None)
+    return result
 
 
 def entry(rescale_id, state="COMPLETED"):
@@ -52,8 +52,8 @@ def entry(rescale_id, state="COMPLETED"):
 
 def test_rescales_of_one_millisecond_are_told_apart(replies):
     replies.history = [entry(FIRST), entry(SECOND)]
-    kept = [one.observed_at_ms for one in replies.source.poll().records if one.kind == Kind.RESCALE]
-    assert kept == [7_200_000, 7_200_001]
+    retained = [one.observed_at_ms for one in replies.source.poll().records if one.kind == Kind.RESCALE]
+    assert retained == [7_200_000, 7_200_001]
 
 
 def test_each_rescale_that_has_ended_is_kept_once(replies):

@@ -21,8 +21,8 @@ ADAPTIVE = "jobmanager.adaptive-scheduler."
     ],
 )  # fmt: skip
 def test_durations_are_read_as_flink_does(text: str, seconds: float | None) -> None:
-    found = parse_duration_s(text)
-    assert found == seconds or math.isclose(found, seconds)
+    result = parse_duration_s(text)
+    assert result == seconds or math.isclose(result, seconds)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_durations_are_read_as_flink_does(text: str, seconds: float | None) -> N
 def test_the_waits_are_those_of_version_and_configuration(
     version: tuple[int, int] | None, configuration: dict[str, str], times: RescaleTimes
 ) -> None:
-    told = {f"{ADAPTIVE}{key}": value for key, value in configuration.items()}
-    assert read_rescale_times(told, 600.0, version) == times
+    reported = {f"{ADAPTIVE}{key}": value for key, value in configuration.items()}
+    assert read_rescale_times(reported, 600.0, version) == times
 
 
 def test_without_checkpoints_flink_waits_for_none() -> None:

@@ -139,8 +139,8 @@ def test_an_object_that_cannot_be_read_may_be_a_no_so_no_yes_counts(installation
     broken = Path(lake) / FOLDER / "half.json"
     broken.write_text('{"cluster": "Prod", "is_appro')
     assert answers(lake) == []
-    found = check_control_folder(load_settings())
-    assert any("1 objects in _control/approvals are no answer" in one.text for one in found)
+    result = check_control_folder(load_settings())
+    assert any("1 objects in _control/approvals are no answer" in one.text for one in result)
     broken.unlink()
     assert answers(lake) == [(True, "ada")]
 
@@ -164,9 +164,9 @@ def test_answers_with_times_that_are_none(installation: Write) -> None:
 def test_the_settings_file_is_of_somebody_who_may_change_limits(installation: Write, tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     installation(limits=["somebody"])
-    told = f"belongs to {LOGIN}, who may not change limits; roles.limits names somebody"
-    assert told in why_unusable()
-    assert told in check_control_folder(load_settings())[-1].text  # stages go by a copy, which anybody may own
+    reported = f"belongs to {LOGIN}, who may not change limits; roles.limits names somebody"
+    assert reported in why_unusable()
+    assert reported in check_control_folder(load_settings())[-1].text  # stages go by a copy, which anybody may own
     installation(limits=["somebody"], admin=[LOGIN])
     assert why_unusable() == ""
     installation(limits=[LOGIN])
@@ -211,9 +211,9 @@ def test_the_doctor_says_who_can_write_what_the_controller_obeys(tmp_path: Path)
     folder.mkdir(parents=True)
     for place in (folder, folder.parent, folder.parent.parent):
         place.chmod(0o755)
-    told = [(str(one.level), one.text) for one in check_control_folder(settings)]
-    assert len(told) == 3
-    assert all(level == "ok" and f"can be written by the user {LOGIN}:" in text for level, text in told)
+    reported = [(str(one.level), one.text) for one in check_control_folder(settings)]
+    assert len(reported) == 3
+    assert all(level == "ok" and f"can be written by the user {LOGIN}:" in text for level, text in reported)
     folder.chmod(0o775)
     assert f"by the user {LOGIN} and the group " in check_control_folder(settings)[-1].text
     folder.chmod(0o777)

@@ -19,7 +19,7 @@ def split(
     slots: list[int], current: int, *, min_step_s: float = 3600, cost: float = 3600, limit: int = 20
 ) -> list[tuple[int, int, int, bool]]:
     """Divide for one operator; returns (begin, end, parallelism, held)."""
-    found = divide(
+    result = divide(
         np.array([slots]),
         np.array([current]),
         np.array([limit]),
@@ -27,7 +27,7 @@ def split(
         min_step_s=min_step_s,
         rescale_cost_slot_s=cost,
     )
-    return [(part.begin, part.end, int(part.parallelism[0]), part.held) for part in found]
+    return [(part.begin, part.end, int(part.parallelism[0]), part.held) for part in result]
 
 
 def test_a_running_configuration_that_covers_all_is_held() -> None:
@@ -53,9 +53,9 @@ def test_a_trough_that_does_not_pay_two_rescales_is_filled() -> None:
 
 
 def test_a_ramp_is_climbed_in_steps_that_last() -> None:
-    found = split(list(range(1, 21)), 1, cost=0)
-    assert all(end - begin >= 6 for begin, end, _, held in found[:-1] if not held)
-    assert found[-1][2] == 20
+    result = split(list(range(1, 21)), 1, cost=0)
+    assert all(end - begin >= 6 for begin, end, _, held in result[:-1] if not held)
+    assert result[-1][2] == 20
 
 
 def test_a_configuration_over_the_limit_may_not_go_on() -> None:
@@ -65,8 +65,8 @@ def test_a_configuration_over_the_limit_may_not_go_on() -> None:
 
 def test_equal_slots_never_cost_a_rescale_even_when_rescales_are_free() -> None:
     need = np.array([[4, 2, 4], [1, 4, 1]])
-    found = divide(need, np.array([1, 1]), LIMITS, bin_s=BIN_S, min_step_s=0, rescale_cost_slot_s=0)
-    assert [(part.begin, part.end, part.parallelism.tolist()) for part in found] == [(0, 3, [4, 4])]
+    result = divide(need, np.array([1, 1]), LIMITS, bin_s=BIN_S, min_step_s=0, rescale_cost_slot_s=0)
+    assert [(part.begin, part.end, part.parallelism.tolist()) for part in result] == [(0, 3, [4, 4])]
 
 
 def price(parts: list[tuple[int, int, int, bool]], cost: float) -> float:
@@ -85,9 +85,9 @@ def cheapest(slots: list[int], current: int, shortest: int, cost: float) -> floa
                 if held and parts[0][2] > current:
                     continue
                 long = all(b - a >= shortest or b == bins for a, b, _ in parts[int(held) :])
-                told = [(a, b, current if held and a == 0 else p, held and a == 0) for a, b, p in parts]
+                reported = [(a, b, current if held and a == 0 else p, held and a == 0) for a, b, p in parts]
                 if long:
-                    best = min(best, price(told, cost))
+                    best = min(best, price(reported, cost))
     return best
 
 
@@ -99,8 +99,8 @@ def cheapest(slots: list[int], current: int, shortest: int, cost: float) -> floa
 )
 @settings(max_examples=120, deadline=None)
 def test_no_other_division_is_cheaper(slots: list[int], current: int, shortest: int, cost: float) -> None:
-    found = split(slots, current, min_step_s=shortest * BIN_S, cost=cost)
-    assert price(found, cost) == pytest.approx(cheapest(slots, current, max(shortest, 1), cost))
+    result = split(slots, current, min_step_s=shortest * BIN_S, cost=cost)
+    assert price(result, cost) == pytest.approx(cheapest(slots, current, max(shortest, 1), cost))
 
 
 needs = st.integers(1, 40).flatmap(
@@ -115,15 +115,15 @@ def test_every_division_covers_lasts_pays_and_is_found_again(
 ) -> None:
     need, running = np.array(rows), np.array(current)
     options = {"bin_s": BIN_S, "min_step_s": shortest * BIN_S, "rescale_cost_slot_s": cost}
-    found = divide(need, running, LIMITS, **options)
-    assert _same(found, divide(need, running, LIMITS, **options))
-    assert [part.begin for part in found] == [0, *(part.end for part in found[:-1])]
-    assert found[-1].end == need.shape[1]
-    for part in found:
+    result = divide(need, running, LIMITS, **options)
+    assert _same(result, divide(need, running, LIMITS, **options))
+    assert [part.begin for part in result] == [0, *(part.end for part in result[:-1])]
+    assert result[-1].end == need.shape[1]
+    for part in result:
         assert (part.parallelism[:, None] >= need[:, part.begin : part.end]).all()
         assert (part.parallelism <= LIMITS).all()
-        assert part.held or part.end - part.begin >= shortest or part is found[-1]
-    for left, right in pairwise(found):
+        assert part.held or part.end - part.begin >= shortest or part is result[-1]
+    for left, right in pairwise(result):
         if not left.held:
             assert _extra_when_merged(left, right) >= cost - 1e-6
 

@@ -143,22 +143,22 @@ def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(
 
 @pytest.mark.parametrize("allowed", [0, 1], ids=["before the first byte", "between head and body"])
 def test_no_whole_request_comes_to_flink_when_it_may_not_leave_any_more(allowed: int) -> None:
-    left = [allowed]
+    remaining = [allowed]
 
     def may_change() -> bool:
-        left[0] -= 1
-        return left[0] >= 0
+        remaining[0] -= 1
+        return remaining[0] >= 0
 
     server = FlinkServer(FakeJob())
     with serving(server):
         actuator = FlinkActuator(FlinkClient(server.url, cluster="c", may_change=may_change), "c")
-        seen = actuator.observe("c/orders")
+        observed = actuator.observe("c/orders")
         with pytest.raises(RequestConflictError, match="was not sent"):
-            actuator.request("c/orders", seen.job_id, dict.fromkeys(seen.requested, 3))
+            actuator.request("c/orders", observed.job_id, dict.fromkeys(observed.requested, 3))
         assert server.asked("PUT") == []
-        left[0] = 9
+        remaining[0] = 9
         actuator.observe("c/orders")
-        actuator.request("c/orders", seen.job_id, dict.fromkeys(seen.requested, 3))
+        actuator.request("c/orders", observed.job_id, dict.fromkeys(observed.requested, 3))
         assert len(server.asked("PUT")) == 1
 
 
@@ -168,7 +168,7 @@ def _stop_itself_and_send(lake: str, url: str) -> None:
     assert lease.take()
     client = FlinkClient(url, cluster="c", may_change=lease.may_send)
     actuator = FlinkActuator(client, "c")
-    seen = actuator.observe("c/orders")
+    observed = actuator.observe("c/orders")
     put = client.put_resource_requirements
 
     def be_stopped(*arguments):
@@ -181,7 +181,7 @@ def _stop_itself_and_send(lake: str, url: str) -> None:
     client.put_resource_requirements = be_stopped
     lease.check()
     try:
-        actuator.request("c/orders", seen.job_id, dict.fromkeys(seen.requested, 5))
+        actuator.request("c/orders", observed.job_id, dict.fromkeys(observed.requested, 5))
     except RequestConflictError:
         os._exit(7)
     os._exit(0)
@@ -201,9 +201,9 @@ def test_a_controller_that_was_stopped_does_not_overwrite_what_the_next_one_aske
         while not other.take():
             time.sleep(0.1)
         actuator = FlinkActuator(FlinkClient(server.url, cluster="c", may_change=other.may_send), "c")
-        seen = actuator.observe("c/orders")
+        observed = actuator.observe("c/orders")
         other.check()
-        actuator.request("c/orders", seen.job_id, dict.fromkeys(seen.requested, 3))
+        actuator.request("c/orders", observed.job_id, dict.fromkeys(observed.requested, 3))
         (tmp_path / "continued").touch()
         os.kill(stopped.pid, signal.SIGCONT)
         _, status = os.waitpid(stopped.pid, 0)

@@ -181,16 +181,16 @@ def test_every_number_has_bounds() -> None:
     """Without them 1e308 would be accepted, and could not work."""
 
     def check(model: type[BaseModel]) -> int:
-        found = 0
+        result = 0
         for name, field in model.model_fields.items():
             inside = model_in(field.annotation)
             if inside is not None:
-                found += check(inside)
+                result += check(inside)
             elif field.annotation in {int, float} or {int, float} & {*get_args(field.annotation)}:
                 limits = {one for part in field.metadata for one in ("ge", "gt", "le", "lt") if hasattr(part, one)}
                 assert limits & {"ge", "gt"}, name
                 assert limits & {"le", "lt"}, name
-                found += 1
-        return found
+                result += 1
+        return result
 
     assert check(Settings) > 60

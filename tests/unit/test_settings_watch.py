@@ -98,8 +98,8 @@ def test_each_change_begins_the_time_anew_and_the_strictest_of_all_holds(watched
     for slots in (50, 60, 40, 55):
         watched.write(LOOSE.replace('mode = "auto"', f'mode = "auto"\nslots_max = {slots}'))
         watched.limits()
-        found = watched.limits(50)
-        assert (found.mode, found.slots_max, found.is_held) == (Mode.DRY_RUN, 8, True)
+        result = watched.limits(50)
+        assert (result.mode, result.slots_max, result.is_held) == (Mode.DRY_RUN, 8, True)
     assert watched.limits(11).slots_max == 55
     watched.write("not toml [")
     assert watched.limits(1).mode is Mode.OFF
@@ -143,9 +143,9 @@ def test_a_cluster_that_is_no_longer_named_is_stopped_however_long_that_is_so(wa
     watched.limits()
     watched.write(text)
     for seconds in (0, 3, 58, 3600):
-        found = watched.limits(seconds)
-        assert found.mode is Mode.OFF
-    assert "name no cluster 'live' any more" in found.mode_reason
+        result = watched.limits(seconds)
+        assert result.mode is Mode.OFF
+    assert "name no cluster 'live' any more" in result.mode_reason
     watched.write(STRICT)
     watched.limits()
     assert watched.limits(61).mode is Mode.DRY_RUN
@@ -173,9 +173,9 @@ def test_a_named_file_that_is_gone_stops_all(
         watched.limits()
     watched.path.unlink()
     for seconds in (0, 3, 100, 3600):
-        found = watched.limits(seconds)
-        assert (found.mode, found.settings_changed) == (Mode.OFF, False)
-        assert "does not exist" in found.mode_reason
+        result = watched.limits(seconds)
+        assert (result.mode, result.settings_changed) == (Mode.OFF, False)
+        assert "does not exist" in result.mode_reason
     with pytest.raises(SettingsError, match="does not exist"):
         watched.reader.load_in_force()
 
@@ -193,8 +193,8 @@ def test_an_unnamed_file_that_is_gone_stops_all(watched, monkeypatch, tmp_path, 
     assert watched.limits().mode is Mode.DRY_RUN
     file.unlink()
     for seconds in (0, 100, 100):
-        found = watched.limits(seconds)
-        assert (found.mode, "does not exist any more" in found.mode_reason) == (Mode.OFF, True)
+        result = watched.limits(seconds)
+        assert (result.mode, "does not exist any more" in result.mode_reason) == (Mode.OFF, True)
 
 
 def test_of_two_pins_none_is_the_stricter_one(watched) -> None:
@@ -206,8 +206,8 @@ def test_of_two_pins_none_is_the_stricter_one(watched) -> None:
     watched.write(free.replace('[limits.jobs."live/orders"]', '[limits.jobs."live/orders"]\npin = 6'))
     watched.limits()
     assert watched.limits(30).settings_changed
-    found = watched.limits(31)
-    assert (found.pin_all, found.mode) == (6, Mode.AUTO)
+    result = watched.limits(31)
+    assert (result.pin_all, result.mode) == (6, Mode.AUTO)
 
 
 def test_a_tick_goes_by_what_has_stood_and_the_narrowest_band(watched) -> None:

@@ -52,8 +52,8 @@ def test_no_two_operators_have_one_name_and_a_set_has_the_same_ever_again() -> N
 
 def test_a_sentence_has_short_names_and_an_ordinary_one_stays() -> None:
     text = f"{LONG_SOURCE} (at most 4) and parse need more"
-    told = shorten_names_in(text, shorten_names([LONG_SOURCE, "parse", ""]))
-    assert told == "Source: TableSourceScan(…datagen…) -> … -> Calc(…) (at most 4) and parse need more"
+    reported = shorten_names_in(text, shorten_names([LONG_SOURCE, "parse", ""]))
+    assert reported == "Source: TableSourceScan(…datagen…) -> … -> Calc(…) (at most 4) and parse need more"
     assert shorten_names_in(text, {}) == text
 
 
@@ -84,9 +84,9 @@ def test_make_log_and_the_table_of_make_run_have_short_names() -> None:
     desired, why = f"4 slots ({LONG_SOURCE} 2->4)", f"{LONG_SOURCE} is short"
     line = LogLine(at, "2 slots", desired, "rescale: plan", why, "", "s", is_dry_run=False)
     short = shorten_names(logged_operators([{"parallelism_from": None, "parallelism_to": {LONG_SOURCE: 4}}]))
-    told = plain_text([shorten_line(line, short)])
-    assert "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4" in told
-    assert "default_catalog" not in told
+    reported = plain_text([shorten_line(line, short)])
+    assert "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4" in reported
+    assert "default_catalog" not in reported
     assert plain_text([shorten_line(line, {})]).count("default_catalog") == 2
     assert changes({LONG_SOURCE: 2}, {LONG_SOURCE: 4}) == "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4"
 
@@ -103,5 +103,5 @@ def test_the_doctor_says_by_which_counter_a_source_is_read_and_shortens_its_name
     assert "default_catalog" not in all_there.text + backlog.text
     assert "what it emits" not in backlog.text
     alone = replace(made, metrics={LONG_SOURCE: needed[:-1]})
-    told = check_metrics("cluster c", alone)[0].text
-    assert "numRecordsIn of its task alone: where that stands still, its load is not known" in told
+    reported = check_metrics("cluster c", alone)[0].text
+    assert "numRecordsIn of its task alone: where that stands still, its load is not known" in reported

@@ -57,30 +57,30 @@ def test_the_programme_is_exact(seed):
     draws = np.random.default_rng(seed)
     stage, switch = draws.exponential(size=(2, 5, 4)), draws.exponential(size=(2, 5, 4))
     start = draws.integers(0, 4, size=2)
-    found = solve(stage, switch, start)
+    result = solve(stage, switch, start)
     for job in range(2):
-        assert found.cost[job] == pytest.approx(brute_force(stage[job], switch[job], int(start[job])))
+        assert result.cost[job] == pytest.approx(brute_force(stage[job], switch[job], int(start[job])))
         before, cost = int(start[job]), 0.0
-        for t, at in enumerate(found.choice[job]):
+        for t, at in enumerate(result.choice[job]):
             cost += stage[job, t, at] + (switch[job, t, at] if at != before else 0.0)
             before = int(at)
-        assert cost == pytest.approx(found.cost[job])
+        assert cost == pytest.approx(result.cost[job])
 
 
 def test_among_equals_nothing_changes():
-    found = solve(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
-    assert (found.choice == 2).all()
+    result = solve(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
+    assert (result.choice == 2).all()
 
 
 def test_candidates_are_nested_and_hold_the_running_one_first():
     outlook = outlook_of(np.linspace(3000.0, 15_000.0, 144))
     current = np.array([3, 9, 4])
-    found = list_candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
-    assert (found[0] == current).all()
-    ladder = found[1:]
+    result = list_candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
+    assert (result[0] == current).all()
+    ladder = result[1:]
     assert len(ladder) <= 64
     assert (np.diff(ladder, axis=0) >= 0).all()
-    assert {int(row.max()) for row in found} == set(range(1, 33))
+    assert {int(row.max()) for row in result} == set(range(1, 33))
     assert (
         ladder[-1]
         == [
@@ -94,12 +94,12 @@ def test_candidates_are_nested_and_hold_the_running_one_first():
 def test_overload_follows_load_and_capacity():
     outlook = outlook_of(np.full(4, 8000.0), spread=0.1, sd_share=0.0)
     config = np.array([[6, 9, 7], [16, 16, 16]])
-    found = overload_probability(outlook, config)
+    result = overload_probability(outlook, config)
     mean = outlook.bounds["map"].mean_per_s[8]
     from scipy.stats import norm
 
-    assert found[0, 0] == pytest.approx(norm.sf((mean - 8000.0) / 800.0), rel=0.05)
-    assert (found[:, 1] < 1e-6).all()
+    assert result[0, 0] == pytest.approx(norm.sf((mean - 8000.0) / 800.0), rel=0.05)
+    assert (result[:, 1] < 1e-6).all()
 
 
 def test_capacity_doubt_raises_the_risk():
@@ -117,8 +117,8 @@ def test_a_failure_is_late_for_as_long_as_its_backlog_lasts():
 
 def test_headroom_is_of_the_tightest_operator():
     outlook = outlook_of(np.full(2, 5000.0))
-    found = headroom(outlook, np.array([[4, 10, 8]]), 0.5)
-    assert found[0, 0] == pytest.approx(
+    result = headroom(outlook, np.array([[4, 10, 8]]), 0.5)
+    assert result[0, 0] == pytest.approx(
         min(outlook.bounds["src"].mean_per_s[3], outlook.bounds["map"].mean_per_s[9]) / 5000.0
     )
 
@@ -179,28 +179,28 @@ def test_prices_keep_a_budget_and_cost_little():
 
     free = ask(SlotPrices(np.zeros(bins), np.zeros(bins), 0.0))
     budget = np.full(bins, 0.85 * free.slots.max())
-    found = allocate(ask, budget, 0.1)
-    assert found.fits
-    assert (found.demand.slots <= budget).all()
-    assert free.cost < found.demand.cost < 1.2 * free.cost
+    result = allocate(ask, budget, 0.1)
+    assert result.fits
+    assert (result.demand.slots <= budget).all()
+    assert free.cost < result.demand.cost < 1.2 * free.cost
     assert allocate(ask, np.full(bins, 1e9), 0.1).rounds == 1
     assert not allocate(ask, np.full(bins, jobs - 1.0), 0.1).fits
 
 
 def test_candidates_that_are_left_out_are_on_no_cheapest_path():
     generator = np.random.default_rng(20261121)
-    left_out = 0
+    excluded = 0
     for _ in range(40):
         slots = np.sort(generator.integers(1, 12, 6))
         own = generator.uniform(0, 1, (5, 6)) + 0.3 * slots
         switch = generator.uniform(0, 0.5, (5, 6))
-        kept = drop_dominated(own, switch, slots)
-        left_out += 6 - len(kept)
-        assert kept[0] == 0
+        retained = drop_dominated(own, switch, slots)
+        excluded += 6 - len(retained)
+        assert retained[0] == 0
         for price in (0.0, 0.2, *generator.uniform(0, 2, (3, 5, 1))):
             priced = own + price * slots
             whole = solve(priced[None], switch[None], np.zeros(1, np.int64))
-            part = solve(priced[None][:, :, kept], switch[None][:, :, kept], np.zeros(1, np.int64))
+            part = solve(priced[None][:, :, retained], switch[None][:, :, retained], np.zeros(1, np.int64))
             assert part.cost == pytest.approx(whole.cost)
-            assert (kept[part.choice] == whole.choice).all()
-    assert left_out > 40
+            assert (retained[part.choice] == whole.choice).all()
+    assert excluded > 40

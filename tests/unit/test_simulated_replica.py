@@ -85,12 +85,12 @@ def test_the_replica_is_profiled_to_its_capacity_and_every_step_is_recorded():
     spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     options = profiling_options(Profiling(settle_s=60, window_s=30), SLOTS, 500.0)
     journal = Journal(SimulatedProfiling(spec, AT_THE_SOURCES, seed=7))
-    found = profile(journal, options)
-    for point in found.capacity:
+    result = profile(journal, options)
+    for point in result.capacity:
         assert point.capacity_per_s == pytest.approx(MAP_PER_S[point.scale_out - 1], rel=0.02)
     steps = [entry for entry in journal.entries if entry.kind == "step"]
     assert [(one.scale_out, one.throughput_per_s, one.latency_ms) for one in steps] == [
-        (row.scale_out, row.throughput_per_s, row.latency_ms) for row in found.rows
+        (row.scale_out, row.throughput_per_s, row.latency_ms) for row in result.rows
     ]
     assert all(one.rate_per_s == pytest.approx(500.0 * SLOTS / 20 * (one.step + 1)) for one in steps)
     keys = [(entry.kind, entry.step, entry.scale_out) for entry in journal.entries]
@@ -100,4 +100,4 @@ def test_the_replica_is_profiled_to_its_capacity_and_every_step_is_recorded():
         last = max(one.rate_per_s for one in steps if one.scale_out == scale_out)
         assert last == pytest.approx(MAP_PER_S[scale_out - 1], rel=0.2)
     again = Journal(SimulatedProfiling(spec, AT_THE_SOURCES, seed=7))
-    assert profile(again, options) == found
+    assert profile(again, options) == result

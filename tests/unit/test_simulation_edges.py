@@ -93,10 +93,10 @@ def test_the_edges_of_a_simulated_job_are_measured_from_its_counters() -> None:
     state = started(fleet)
     for _ in range(6):
         flow = step(fleet, state, 1000.0, 500.0)
-    found = measure_edge_rates(spec.graph(), flow.in_per_s[0], state.records_out[0] / 60.0)
-    assert found[SOURCE, "route"] == pytest.approx(270.0)
-    assert found["route", "join"] == pytest.approx(243.0)
-    assert found["route", "small"] == pytest.approx(27.0)
+    result = measure_edge_rates(spec.graph(), flow.in_per_s[0], state.records_out[0] / 60.0)
+    assert result[SOURCE, "route"] == pytest.approx(270.0)
+    assert result["route", "join"] == pytest.approx(243.0)
+    assert result["route", "small"] == pytest.approx(27.0)
 
 
 def test_a_slow_side_branch_holds_back_the_whole_source() -> None:
@@ -243,13 +243,13 @@ def test_the_replies_are_read_right_whatever_the_source_counts(options: Mapping[
     spec = side_outputs(**options)
     made = PollHistory({"c": 300})
     assert made.add(sorted(write_records(spec, 1000.0, 500.0), key=lambda record: record.observed_at_ms)) == []
-    found = made.windows(86_400.0 + 3600.0 + 300.0).observations(0)
+    result = made.windows(86_400.0 + 3600.0 + 300.0).observations(0)
     names = made.jobs()[0].graph.names
     place = {name: names.index(name) for name in names}
     order = [place[name] for name in spec.graph().names]
-    taken, sent = found.processing_rate_per_s[-1][order], found.output_rate_per_s[-1][order]
+    taken, sent = result.processing_rate_per_s[-1][order], result.output_rate_per_s[-1][order]
     np.testing.assert_allclose(taken, [1000.0, 500.0, 270.0, 30.0, 27.0, 743.0], rtol=0.01)
-    assert found.target_data_rate_per_s[-1][place[SOURCE]] == pytest.approx(1000.0, rel=0.01)
+    assert result.target_data_rate_per_s[-1][place[SOURCE]] == pytest.approx(1000.0, rel=0.01)
     ratios = measure_edge_ratios(spec.graph(), taken, sent)
     for edge, ratio in spec.edge_ratios.items():
         assert ratios[edge] == pytest.approx(ratio, rel=0.02), edge

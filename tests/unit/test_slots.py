@@ -71,15 +71,15 @@ BOUNDS = {name: CapacityBounds(100.0 * p, 40.0 * p, 100.0 * p) for name in NAMES
 def test_candidates_of_several_groups_fit_together(groups: tuple[str, ...], most: int) -> None:
     """The widest candidate has all operators at ``most``: of two groups in 32 slots 16 each."""
     limits = np.full(3, 32)
-    found = list_candidates(demand_of(6400.0), BOUNDS, np.ones(3, np.int64), limits, groups=groups, slots_max=32)
-    assert found.max() == most
-    assert count_slots_of_rows(found, groups).max() <= 32
+    result = list_candidates(demand_of(6400.0), BOUNDS, np.ones(3, np.int64), limits, groups=groups, slots_max=32)
+    assert result.max() == most
+    assert count_slots_of_rows(result, groups).max() <= 32
 
 
 def test_the_running_configuration_stays_a_candidate_however_many_slots_it_takes() -> None:
     running = np.full(3, 30)
-    found = list_candidates(demand_of(6400.0), BOUNDS, running, np.full(3, 32), groups=("a", "b", "c"), slots_max=32)
-    assert found[0].tolist() == [30, 30, 30]
+    result = list_candidates(demand_of(6400.0), BOUNDS, running, np.full(3, 32), groups=("a", "b", "c"), slots_max=32)
+    assert result[0].tolist() == [30, 30, 30]
 
 
 def test_an_operator_is_aligned_within_its_own_group_only() -> None:

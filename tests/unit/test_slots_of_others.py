@@ -78,9 +78,9 @@ def test_a_job_whose_slots_others_have_taken_does_not_go_back(total: int, limits
 @pytest.mark.parametrize(("total", "free"), [(0, 5), (8, -3), (8, 12), (-1, -1)])
 def test_slots_that_contradict_each_other_are_unknown(total: int, free: int) -> None:
     with cluster_of(8, replace(AUTO, cluster_slots_max=4.0), a=2) as cluster:
-        told = {"slots-total": total, "slots-available": free, "flink-version": "2.1.3"}
+        reported = {"slots-total": total, "slots-available": free, "flink-version": "2.1.3"}
         cluster.server.troubles["/overview"] = lambda request: request.write_json(
-            told if request.path == "/overview" else cluster.server._reply(request)[1]
+            reported if request.path == "/overview" else cluster.server._reply(request)[1]
         )
         assert cluster.tick(a=8) == {"a": "free_slots_unknown"}
         assert cluster.sent == []

@@ -43,14 +43,14 @@ def wanted_of(case: Case) -> Intention:
 
 
 def test_a_review_is_shown_the_step_and_the_situation_by_the_names_of_operators() -> None:
-    seen: list[tuple[Step, Situation]] = []
+    observed: list[tuple[Step, Situation]] = []
 
     def look(step: Step, situation: Situation) -> Review:
-        seen.append((step, situation))
+        observed.append((step, situation))
         return let_pass()
 
     assert reviewed(look) == CASE
-    ((step, situation),) = seen
+    ((step, situation),) = observed
     assert step == Step(
         cluster="live",
         job="orders",
@@ -172,8 +172,8 @@ def test_a_fall_may_be_vetoed_and_not_be_made_larger() -> None:
     fall = plain_case(desired=Intention({"a": 1, "b": 1}, Origin.REACTIVE, "r", "little load", NOW_S + 600))
     assert reconcile(reviewed(lambda *_: let_pass(), case=fall)).verb is Verb.RESCALE
     assert reconcile(reviewed(lambda *_: veto("month's end"), case=fall)).reason == "vetoed"
-    kept = reviewed(lambda *_: lower({"enrich": 2}, "keep two"), case=fall)
-    assert reconcile(kept).reason == "review_failed"  # two is more than the step's one
+    retained = reviewed(lambda *_: lower({"enrich": 2}, "keep two"), case=fall)
+    assert reconcile(retained).reason == "review_failed"  # two is more than the step's one
 
 
 def test_no_review_is_asked_of_what_changes_nothing_or_a_person_demands() -> None:
@@ -229,15 +229,15 @@ def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> 
 
 
 def test_namesakes_go_by_their_ids() -> None:
-    seen = []
+    observed = []
 
     def look(step: Step, _: Situation) -> Review:
-        seen.append(dict(step.target))
+        observed.append(dict(step.target))
         return let_pass()
 
     StepReviews((NamedReview("look", look),))(JOB, CASE, {"a": "map", "b": "map"})
     StepReviews((NamedReview("look", look),))(JOB, CASE, {"a": "b"})
-    assert seen == [{"a": 4, "b": 4}, {"a": 4, "b": 4}]
+    assert observed == [{"a": 4, "b": 4}, {"a": 4, "b": 4}]
 
 
 class Flink(WillingFlink):

@@ -162,8 +162,8 @@ def test_result_is_the_smallest_that_suffices(true_per_s: float, parallelism: in
 def test_source_capacity_is_set_by_the_tightest_operator() -> None:
     graph = JobGraph.from_operators([Operator("s"), Operator("t"), Operator("a", ("s", "t")), Operator("b", ("a",))])
     capacity = {"a": 300.0, "b": 100.0}
-    found = source_capacity(graph, spread_selectivity(graph, {"a": 0.5}), {"s": 0.75, "t": 0.25}, capacity)
-    assert found == pytest.approx(200.0)
+    result = source_capacity(graph, spread_selectivity(graph, {"a": 0.5}), {"s": 0.75, "t": 0.25}, capacity)
+    assert result == pytest.approx(200.0)
     assert source_capacity(
         graph, spread_selectivity(graph, {"a": 0.5}), {"s": 0.75, "t": 0.25}, capacity | {"s": 30.0}
     ) == pytest.approx(40.0)

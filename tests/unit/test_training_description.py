@@ -44,7 +44,7 @@ def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are
     source = "out/lake/silver/observations, Delta version 3"
     note = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source)
     text = " ".join(note.split())
-    for told in (
+    for reported in (
         "Models of 14 jobs in one bundle: a capacity curve for 70 of 72 operators",
         "394,474 undisturbed observation windows from 2026-10-30 20:00:00 UTC up to 2026-11-20T20:00:00Z",
         "`out/lake/silver/observations, Delta version 3`; 20% of them were held back",
@@ -59,7 +59,7 @@ def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are
         "`recovery.png`",
         "`operators.json`",
     ):
-        assert told in text
+        assert reported in text
 
 
 def bundle(version: str, downtime_s: float, jobs: dict[str, float]) -> FleetBundle:
@@ -81,7 +81,7 @@ def test_ten_lines_tell_what_changed_since_the_champion() -> None:
     lines = describe_changes(bundle("new", 30.0, {"rides": 110.0, "fresh": 70.0}), champion, gate)
     assert len(lines) <= 10
     text = " ".join(lines)
-    for told in (
+    for reported in (
         "`old`",
         "Jobs: 2 -> 2; 1 new (eu/fresh); 1 gone (eu/gone).",
         "most at rides/map with 2 subtasks (+10.0%); 1 points are new",
@@ -90,5 +90,5 @@ def test_ten_lines_tell_what_changed_since_the_champion() -> None:
         "Worse, beyond the tolerance: latency 51.70% against 1.63%.",
         "Not comparable: recovery.",
     ):
-        assert told in text
+        assert reported in text
     assert describe_changes(champion, None, gate) == ["There was no champion before: this is the first model."]

@@ -38,9 +38,9 @@ def last(hours_ago: float, *jobs: tuple[str, str], champion: bool = True) -> Las
     ],
 )
 def test_need(windows: dict[tuple[str, str], int], training: LastTraining | None, need: str | None) -> None:
-    found = judge_need(windows, training, NOW, OPTIONS)
-    assert (found is None) == (need is None)
-    assert (need or "") in (found or "")
+    result = judge_need(windows, training, NOW, OPTIONS)
+    assert (result is None) == (need is None)
+    assert (need or "") in (result or "")
 
 
 def write(lake: Path, table: Table, rows: list[dict[str, object]]) -> None:

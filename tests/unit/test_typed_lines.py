@@ -43,14 +43,14 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
     schema = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
     texts, numbers = pa.array([*lines, "no record"]), pa.array(range(1, len(lines) + 2))
     columns = read_columns(texts, numbers, (None, None), schema, Limits(1e15, 0))
-    found = pa.Table.from_pydict(columns).to_pylist()
-    assert [row["line_number"] for row in found] == [1, 2, 3, 4, 5]
-    bodies = [row["envelope"] and row["envelope"]["body"] for row in found]
+    result = pa.Table.from_pydict(columns).to_pylist()
+    assert [row["line_number"] for row in result] == [1, 2, 3, 4, 5]
+    bodies = [row["envelope"] and row["envelope"]["body"] for row in result]
     assert bodies == [None, *[body for _, _, body in list(replies.values())[1:]], None]
-    assert [row["metrics"] for row in found] == [[metric], None, None, None, None]
-    assert [row["envelope"] is None for row in found] == [False, False, False, False, True]
-    assert [row["line"] is None for row in found] == [True, False, False, True, False]
-    assert [row["line_fault"] and row["line_fault"]["reason"] for row in found] == [*[None] * 4, "malformed_json"]
+    assert [row["metrics"] for row in result] == [[metric], None, None, None, None]
+    assert [row["envelope"] is None for row in result] == [False, False, False, False, True]
+    assert [row["line"] is None for row in result] == [True, False, False, True, False]
+    assert [row["line_fault"] and row["line_fault"]["reason"] for row in result] == [*[None] * 4, "malformed_json"]
     # Nor is the text of what is null sent along.
-    kept = [line for row in found if (line := row["line"])]
-    assert columns["line"].buffers()[2].size == len("".join(kept))
+    retained = [line for row in result if (line := row["line"])]
+    assert columns["line"].buffers()[2].size == len("".join(retained))

@@ -36,8 +36,8 @@ def values_of(value: object, *, is_share: bool) -> Values:
 
 def reasons(value: object, *, is_share: bool) -> dict[str, str | None]:
     """Return the reason by aggregation."""
-    found = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
-    texts = [None if place == NO_RULE else VALUE_RULES[place].reason for place in found]
+    result = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
+    texts = [None if place == NO_RULE else VALUE_RULES[place].reason for place in result]
     return dict(zip(AGGREGATIONS, texts, strict=True))
 
 
@@ -89,13 +89,13 @@ def test_every_rule_is_broken_by_a_value_of_its_scope_alone():
     assert sorted(breaking) == list(range(len(VALUE_RULES)))
     for place, value in breaking.items():
         for is_share in (False, True):
-            found = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
+            result = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
             inside = {
                 Scope.ALL: np.full(5, True),
                 Scope.OTHER_METRICS: np.full(5, not is_share),
                 Scope.SUBTASK_SHARES: is_share & np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS),
             }[VALUE_RULES[place].scope]
-            assert (found == np.where(inside, place, NO_RULE)).all(), (place, is_share)
+            assert (result == np.where(inside, place, NO_RULE)).all(), (place, is_share)
 
 
 def test_each_value_is_judged_on_its_own():

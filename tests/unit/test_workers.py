@@ -48,21 +48,21 @@ def start(code, workers, tmp_path) -> tuple[subprocess.Popen[str], list[psutil.P
     child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, env=environment, text=True)
     assert child.stdout.readline() == "ready\n"
     deadline = time.monotonic() + WITHIN_S
-    while len(found := psutil.Process(child.pid).children(recursive=True)) < workers:
+    while len(result := psutil.Process(child.pid).children(recursive=True)) < workers:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return child, found
+    return child, result
 
 
 @pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["kill", "term", "int"])
 @pytest.mark.parametrize(("code", "workers"), [(POOL, 2), (EXECUTOR, 3)], ids=["pool", "executor"])
 def test_workers_end_with_their_command(code, workers, how, tmp_path):
-    child, found = start(code, workers, tmp_path)
+    child, result = start(code, workers, tmp_path)
     child.send_signal(how)
     code = child.wait(timeout=WITHIN_S)
     assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: -2}[how]
-    gone, alive = psutil.wait_procs(found, timeout=WITHIN_S)
+    gone, alive = psutil.wait_procs(result, timeout=WITHIN_S)
     for one in alive:
         one.kill()
     assert not alive

@@ -66,10 +66,10 @@ def run_two(scene: Scene) -> Iterator[None]:
     scene.hit()
 
     def end_one() -> None:
-        ended, kept = scene.rng.choice([(first, second), (second, first)])
+        ended, retained = scene.rng.choice([(first, second), (second, first)])
         way = scene.rng.choice([world.controllers.end, world.controllers.kill])
         way(ended)
-        world.main = kept
+        world.main = retained
         world.wait_for_ticks()
 
     scene.after.callback(end_one)

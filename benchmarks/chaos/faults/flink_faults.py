@@ -48,8 +48,8 @@ def take_slots_before(scene: Scene) -> Iterator[None]:
     cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
     _want_rise(scene)
     cluster.kill_taskmanager(number)
-    left = scene.world.conditions.slots * (TASK_MANAGERS - 1)
-    wait_until(lambda: cluster.client.overview()["slots-total"] == left, _MISSED_S, "the TaskManager is missed")
+    remaining = scene.world.conditions.slots * (TASK_MANAGERS - 1)
+    wait_until(lambda: cluster.client.overview()["slots-total"] == remaining, _MISSED_S, "the TaskManager is missed")
     yield
     scene.hit()
     _give_back(scene, number)
@@ -76,8 +76,8 @@ def _give_back(scene: Scene, number: int) -> None:
     """Start the TaskManager again when the controller has come to an end without it, or after a while."""
     with suppress(NotReachedError):
         within_s = _WITHOUT_SLOTS_S + scene.world.conditions.wait_s
-        found = wait_until(scene.outcome, within_s, "an end without the slots")
-        scene.notes.append(f"without them {found}")
+        result = wait_until(scene.outcome, within_s, "an end without the slots")
+        scene.notes.append(f"without them {result}")
     scene.world.cluster.start_taskmanager(number)
 
 

@@ -14,25 +14,25 @@ from benchmarks.papers.conttune.worked_example import worked_example
 def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
     """Run every experiment; pictures are written to ``out``."""
     out.mkdir(parents=True, exist_ok=True)
-    found = synthetic_jobs.outcomes(progress)
-    counts = synthetic_jobs.reconfigurations(found)
+    result = synthetic_jobs.outcomes(progress)
+    counts = synthetic_jobs.reconfigurations(result)
     real = real_jobs.reconfigurations(progress)
     conttune_plots.reconfigurations(out / "conttune_reconfigurations.png", counts, real)
     conttune_plots.course(
-        out / "conttune_q2.png", "Q2", {method: found["Q2", method] for method in synthetic_jobs.METHODS}
+        out / "conttune_q2.png", "Q2", {method: result["Q2", method] for method in synthetic_jobs.METHODS}
     )
     return [
         *worked_example(),
         *counts,
         *random_search(),
         *analysis_tables.other_readings(progress),
-        *synthetic_jobs.costs(found),
+        *synthetic_jobs.costs(result),
         *synthetic_jobs.identities(),
-        *analysis_tables.second_peak(found),
-        *analysis_tables.latency_at_peak(found),
-        *analysis_tables.latter_tunings(found),
-        *analysis_tables.directions(found),
-        *analysis_tables.acquisitions(progress, found),
-        *analysis_tables.top_k(progress, found),
+        *analysis_tables.second_peak(result),
+        *analysis_tables.latency_at_peak(result),
+        *analysis_tables.latter_tunings(result),
+        *analysis_tables.directions(result),
+        *analysis_tables.acquisitions(progress, result),
+        *analysis_tables.top_k(progress, result),
         *real,
     ]

@@ -28,20 +28,20 @@ def _at_second_peak(one: Outcome, values: np.ndarray[tuple[int, ...], np.dtype[n
     return np.asarray(values[:, :, RATES // 2 :][again], float)
 
 
-def second_peak(found: Outcomes) -> list[Cell]:
+def second_peak(result: Outcomes) -> list[Cell]:
     """Return Table 5; medians over permutations and seeds, since Q5 and Q8 are noisy."""
     published = PUBLISHED["table5_cores_at_10Wu_second_time"]
     cells = []
     for method in ("ContTune_a3", "DS2"):
         for name in QUERIES:
-            cores = peak_cores(found[name, method])
+            cores = peak_cores(result[name, method])
             spread = float(cores.std(ddof=1))
             median = float(np.median(cores))
             cells.append(Cell(PAPER, "5", method, name, median, published[method][name], "cores", len(cores), spread))
     return cells
 
 
-def latency_at_peak(found: Outcomes) -> list[Cell]:
+def latency_at_peak(result: Outcomes) -> list[Cell]:
     """Return Fig. 5 as its text puts it: ContTune's latency at the second peak over DS2's, "essentially the same".
 
     The plot itself has no numbers in the text.  Ours is the mean response time of the slowest operator once the tuning
@@ -51,7 +51,7 @@ def latency_at_peak(found: Outcomes) -> list[Cell]:
     for name in QUERIES:
         ours, theirs = (
             float(np.median(_at_second_peak(one, one.latency_ms)))
-            for one in (found[name, "ContTune_a3"], found[name, "DS2"])
+            for one in (result[name, "ContTune_a3"], result[name, "DS2"])
         )
         # An infinite one is no latency to compare with.
         ratio = ours / theirs if np.isfinite(ours) and np.isfinite(theirs) else np.nan
@@ -63,9 +63,9 @@ def latency_at_peak(found: Outcomes) -> list[Cell]:
     return cells
 
 
-def latter_tunings(found: Outcomes) -> list[Cell]:
+def latter_tunings(result: Outcomes) -> list[Cell]:
     """Return what the text says of Fig. 6: Q2, the latter ten tunings of a permutation, ContTune beside DS2."""
-    ours, theirs = found["Q2", "ContTune_a3"], found["Q2", "DS2"]
+    ours, theirs = result["Q2", "ContTune_a3"], result["Q2", "DS2"]
     latter = np.s_[:, :, RATES // 2 :]
     figures = {
         "at most DS2's reconfigurations": (ours.reconfigurations <= theirs.reconfigurations, 10.0),
@@ -85,12 +85,12 @@ def latter_tunings(found: Outcomes) -> list[Cell]:
     ]
 
 
-def directions(found: Outcomes) -> list[Cell]:
+def directions(result: Outcomes) -> list[Cell]:
     """Return Table 7 for a mean permutation: all reconfigurations, and those of under- and over-provisioned jobs."""
     cells = []
     published = PUBLISHED["table7_wordcount"].values()
     for method, column in (("DS2", "DS2"), ("ContTune_a3", "ContTune"), (f"ContTune_a3{CHARGED}", "ContTune")):
-        one = found["WordCount", method]
+        one = result["WordCount", method]
         counts = {
             "kappa": one.reconfigurations,
             "theta": one.upward,
@@ -103,14 +103,14 @@ def directions(found: Outcomes) -> list[Cell]:
     return cells
 
 
-def acquisitions(progress: Callable[[str], None], found: Outcomes) -> list[Cell]:
+def acquisitions(progress: Callable[[str], None], result: Outcomes) -> list[Cell]:
     """Return Table 8: Q1 with CEI (Eq. 4) and with the paper's function (Eq. 5); sums over six permutations."""
     progress("ContTune: acquisition functions on Q1")
     table = PUBLISHED["table8_q1_acquisition"]
     rows = {
-        "DS2": found["Q1", "DS2"],
+        "DS2": result["Q1", "DS2"],
         "CBO_eq4_CEI": run(query("Q1"), Method(acquisition=Acquisition.CEI), SEEDS),
-        "CBO_eq5": found["Q1", "ContTune_a3"],
+        "CBO_eq5": result["Q1", "ContTune_a3"],
     }
     cells = []
     for row, one in rows.items():
@@ -125,13 +125,13 @@ def acquisitions(progress: Callable[[str], None], found: Outcomes) -> list[Cell]
     return cells
 
 
-def top_k(progress: Callable[[str], None], found: Outcomes) -> list[Cell]:
+def top_k(progress: Callable[[str], None], result: Outcomes) -> list[Cell]:
     """Return Table 9: Q5 with and without Top-K and mean-reversion; sums over three permutations."""
     progress("ContTune: Top-K on Q5")
     rows = {
-        "DS2": found["Q5", "DS2"],
+        "DS2": result["Q5", "DS2"],
         "CBO_without": run(query("Q5"), Method(keep=1), SEEDS),
-        "CBO_with": found["Q5", "ContTune_a3"],
+        "CBO_with": result["Q5", "ContTune_a3"],
     }
     half = PERMUTATIONS // 2
     table = PUBLISHED["table9_q5_topk"]

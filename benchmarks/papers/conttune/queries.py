@@ -97,5 +97,5 @@ def query(name: str, reading: str = READING) -> Query:
     shape = CALIBRATED[name]
     grid = np.arange(1.0, P_MEASURED + 1)
     curve = scaling(grid, 1.0, shape.contention, CURVATURE * shape.contention)
-    found = Query(name, units, curve, shape.noise)
-    return replace(found, capacity_per_s=curve * HEADROOM * found.peak_per_s / curve[shape.p10 - 1])
+    result = Query(name, units, curve, shape.noise)
+    return replace(result, capacity_per_s=curve * HEADROOM * result.peak_per_s / curve[shape.p10 - 1])

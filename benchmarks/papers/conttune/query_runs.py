@@ -123,16 +123,16 @@ def run_tuner(query: Query, tuner: Tuner, seeds: int) -> Outcome:
 
 def _tune(bed: Testbed, rate: Floats, tuner: Tuner, into: dict[str, Floats]) -> None:
     """Run one rate of all jobs: watch and step until each has settled, then the rest of its 600 s."""
-    left_s = DATA_S
+    remaining_s = DATA_S
     arriving = rate.sum(axis=1)
-    while left_s > 0:
-        seconds = WATCH_S if tuner.is_tuning() else left_s
+    while remaining_s > 0:
+        seconds = WATCH_S if tuner.is_tuning() else remaining_s
         cores = bed.state.parallelism.max(axis=1)
         window = bed.run(rate, seconds)
-        left_s -= seconds
+        remaining_s -= seconds
         into["core_s"] += cores * seconds
         into["most_cores"][:] = np.maximum(into["most_cores"], cores)
-        if left_s > 0:
+        if remaining_s > 0:
             for change in tuner.next(bed, window, rate):
                 job = change.job
                 into["backlogged"][job] += bed.state.backlog[job].sum() / (arriving[job] * DATA_S)

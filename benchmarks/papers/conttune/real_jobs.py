@@ -136,8 +136,8 @@ def control(name: str, options: Options, seed: int, folder: Path | None = None) 
     memory, tunings, changes = Memory(), 0, 0
     for rate in np.repeat(rates(job, seed, folder)[::EVALUATE_EVERY_MIN], STEPS_PER_EVALUATION):
         window = bed.run((rate * share)[None, :], STEP_S)
-        seen = observations([window], 0, len(graph.names))
-        step, memory = advance(options, graph, seen, running, limits=limits, memory=memory)
+        observed = observations([window], 0, len(graph.names))
+        step, memory = advance(options, graph, observed, running, limits=limits, memory=memory)
         if step.parallelism is None:
             continue
         running = {**running, **step.parallelism}

@@ -30,23 +30,23 @@ Outcomes = Mapping[tuple[str, str], Outcome]
 
 def outcomes(progress: Callable[[str], None], seeds: int = SEEDS) -> dict[tuple[str, str], Outcome]:
     """Return (query, row) -> what it did, of all rows of Table 4 but random search."""
-    found = {}
+    result = {}
     for name in QUERIES:
         progress(f"ContTune: {name}, {len(METHODS)} methods x {seeds} seeds x {TUNINGS} tunings")
         job = query(name)
         for method, settings in METHODS.items():
-            found[name, method] = run(job, settings, seeds)
+            result[name, method] = run(job, settings, seeds)
         # Without a charged Big phase Big+DS2 is DS2, since its real rates are then known.
-        found[name, BIG_DS2] = found[name, "DS2"]
+        result[name, BIG_DS2] = result[name, "DS2"]
         for row in ROWS:
             progress(f"ContTune: {name}, {row}")
-            found[name, row] = run_policy(job, row)
-    return found
+            result[name, row] = run_policy(job, row)
+    return result
 
 
-def rows_of(found: Outcomes) -> Iterator[tuple[str, str]]:
+def rows_of(result: Outcomes) -> Iterator[tuple[str, str]]:
     """Yield every row with the published row that it is compared with."""
-    for row in dict.fromkeys(method for _, method in found):
+    for row in dict.fromkeys(method for _, method in result):
         yield row, row.partition(", ")[0]
 
 
@@ -56,13 +56,13 @@ def seeds_cell(table: str, row: str, column: str, *, values: Floats, published: 
     return Cell(PAPER, table, row, column, float(values.mean()), published, unit, len(values), spread)
 
 
-def reconfigurations(found: Outcomes) -> list[Cell]:
+def reconfigurations(result: Outcomes) -> list[Cell]:
     """Return Table 4a: mean reconfigurations per tuning; the Big phase counted in rows of its own."""
     cells = []
     table = PUBLISHED["table4a_avg_reconfigurations"]
-    for row, known in rows_of(found):
+    for row, known in rows_of(result):
         published = table[known]
-        means = {name: found[name, row].mean_per_seed for name in QUERIES}
+        means = {name: result[name, row].mean_per_seed for name in QUERIES}
         cells += [
             seeds_cell("4a", row, name, values=means[name], published=published[name], unit=PER_TUNING)
             for name in QUERIES
@@ -73,7 +73,7 @@ def reconfigurations(found: Outcomes) -> list[Cell]:
     return cells
 
 
-def costs(found: Outcomes) -> list[Cell]:
+def costs(result: Outcomes) -> list[Cell]:
     """Return Tables 4b to 4f and 6.
 
     Tuning time is charged per reconfiguration: c = Table 4d / (120 x Table 4a) of the same query, mean over DS2 and
@@ -84,8 +84,8 @@ def costs(found: Outcomes) -> list[Cell]:
     cells = []
     for name in QUERIES:
         charge_s = seconds_per_reconfiguration(name)
-        for row, known in rows_of(found):
-            one = found[name, row]
+        for row, known in rows_of(result):
+            one = result[name, row]
             tuning_s = TUNINGS * one.mean_per_seed * charge_s
             backlog_s = one.backlog_s.sum(axis=(1, 2))
             backlogged = (one.backlogged * one.factor).sum(axis=(1, 2)) / one.factor.sum(axis=(1, 2))

@@ -90,7 +90,7 @@ Minutes = Mapping[tuple[str, str, str], Floats]
 
 
 def _measure(assumption: Assumption, apps: list[Application]) -> Minutes:
-    found = {}
+    result = {}
     for app in apps:
         offered, keeps = np.full(_SLOTS, app.source_per_s), assumption.keeps_backlog
         rules = make_dhalions(app, assumption.dhalion)
@@ -104,8 +104,8 @@ def _measure(assumption: Assumption, apps: list[Application]) -> Minutes:
             played[scheme] = runs_of(both, place * RUNS, (place + 1) * RUNS)
         for scheme, record in played.items():
             for reading, minutes in MEASURES.items():
-                found[scheme, app.name, reading] = minutes(Interval(record))
-    return found
+                result[scheme, app.name, reading] = minutes(Interval(record))
+    return result
 
 
 def _cells_of(name: str, groups: Mapping[str, Minutes]) -> list[Cell]:
@@ -117,12 +117,12 @@ def _cells_of(name: str, groups: Mapping[str, Minutes]) -> list[Cell]:
             minutes = groups["two operators"][scheme, "WordCount high", reading]
             column, shown = f"Fig. 4: {scheme}, slots, {reading}", slots.get(scheme)
             cells.append(cell(TABLE, name, column, minutes / SLOT_MIN, "slots", paper_value=shown))
-    for label, found in groups.items():
-        apps = sorted({app for _, app, _ in found})
+    for label, result in groups.items():
+        apps = sorted({app for _, app, _ in result})
         for scheme in _SCHEMES.values():
             for reading in MEASURES:
-                ours = float(np.mean([found[scheme, app, reading].mean() for app in apps]))
-                theirs = float(np.mean([found["Dhalion", app, reading].mean() for app in apps]))
+                ours = float(np.mean([result[scheme, app, reading].mean() for app in apps]))
+                theirs = float(np.mean([result["Dhalion", app, reading].mean() for app in apps]))
                 shown = means[keys[label]][f"speedup_{scheme}"]
                 column = f"Fig. 5: {label}, {scheme}, speed-up, {reading}"
                 cells.append(cell(TABLE, name, column, theirs / ours, "ratio", paper_value=shown))

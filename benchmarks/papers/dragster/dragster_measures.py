@@ -24,8 +24,8 @@ TABLE_FACTOR = 10.0
 
 def read_published() -> dict[str, Any]:
     """Return the paper's figures."""
-    found: dict[str, Any] = json.loads((PROJECT / "data" / "papers" / "dragster.json").read_text())
-    return found
+    result: dict[str, Any] = json.loads((PROJECT / "data" / "papers" / "dragster.json").read_text())
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def runs_of(record: Record, first: int, end: int) -> Record:
 def usual_configuration(record: Record) -> npt.NDArray[np.int64]:
     """Return (R, M) the configuration that each run has most often in its second half."""
     half = record.tasks.shape[1] // 2
-    found = []
+    result = []
     for run in record.tasks[:, half:]:
         rows, counts = np.unique(run, axis=0, return_counts=True)
-        found.append(rows[counts.argmax()])
-    return np.array(found, np.int64)
+        result.append(rows[counts.argmax()])
+    return np.array(result, np.int64)
 
 
 def cell(

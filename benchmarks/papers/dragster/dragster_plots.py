@@ -35,10 +35,10 @@ def search_paths(file: Path, rates: Floats, free: Mapping[str, Record], tight: M
             )
             path = records[name].tasks[0]
             panel.plot(path[:, 1], path[:, 0], color=_COLOURS[name], marker="o", markersize=4, linewidth=1.2)
-            seen: set[tuple[int, ...]] = set()
+            observed: set[tuple[int, ...]] = set()
             for slot, point in enumerate(path, start=1):
-                if (key := tuple(map(int, point))) not in seen:
-                    seen.add(key)
+                if (key := tuple(map(int, point))) not in observed:
+                    observed.add(key)
                     panel.annotate(
                         str(slot), (point[1], point[0]), xytext=(4, 4), textcoords="offset points", color="red"
                     )

@@ -106,19 +106,19 @@ def _intervals_of(name: str, row: str, record: Record) -> list[Cell]:
     for index, label in enumerate(_INTERVALS):
         interval = Interval(slots(record, index * _SLOTS, (index + 1) * _SLOTS), scaled_down=bool(index % 2))
         minutes = 10.0 * interval.converged_slot
-        found = (
+        result = (
             ("convergence", minutes, "min", paper["convergence_min"][name][index]),
             ("convergence, longest run", minutes.max(), "min", None),
             ("tuples", interval.tuples_1e9, "1e9", paper["tuples_1e9"][name][index]),
             ("cost", interval.usd_per_1e9, "$/1e9", paper["usd_per_1e9"][name][index]),
         )
-        cells += [cell("2", row, f"{label}: {what}", values, unit, paper_value=p) for what, values, unit, p in found]
+        cells += [cell("2", row, f"{label}: {what}", values, unit, paper_value=p) for what, values, unit, p in result]
     return cells
 
 
 def _searches(budget: int | None) -> dict[str, Record]:
     app, offered = word_count(), np.full(_SLOTS, HIGH_PER_S)
-    found = {
+    result = {
         "Dhalion": play(app, offered, make_dhalions(app, replace(DHALION, budget=budget)), noise=0.0),
         "Dhalion, backpressure": play(
             app, offered, make_dhalions(app, replace(DHALION_BACKPRESSURE, budget=budget)), noise=0.0
@@ -126,8 +126,8 @@ def _searches(budget: int | None) -> dict[str, Record]:
     }
     for target in Target:
         options = Options(target=target, budget_tasks=budget)
-        found[target.value] = play(app, offered, make_dragsters(app, options, RUNS), seed=1)
-    return found
+        result[target.value] = play(app, offered, make_dragsters(app, options, RUNS), seed=1)
+    return result
 
 
 def _row(name: str) -> str:

@@ -62,7 +62,7 @@ def convergence(progress: Progress, out: Path) -> list[Cell]:
     staying = MEASURES["convergence"]
     dragster_plots.bars(
         out / "dragster_fig5.png",
-        {workload: {name: staying(found[name]) for name in ROWS} for workload, found in played.items()},
+        {workload: {name: staying(result[name]) for name in ROWS} for workload, result in played.items()},
     )
     return cells
 
@@ -73,7 +73,7 @@ def _means(label: str, played: list[dict[str, Interval]], paper: dict[str, float
     shown = {"saddle": paper["saddle_min"], "Dhalion": paper["saddle_min"] * paper["speedup_saddle"]}
     shown["gradient"] = shown["Dhalion"] / paper["speedup_gradient"]
     for measure, minutes in MEASURES.items():
-        means = {name: float(np.mean([minutes(found[name]).mean() for found in played])) for name in ROWS}
+        means = {name: float(np.mean([minutes(result[name]).mean() for result in played])) for name in ROWS}
         for name, row in ROWS.items():
             column = f"{label}: mean {measure}"
             cells.append(cell("Fig. 5", row, column, means[name], "min", paper_value=shown[name]))

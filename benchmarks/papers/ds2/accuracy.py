@@ -36,7 +36,7 @@ def cells(indicated: Runs) -> list[Cell]:
     bed = Testbed(specs, at)
     for _ in range(round(DURATION_S / 30.0)):
         window = bed.run(rates, 30.0)
-    found = []
+    result = []
     for query in QUERIES:
         row = {around: keys.index((query, around)) for around in AROUND}
         source = int(rates[row["as indicated"]].argmax())  # the higher-rate source, as in the figure
@@ -55,8 +55,8 @@ def cells(indicated: Runs) -> list[Cell]:
             ),
             ("latency, as indicated", latency["as indicated"], None, "ms"),
         ]
-        found += [Cell("ds2", "Fig. 8", query, *figure) for figure in figures]
-    return found
+        result += [Cell("ds2", "Fig. 8", query, *figure) for figure in figures]
+    return result
 
 
 def _emitted_share(window: Window, job_row: int, source: int) -> float:

@@ -108,14 +108,14 @@ def _fleet(starts: Sequence[int]) -> tuple[list[tuple[str, int]], list[JobSpec],
     return keys, specs, at, np.stack([source_rates(query, _WIDTH) for query, _ in keys])
 
 
-def cells(found: Runs, indicated: Runs) -> list[Cell]:
+def cells(result: Runs, indicated: Runs) -> list[Cell]:
     """Return the figures of both sections.
 
     Args:
-        found: with the minor changes that the code ignores.
+        result: with the minor changes that the code ignores.
         indicated: without ignoring any.
     """
-    columns = {"as in the code": _figures(found), "no change ignored": _figures(indicated)}
+    columns = {"as in the code": _figures(result), "no change ignored": _figures(indicated)}
     by_steps: dict[str, int] = PUBLISHED["runs_by_steps"]
     rows: list[tuple[str, str, float | None, str]] = [
         *(("4", name, by_steps.get(name[0], 0), "runs of 36") for name in _BY_STEPS),

@@ -15,20 +15,20 @@ from models.arrays import Floats
 _DPI = 130
 
 
-def convergence_paths(found: Runs, indicated: Runs, out: Path) -> None:
+def convergence_paths(result: Runs, indicated: Runs, out: Path) -> None:
     """Write the parallelism of each query's main operator per step, from six starts.
 
     Args:
-        found: with the minor changes that the code ignores, drawn solid.
+        result: with the minor changes that the code ignores, drawn solid.
         indicated: without ignoring any, dotted where it goes further.
         out: folder of the plot.
     """
     figure = Figure(figsize=(10.0, 5.6), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True)
     for axis, query in zip(axes.flat, QUERIES, strict=True):
-        axis.axhline(found[query, STARTS[0]].smallest, color="0.8", linewidth=5, label="smallest without backpressure")
+        axis.axhline(result[query, STARTS[0]].smallest, color="0.8", linewidth=5, label="smallest without backpressure")
         for colour, start in enumerate(STARTS):
-            for runs, style in ((indicated, ":"), (found, "-")):
+            for runs, style in ((indicated, ":"), (result, "-")):
                 path = runs[query, start].path
                 axis.plot(range(len(path)), path, style, color=f"C{colour}", marker="o", markersize=4, linewidth=1.3)
         axis.set_title(query)

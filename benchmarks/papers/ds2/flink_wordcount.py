@@ -86,7 +86,7 @@ def cells(actions: list[Action]) -> list[Cell]:
     """Return the figures: one row per action, the published one of the same number beside it."""
     published = PUBLISHED["flink_wordcount"]["actions"]
     units = {"time": "s", "FlatMap": "instances", "Count": "instances"}
-    found = []
+    result = []
     for number in range(max(len(actions), len(published))):
         mine = actions[min(number, len(actions) - 1)]
         ours = (mine.at_s, *mine.parallelism[1:])
@@ -94,9 +94,9 @@ def cells(actions: list[Action]) -> list[Cell]:
         for place, (column, unit) in enumerate(units.items()):
             # Without an action of this number the job stays as it was, and there is no time to show.
             if number < len(actions) or column != "time":
-                found.append(Cell("ds2", "5.3", f"action {number + 1}", column, ours[place], theirs[place], unit))
-    found.append(Cell("ds2", "5.3", "all", "actions", len(actions), len(published), "reconfigurations"))
-    return found
+                result.append(Cell("ds2", "5.3", f"action {number + 1}", column, ours[place], theirs[place], unit))
+    result.append(Cell("ds2", "5.3", "all", "actions", len(actions), len(published), "reconfigurations"))
+    return result
 
 
 def _spec() -> JobSpec:

@@ -86,7 +86,7 @@ def run_skewed(share: float) -> Driver:
 
 def cells() -> list[Cell]:
     """Return the figures of both sections."""
-    found = []
+    result = []
     policies: dict[str, Policy[Any]] = {"DS2": Ds2(AS_PUBLISHED), "Dhalion": Dhalion()}
     for name, policy in policies.items():
         driver, published = run_from_one_instance(policy), PUBLISHED["heron"][name]
@@ -97,23 +97,23 @@ def cells() -> list[Cell]:
             "steps": (len(actions), "reconfigurations"),
             "seconds": (actions[-1].at_s if actions else 0.0, "s"),
         }
-        found += [
+        result += [
             Cell("ds2", "5.2", name, column, float(value), published[column], unit)
             for column, (value, unit) in ours.items()
         ]
-    found += _with_queues()
+    result += _with_queues()
     for row, share in SKEWS.items():
         driver = run_skewed(share)
         final, window = driver.parallelism(0), driver.windows[-1]
         over = sum(final[1:]) - PUBLISHED["heron"]["DS2"]["FlatMap"] - PUBLISHED["heron"]["DS2"]["Count"]
         achieved = float(window.in_per_s[0, 0] / SENTENCES_PER_S)
         skew = f"skew {row}"
-        found += [
+        result += [
             Cell("ds2", "4.3", skew, "steps", len(driver.actions[0]), PUBLISHED["skew_steps"][row], "reconfigurations"),
             Cell("ds2", "4.3", skew, "above the optimum without skew", over, 0, "instances"),
             Cell("ds2", "4.3", skew, "achieved share of the target", achieved, None, "1"),
         ]
-    return found
+    return result
 
 
 def _with_queues() -> list[Cell]:

@@ -81,15 +81,15 @@ def late_share(query: str, workers: int) -> float:
 
 def cells() -> list[Cell]:
     """Return the figures: workers, starts that end there, late epochs with them and with one less."""
-    found = []
+    result = []
     for query, published in PUBLISHED["timely_workers"].items():
         ends = final_workers(query)
         workers = max(ends)
         late, late_below = late_share(query, workers), late_share(query, workers - 1)
-        found += [
+        result += [
             Cell("ds2", "5.5", f"Timely {query}", "workers (work calibrated)", workers, published, "workers"),
             Cell("ds2", "5.5", f"Timely {query}", "starts of 1-8 that end there", ends.count(workers), None, "starts"),
             Cell("ds2", "5.5", f"Timely {query}", "late epochs", late, LATE_EPOCHS[query], "1"),
             Cell("ds2", "5.5", f"Timely {query}", "late epochs with one worker less", late_below, None, "1"),
         ]
-    return found
+    return result

@@ -76,6 +76,6 @@ class Decider:
     def _find_load(self, observations: Observations) -> dict[str, float] | None:
         """Return source -> records/s of the last window that tells it."""
         places = {name: self._graph.position(name) for name in self._graph.sources}
-        told = observations.target_data_rate_per_s[:, list(places.values())]
-        known = np.flatnonzero(np.isfinite(told).all(axis=1) & ~observations.disturbed)
-        return dict(zip(places, told[known[-1]].tolist(), strict=True)) if len(known) else None
+        reported = observations.target_data_rate_per_s[:, list(places.values())]
+        known = np.flatnonzero(np.isfinite(reported).all(axis=1) & ~observations.disturbed)
+        return dict(zip(places, reported[known[-1]].tolist(), strict=True)) if len(known) else None

@@ -25,7 +25,7 @@ WAIT_US, COST_US = 3000, 10
 PER_SUBTASK_PER_S = 1e6 / (WAIT_US + COST_US)
 """Records/s that one subtask of ``enrich`` can process at most: it waits for each."""
 SLOTS_MAX, WINDOW_S, DECIDE_EVERY_S, DOWNTIME_S = 4, 10, 20, 5.0
-KEPT_WINDOWS = 12
+RETAINED_WINDOWS = 12
 # No operator but `enrich` is near its capacity.
 _AMPLE_PER_S = 50_000.0
 _EMIT_EVERY = 10

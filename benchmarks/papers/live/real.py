@@ -13,7 +13,7 @@ from benchmarks.papers.live.deciding import Decider
 from benchmarks.papers.live.experiment import (
     COST_US,
     DECIDE_EVERY_S,
-    KEPT_WINDOWS,
+    RETAINED_WINDOWS,
     SLOTS_MAX,
     STEPS,
     TOTAL_S,
@@ -73,7 +73,7 @@ def _arguments(name: str, folder: Path) -> list[str]:
 def _tune(client: FlinkClient, jobs: dict[str, _TunedJob], began_s: float) -> None:
     """Poll, and let each policy decide on its job, until the last step is over."""
     source = RestSource(client, _CLUSTER, time.time)
-    history = PollHistory({_CLUSTER: WINDOW_S}, polls=round(KEPT_WINDOWS * WINDOW_S / _POLL_EVERY_S), settle_s=0)
+    history = PollHistory({_CLUSTER: WINDOW_S}, polls=round(RETAINED_WINDOWS * WINDOW_S / _POLL_EVERY_S), settle_s=0)
     next_s, step = began_s + DECIDE_EVERY_S, 0
     while (now_s := time.time()) < began_s + TOTAL_S:
         history.add(source.poll().records)
@@ -91,16 +91,16 @@ def _tune(client: FlinkClient, jobs: dict[str, _TunedJob], began_s: float) -> No
 def _decide(client: FlinkClient, history: PollHistory, jobs: dict[str, _TunedJob], step: int) -> None:
     now_s = time.time()
     windows = history.windows(now_s)
-    for number, seen in enumerate(history.jobs()):
-        job = jobs.get(seen.job)
-        if job is None or seen.job_id != job.job_id or not _is_ready(client, seen):
+    for number, observed in enumerate(history.jobs()):
+        job = jobs.get(observed.job)
+        if job is None or observed.job_id != job.job_id or not _is_ready(client, observed):
             continue
-        assert seen.graph is not None
-        job.decider = job.decider or Decider(job.paper, seen.graph, job.trial)
+        assert observed.graph is not None
+        job.decider = job.decider or Decider(job.paper, observed.graph, job.trial)
         job.trial.decisions += 1
-        found = windows.observations(number)
-        recent = found.rows(np.arange(max(0, len(found) - KEPT_WINDOWS), len(found)))
-        wanted = job.decider.decide(seen.running, recent, round(now_s))
+        result = windows.observations(number)
+        recent = result.rows(np.arange(max(0, len(result) - RETAINED_WINDOWS), len(result)))
+        wanted = job.decider.decide(observed.running, recent, round(now_s))
         if wanted is not None:
             client.set_parallelism(job.job_id, wanted)
             job.trial.changes.append(Change(step, (wanted[ENRICH], max(wanted.values()))))

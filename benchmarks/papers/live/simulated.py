@@ -8,7 +8,7 @@ from benchmarks.papers.live.deciding import Decider
 from benchmarks.papers.live.experiment import (
     DECIDE_EVERY_S,
     DOWNTIME_S,
-    KEPT_WINDOWS,
+    RETAINED_WINDOWS,
     STEPS,
     TOTAL_S,
     WINDOW_S,
@@ -40,7 +40,7 @@ def run_simulated(paper: PaperPolicy, seed: int = 0) -> Trial:
         running = dict(zip(graph.names, testbed.state.parallelism[0, :width].tolist(), strict=True))
         if end_s % DECIDE_EVERY_S == 0 and windows[-1].up[0]:
             trial.decisions += 1
-            wanted = decider.decide(running, observations(windows[-KEPT_WINDOWS:], 0, width), end_s)
+            wanted = decider.decide(running, observations(windows[-RETAINED_WINDOWS:], 0, width), end_s)
             if wanted is not None:
                 testbed.rescale(0, np.array([wanted[name] for name in graph.names], np.int64), DOWNTIME_S)
                 trial.changes.append(Change(step, (wanted[ENRICH], max(wanted.values()))))

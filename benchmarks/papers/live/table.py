@@ -32,13 +32,13 @@ def run_live(
     """Run the experiment, real and simulated, and write the table; returns paper -> both."""
     console.print(f"{len(papers)} jobs on a real Flink cluster, {sum(seconds for _, seconds in STEPS)} s ...")
     real = run_real(papers, out / "papers_live")
-    found = {paper.paper: (real[paper.paper], run_simulated(paper)) for paper in papers}
-    write_text(document, print_table(found))
+    result = {paper.paper: (real[paper.paper], run_simulated(paper)) for paper in papers}
+    write_text(document, print_table(result))
     console.print(f"written: {document}")
-    return found
+    return result
 
 
-def print_table(found: Mapping[str, tuple[Trial, Trial]]) -> str:
+def print_table(result: Mapping[str, tuple[Trial, Trial]]) -> str:
     """Return the document."""
     steps = ", ".join(f"{rate:g}/s for {seconds} s" for rate, seconds in STEPS)
     least = ", ".join(map(str, find_sufficient()))
@@ -56,13 +56,13 @@ def print_table(found: Mapping[str, tuple[Trial, Trial]]) -> str:
         "| paper | | `enrich` wanted, by step | at the end of each step | decisions | changes | a subtask, records/s |",
         "|---|---|---|---|---|---|---|",
     ]
-    for paper, (real, simulated) in found.items():
+    for paper, (real, simulated) in result.items():
         lines += [_row(paper, "real", real), _row("", "simulated", simulated)]
-    same = sum(real.ends == simulated.ends for real, simulated in found.values())
-    lines += ["", f"Real and simulated end every step at the same parallelism for {same} of {len(found)} papers."]
+    same = sum(real.ends == simulated.ends for real, simulated in result.values())
+    lines += ["", f"Real and simulated end every step at the same parallelism for {same} of {len(result)} papers."]
     differing = [
         f"- {paper}: real {_join(real.ends)}, simulated {_join(simulated.ends)}"
-        for paper, (real, simulated) in found.items()
+        for paper, (real, simulated) in result.items()
         if real.ends != simulated.ends
     ]
     return "\n".join([*lines, *([""] if differing else []), *differing]) + "\n"

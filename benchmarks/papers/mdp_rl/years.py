@@ -87,24 +87,24 @@ def simulate(
         slots: length of the path.
     """
     levels, count = walk(probability, slots, np.random.default_rng(seed)), len(probability)
-    found: dict[tuple[str, int], Outcome] = {}
+    result: dict[tuple[str, int], Outcome] = {}
     for operators in range(1, MOST_OPERATORS + 1):
         progress(f"seed {seed}: {MDP}, {operators} operators")
-        found[MDP, operators] = summary(run_mdp(levels, probability, operators, objective_s(operators)), operators)
+        result[MDP, operators] = summary(run_mdp(levels, probability, operators, objective_s(operators)), operators)
     fitted = run_mdp(levels, probability, OPERATORS, FITTED_RESPONSE_S)
-    found[MDP + FITTED, OPERATORS] = summary(fitted, OPERATORS)
+    result[MDP + FITTED, OPERATORS] = summary(fitted, OPERATORS)
     for row, knows in ((RL_PLUS, True), (RL, False)):
         progress(f"seed {seed}: {row}")
         year = run_centralised(levels, count, OPERATORS, objective_s(OPERATORS), knows_response=knows)
-        found[row, OPERATORS] = summary(year, OPERATORS)
+        result[row, OPERATORS] = summary(year, OPERATORS)
     progress(f"seed {seed}: {RL}{SHARED}")
     shared = LearningOptions(exploration=Exploration.SHARED)
     year = run_centralised(levels, count, OPERATORS, objective_s(OPERATORS), knows_response=False, options=shared)
-    found[RL + SHARED, OPERATORS] = summary(year, OPERATORS)
+    result[RL + SHARED, OPERATORS] = summary(year, OPERATORS)
     for suffix, knows in (("", True), (LEARNT, False)):
         progress(f"seed {seed}: Decentralized{suffix}")
-        found |= _run_decentralised_year(levels, count, suffix, knows_utilisation=knows)
-    return found
+        result |= _run_decentralised_year(levels, count, suffix, knows_utilisation=knows)
+    return result
 
 
 def _run_decentralised_year(
@@ -112,14 +112,14 @@ def _run_decentralised_year(
 ) -> dict[tuple[str, int], Outcome]:
     """Return the outcomes of all targets and lengths of the pipeline, from one run of all agents."""
     paths, seconds = run_decentralised(levels, count, MOST_OPERATORS, TARGETS, knows_utilisation=knows_utilisation)
-    found = {}
+    result = {}
     for at, target in enumerate(TARGETS):
         for operators in range(1, MOST_OPERATORS + 1):
             late = violations(count, operators, objective_s(operators))
             year = judge(levels, paths[:, at, :operators], late, seconds)
-            found[run_decentralised_years(target, suffix), operators] = summary(year, operators)
+            result[run_decentralised_years(target, suffix), operators] = summary(year, operators)
         if knows_utilisation:
             late = violations(count, OPERATORS, FITTED_RESPONSE_S)
             year = judge(levels, paths[:, at, :OPERATORS], late, seconds)
-            found[run_decentralised_years(target, FITTED), OPERATORS] = summary(year, OPERATORS)
-    return found
+            result[run_decentralised_years(target, FITTED), OPERATORS] = summary(year, OPERATORS)
+    return result

@@ -23,17 +23,17 @@ def recovery_s(runs: Runs, normal_ms: float, longest_s: float = phoebe_setup.SIX
     """
     windows = _STEADY_S // phoebe_setup.WINDOW_S
     normal = runs.latency_ms <= normal_ms
-    found = np.full((normal.shape[1], phoebe_setup.FAILURES), longest_s)
+    result = np.full((normal.shape[1], phoebe_setup.FAILURES), longest_s)
     for number, at in enumerate(phoebe_setup.failure_times_s()):
         first = round(at) // phoebe_setup.WINDOW_S
         reach = normal[first : first + round(longest_s) // phoebe_setup.WINDOW_S + windows]
         if len(reach) < windows:
-            found[:, number] = np.nan
+            result[:, number] = np.nan
             continue
         steady = np.lib.stride_tricks.sliding_window_view(reach, windows, axis=0).all(axis=-1)  # (starts, J)
         seconds = (steady.argmax(axis=0) + 1.0) * phoebe_setup.WINDOW_S
-        found[:, number] = np.where(steady.any(axis=0), np.minimum(seconds, longest_s), longest_s)
-    return found
+        result[:, number] = np.where(steady.any(axis=0), np.minimum(seconds, longest_s), longest_s)
+    return result
 
 
 def saving_percent(runs: Runs) -> Floats:

@@ -23,7 +23,7 @@ from models.simulation.end_to_end import with_latency
 from models.simulation.randomness import job_generator
 from models.simulation.testbed import Testbed, Window
 
-_KEPT_WINDOWS = 120 // phoebe_setup.WINDOW_S
+_RETAINED_WINDOWS = 120 // phoebe_setup.WINDOW_S
 _PROGRESS_S = 3600
 # Between the failures' seconds, so that no evaluation falls on one.
 _POLL_OFFSET_S = 30
@@ -156,7 +156,7 @@ class Bench:
             window = self._testbed.run(rates)
             latency[index] = END_TO_END.latency_ms(window, self._latency_draws)
             workers[index] = window.parallelism[:, 0]
-            self._windows = [*self._windows, with_latency(window, latency[index])][-_KEPT_WINDOWS:]
+            self._windows = [*self._windows, with_latency(window, latency[index])][-_RETAINED_WINDOWS:]
         return Runs(
             system=tuple(system.name for system, _ in self._jobs),
             repetition=numbers,

@@ -85,7 +85,7 @@ def _profile_cells(reference: dict[str, Any]) -> list[Cell]:
     latency = np.array([float(row["avgLat"]) for row in rows if row["isBckPres"] != _UNDER_BACKLOG])
     ridge, nnls = Capacity.fit(workers, capacity), SustainableThroughput.fit(workers, capacity)
     abnormal = int(LatencyClasses.fit(latency).classify(latency).sum())
-    found = {
+    result = {
         "ridge_slope_per_s": ridge.slope_per_s,
         "ridge_intercept_per_s": ridge.intercept_per_s,
         "nnls_constant_per_s": float(nnls.weights[0]),
@@ -96,7 +96,7 @@ def _profile_cells(reference: dict[str, Any]) -> list[Cell]:
     units = {"normal": "rows", "abnormal": "rows"}
     return [
         _cell("profile", "TSW", name, [value], float(reference[name]), unit=units.get(name, "records/s"))
-        for name, value in found.items()
+        for name, value in result.items()
     ]
 
 
@@ -155,8 +155,8 @@ def _phoebe_cells(
     cells.append(_cell("IV-E", row, "saving", saving[mine], known["runtime"], unit="%"))
     # The paper does not say how it counts profiling; here every deployment's workers count for as long as it runs.
     for column, length, key in (("with profiling", 0, "with_profiling"), ("after a day", 1, "first_day")):
-        left = saving[mine] - 100.0 * cost / static[length]
-        cells.append(_cell("IV-E", row, f"saving {column}", left, known[key], unit="%"))
+        remaining = saving[mine] - 100.0 * cost / static[length]
+        cells.append(_cell("IV-E", row, f"saving {column}", remaining, known[key], unit="%"))
     whole = phoebe_measures.recovery_s(runs, experiment.normal_ms, _LONGEST_RECOVERY_S)[mine]
     error = published["recovery_error_percent"][name]
     for column, expected in (

@@ -32,8 +32,8 @@ def read_pins(path: Path = PINS) -> dict[str, str]:
 
 def find_wrong_jars(folder: Path, pins: Mapping[str, str]) -> list[str]:
     """Return the jars that a folder lacks, has with another content, or has beyond the pinned ones."""
-    found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.jar")}
-    return sorted(name for name in {*pins, *found} if pins.get(name) != found.get(name))
+    result = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.jar")}
+    return sorted(name for name in {*pins, *result} if pins.get(name) != result.get(name))
 
 
 def fetch_jars(folder: Path = JARS) -> list[Path]:

@@ -155,14 +155,14 @@ def build_cycle(snapshot: TickSnapshot, memory: JarMemory) -> tuple[dict[str, An
     if not len(fresh):
         return None, memory
     since_s = snapshot.running_since_s
-    kept = memory if since_s == memory.running_since_s else JarMemory(memory.job, memory.seen_until_s, since_s)
+    retained = memory if since_s == memory.running_since_s else JarMemory(memory.job, memory.seen_until_s, since_s)
     known = JarMemory(
         memory.job,
         int(fresh.window_start_s[-1]) + fresh.window_s,
         since_s,
-        _add(kept.records_in, graph.names, fresh.processing_rate_per_s * fresh.window_s),
-        _add(kept.records_out, graph.names, fresh.output_rate_per_s * fresh.window_s),
-        _add(kept.busy_ms, graph.names, 1000.0 * fresh.busy_share * fresh.parallelism * fresh.window_s),
+        _add(retained.records_in, graph.names, fresh.processing_rate_per_s * fresh.window_s),
+        _add(retained.records_out, graph.names, fresh.output_rate_per_s * fresh.window_s),
+        _add(retained.busy_ms, graph.names, 1000.0 * fresh.busy_share * fresh.parallelism * fresh.window_s),
     )
     vertices = [
         {

@@ -42,8 +42,8 @@ def delay_fall(
     if dict(wanted) == dict(running):
         return None, memory
     if any(count > running[name] for name, count in wanted.items()):
-        kept = wanted if delay_s <= 0 else {name: max(count, running[name]) for name, count in wanted.items()}
-        return kept, FallDelay()
+        retained = wanted if delay_s <= 0 else {name: max(count, running[name]) for name, count in wanted.items()}
+        return retained, FallDelay()
     falls = (*memory.wanted, WantedFall(now_s, dict(wanted)))
     if now_s - falls[0].at_s < delay_s:
         return None, FallDelay(falls)

@@ -74,5 +74,5 @@ class WeeklySchedule:
         load = float(np.sum(list(snapshot.load_per_s.values())))
         hour = (snapshot.now_s - 1) // HOUR_S
         oldest = hour - WEEK_S // HOUR_S - 24
-        kept = {at: value for at, value in memory.highest_per_s.items() if at >= oldest}
-        return {**kept, hour: max(kept.get(hour, 0.0), load)} if snapshot.load_per_s else kept
+        retained = {at: value for at, value in memory.highest_per_s.items() if at >= oldest}
+        return {**retained, hour: max(retained.get(hour, 0.0), load)} if snapshot.load_per_s else retained

@@ -47,7 +47,7 @@ class Broker:
             return []
         limit_s = self._settings.timeout_s
         described = client.describe_topics(TopicCollection(list(topics)), request_timeout=limit_s)
-        found: dict[str, dict[str, Any]] = {}
+        result: dict[str, dict[str, Any]] = {}
         wanted: dict[TopicPartition, OffsetSpec] = {}
         for topic, future in described.items():
             try:
@@ -55,22 +55,22 @@ class Broker:
             except KafkaException as error:
                 if not _is_of_topic(error):
                     raise
-                found[topic] = {"topic": topic, "error": _text(error), "partitions": []}
+                result[topic] = {"topic": topic, "error": _text(error), "partitions": []}
                 continue
-            found[topic] = {"topic": topic, "partitions": [{"partition": number} for number in partitions]}
+            result[topic] = {"topic": topic, "partitions": [{"partition": number} for number in partitions]}
             wanted.update({TopicPartition(topic, number): OffsetSpec.latest() for number in partitions})
-        self._add_ends(client, wanted, found)
-        return [found[topic] for topic in sorted(found)]
+        self._add_ends(client, wanted, result)
+        return [result[topic] for topic in sorted(result)]
 
     def _add_ends(
-        self, client: AdminClient, wanted: dict[TopicPartition, OffsetSpec], found: dict[str, dict[str, Any]]
+        self, client: AdminClient, wanted: dict[TopicPartition, OffsetSpec], result: dict[str, dict[str, Any]]
     ) -> None:
         if not wanted:
             return
         limit_s = self._settings.timeout_s
         offsets = client.list_offsets(wanted, request_timeout=limit_s)
         for place, future in offsets.items():
-            (entry,) = (one for one in found[place.topic]["partitions"] if one["partition"] == place.partition)
+            (entry,) = (one for one in result[place.topic]["partitions"] if one["partition"] == place.partition)
             try:
                 entry["end"] = int(future.result(limit_s + _LIBRARY_TIMEOUT_S).offset)
             except KafkaException as error:  # a partition without a leader: the others still tell

@@ -90,14 +90,14 @@ def backfill(
         ):
             hours += 1
         try:
-            found = source.fetch_hours(hour, hours)
+            result = source.fetch_hours(hour, hours)
         except PrometheusRefused:
             if most == 1:
                 raise
             most = max(1, min(most, hours) // 2)  # the server limits the samples of a query
             continue
         for one in (hour + number * _HOUR for number in range(hours)):
-            records = source.records_of_hour(found, one, read_runs(raw_root, cluster, one))
+            records = source.records_of_hour(result, one, read_runs(raw_root, cluster, one))
             if not tells_something(records):
                 yield HourDone(one, "empty")
                 continue

@@ -145,7 +145,7 @@ class PrometheusClient:
         # VictoriaMetrics would otherwise move the times to those that it has in its cache.
         options = {"query": query, "start": grid.start_s, "end": grid.end_s, "step": grid.step_s, "nocache": 1}
         path = f"{self._prefix}/api/v1/query_range?{urlencode(options | WHOLE_ONLY)}"
-        return [_on_grid(found, grid) for found in self.ask_again(lambda: self._ask(path))]
+        return [_on_grid(result, grid) for result in self.ask_again(lambda: self._ask(path))]
 
     def ask_again(self, ask: Callable[[], _T]) -> _T:
         """Return what ``ask`` returns, which is called again where its answer is partial.
@@ -177,13 +177,13 @@ class PrometheusClient:
 
     def _matrix(self, reply: Reply) -> list[dict[str, Any]]:
         try:
-            found = json.loads(reply.body)
-            if not reply.ok or found["status"] != "success":
-                raise PrometheusRefused(self.place, reply.status, str(found.get("error", reply.body[:300])))
-            data = found["data"]
+            result = json.loads(reply.body)
+            if not reply.ok or result["status"] != "success":
+                raise PrometheusRefused(self.place, reply.status, str(result.get("error", reply.body[:300])))
+            data = result["data"]
             if data["resultType"] != "matrix" or not isinstance(data["result"], list):
                 raise PrometheusUnreachable(self.place, f"resultType {data['resultType']!r}")
-            if (warning := find_partial(found)) is not None:
+            if (warning := find_partial(result)) is not None:
                 raise PrometheusPartial(self.place, warning)
             return data["result"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -197,8 +197,10 @@ def find_partial(reply: Mapping[str, Any]) -> str | None:
 
     Thanos, Mimir and Prometheus with remote reads list ``warnings``; VictoriaMetrics' clusters write ``isPartial``.
     """
-    told = [text for text in _texts(reply.get("warnings")) if not _IS_NOTE.match(text)]
-    told += [text for text in _texts(reply.get("infos")) if not _IS_NOTE.match(text) and _SPEAKS_OF_LOSS.search(text)]
+    reported = [text for text in _texts(reply.get("warnings")) if not _IS_NOTE.match(text)]
+    reported += [
+        text for text in _texts(reply.get("infos")) if not _IS_NOTE.match(text) and _SPEAKS_OF_LOSS.search(text)
+    ]
     data = reply.get("data")
     marks = [
         f"{key}: true"
@@ -206,7 +208,7 @@ def find_partial(reply: Mapping[str, Any]) -> str | None:
         for key in ("isPartial", "partial", "partialResponse")
         if place.get(key) is True or str(place.get(key)).lower() == "true"
     ]
-    return "; ".join(told + marks) or None
+    return "; ".join(reported + marks) or None
 
 
 def _texts(value: object) -> list[str]:
@@ -214,12 +216,12 @@ def _texts(value: object) -> list[str]:
     return [" ".join(str(one).split()) for one in several if one]
 
 
-def _on_grid(found: Mapping[str, Any], grid: Grid) -> Series:
+def _on_grid(result: Mapping[str, Any], grid: Grid) -> Series:
     values = np.full(grid.steps, np.nan)
-    points = found.get("values") or []
+    points = result.get("values") or []
     if points:
         times, numbers = zip(*points, strict=True)
         place = np.rint((np.array(times, np.float64) - grid.start_s) / grid.step_s).astype(np.int64)
         inside = (place >= 0) & (place < grid.steps)
         values[place[inside]] = np.array(numbers, np.float64)[inside]  # "NaN", "+Inf" are read as what they say
-    return Series(dict(found.get("metric") or {}), np.where(np.isfinite(values), values, np.nan))
+    return Series(dict(result.get("metric") or {}), np.where(np.isfinite(values), values, np.nan))

@@ -16,7 +16,7 @@ from include.flink.transport import FlinkError
 
 log = logging.getLogger(__name__)
 _REPLACED = re.compile(r"[^a-zA-Z0-9:_]")
-_KEPT_OF_NODE = ("id", "description", "inputs")
+_RETAINED_OF_NODE = ("id", "description", "inputs")
 
 
 class SavedGraphError(ValueError):
@@ -50,7 +50,9 @@ class Graph:
             vertices = {
                 str(one["id"]): (str(one["name"]), _positive(one.get("maxParallelism"))) for one in reply["vertices"]
             }
-            nodes = tuple({key: node[key] for key in _KEPT_OF_NODE if key in node} for node in reply["plan"]["nodes"])
+            nodes = tuple(
+                {key: node[key] for key in _RETAINED_OF_NODE if key in node} for node in reply["plan"]["nodes"]
+            )
             return cls(str(reply["jid"]), str(reply["name"]), vertices, nodes)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no reply of /jobs/:jobid with vertices and plan ({error!r})") from error
@@ -112,9 +114,9 @@ class GraphBook:
         try:
             listed = self._client.transport.get_json("/jobs/overview").get("jobs", [])
             for one in listed:
-                found = str(one["jid"])
-                if found not in self._graphs:
-                    self._graphs[found] = Graph.of(self._client.transport.get_json(endpoints.job_path(found)))
-                    self._asked.add(found)
+                result = str(one["jid"])
+                if result not in self._graphs:
+                    self._graphs[result] = Graph.of(self._client.transport.get_json(endpoints.job_path(result)))
+                    self._asked.add(result)
         except (FlinkError, ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("no graphs from REST: %s", error)

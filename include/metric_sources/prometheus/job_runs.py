@@ -97,12 +97,12 @@ def follow_job(job: JobMeasurements, grid_s: Floats, max_age_s: float, known: Se
 
 
 def _first_positive(values: Mapping[str, Floats], names: Sequence[str], steps: int) -> Floats:
-    found = np.full(steps, np.nan)
+    result = np.full(steps, np.nan)
     for name in names:
         own = values.get(name)
         if own is not None:
-            found = np.where(np.isfinite(found) | ~(own > 0), found, own)
-    return found
+            result = np.where(np.isfinite(result) | ~(own > 0), result, own)
+    return result
 
 
 def _state(values: Mapping[str, Floats], step: int, ran_ms: Floats) -> str:
@@ -130,11 +130,11 @@ def _run_starts(estimates_ms: Floats, restarts: Floats, known: Sequence[KnownRun
                 continue
         runs.append((estimate, [step]))
         counted = count
-    found = np.full(len(estimates_ms), np.nan)
+    result = np.full(len(estimates_ms), np.nan)
     for start, steps in runs:
-        found[steps] = next((run.running_ms for run in known if run.began_at(start)), round(start))
+        result[steps] = next((run.running_ms for run in known if run.began_at(start)), round(start))
     earlier = [run.running_ms for run in known if run.running_ms <= first_ms]
-    return _fill_forward(found, float(max(earlier, default=np.nan)))
+    return _fill_forward(result, float(max(earlier, default=np.nan)))
 
 
 def _fill_forward(values: Floats, first: float) -> Floats:
@@ -146,12 +146,12 @@ def _fill_forward(values: Floats, first: float) -> Floats:
 
 def _stopped_ms(values: Mapping[str, Floats], times_s: Floats, states: Sequence[str]) -> Floats:
     """Return (steps,) when a job that is stopped left RUNNING; the first sample of a stop tells it for the others."""
-    found = np.full(len(times_s), np.nan)
+    result = np.full(len(times_s), np.nan)
     metrics = {state: metric for metric, state in _STATES.items() if state in _STOPPED}
     for step, state in enumerate(states):
         own = values.get(metrics.get(state, ""))
         if own is None or not own[step] > 0:
             continue
-        is_same = step > 0 and states[step - 1] == state and np.isfinite(found[step - 1])
-        found[step] = found[step - 1] if is_same else round(1000 * times_s[step] - own[step])
-    return found
+        is_same = step > 0 and states[step - 1] == state and np.isfinite(result[step - 1])
+        result[step] = result[step - 1] if is_same else round(1000 * times_s[step] - own[step])
+    return result

@@ -25,12 +25,12 @@ def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[K
         cluster: its name.
         hour: start of the hour, UTC.
     """
-    found: dict[str, dict[int, KnownRun]] = {}
+    result: dict[str, dict[int, KnownRun]] = {}
     for files in (_nearest(raw_root, cluster, hour, -1), _nearest(raw_root, cluster, hour, 1)):
         for path in files:
             for job_id, run in _runs_in(path):
-                found.setdefault(job_id, {})[run.running_ms] = run
-    return {job_id: tuple(runs.values()) for job_id, runs in found.items()}
+                result.setdefault(job_id, {})[run.running_ms] = run
+    return {job_id: tuple(runs.values()) for job_id, runs in result.items()}
 
 
 def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> list[Path]:
@@ -69,5 +69,5 @@ def run_of(reply: dict[str, Any]) -> KnownRun | None:
     """Return the run that a reply of ``/jobs/:jobid`` tells of; None when the job does not run."""
     if reply["state"] != RUNNING or type(reply["timestamps"].get(RUNNING)) is not int:
         return None
-    told = {one["id"]: one["parallelism"] for one in reply["vertices"] if type(one.get("parallelism")) is int}
-    return KnownRun(reply["timestamps"][RUNNING], told)
+    reported = {one["id"]: one["parallelism"] for one in reply["vertices"] if type(one.get("parallelism")) is int}
+    return KnownRun(reply["timestamps"][RUNNING], reported)

@@ -54,9 +54,9 @@ class Measurements:
         for job_id, job in self.jobs.items():
             managers = [cut for target in job.managers if (cut := target.steps(part)) is not None]
             tasks = {
-                vertex: kept
+                vertex: retained
                 for vertex, targets in job.tasks.items()
-                if (kept := [cut for target in targets if (cut := target.steps(part)) is not None])
+                if (retained := [cut for target in targets if (cut := target.steps(part)) is not None])
             }
             if managers or tasks:
                 jobs[job_id] = JobMeasurements(job_id, job.label, managers, tasks)
@@ -102,21 +102,21 @@ def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurem
     return Measurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
 
 
-def _clocks(place: str, found: Iterable[Series], grid: Grid) -> list[Series]:
+def _clocks(place: str, result: Iterable[Series], grid: Grid) -> list[Series]:
     """Return series of times without those at which no sample can have been scraped.
 
     Raises:
         PrometheusTimesUnknown: not one sample has a time: the server's ``timestamp()`` does not tell it.
     """
     clocks = []
-    told = usable = 0
-    for series in found:
+    reported = usable = 0
+    for series in result:
         age_s = grid.times_s - series.values
         is_time = (age_s >= -grid.step_s) & (age_s <= _LONGEST_LOOKBACK_S)
-        told += int(np.isfinite(series.values).sum())
+        reported += int(np.isfinite(series.values).sum())
         usable += int(is_time.sum())
         clocks.append(Series(series.labels, np.where(is_time, series.values, np.nan)))
-    if told and not usable:
+    if reported and not usable:
         raise PrometheusTimesUnknown(place)
     return clocks
 
@@ -135,9 +135,9 @@ def _targets(clocks: Iterable[Series], needed: tuple[str, ...]) -> dict[frozense
 
 
 def _add_values(
-    targets: Mapping[frozenset[tuple[str, str]], Target], found: Iterable[Series], name_of: Callable[[Series], str]
+    targets: Mapping[frozenset[tuple[str, str]], Target], result: Iterable[Series], name_of: Callable[[Series], str]
 ) -> None:
-    for series in found:
+    for series in result:
         target = targets.get(_identity(series.labels))
         if target is not None and "__name__" in series.labels:
             target.values[name_of(series)] = series.values
@@ -156,9 +156,9 @@ def _check_agreement(place: str, targets: Mapping[frozenset[tuple[str, str]], Ta
         )
 
 
-def _of_cluster(found: Iterable[Series], server: Prometheus) -> dict[str, Floats]:
+def _of_cluster(result: Iterable[Series], server: Prometheus) -> dict[str, Floats]:
     by_metric: dict[str, list[Floats]] = {}
-    for series in found:
+    for series in result:
         name = metric_of(series.labels.get("__name__", ""), server, server.names.cluster)
         by_metric.setdefault(name, []).append(series.values)
     # A new JobManager follows the old one; two at the same time are two clusters, whose slots are not one number.

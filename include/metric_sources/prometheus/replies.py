@@ -41,32 +41,34 @@ class ReplyWriter:
         self._max_age_s, self._hold_ms, self._every_poll = max_age_s, 1000 * hold_s, every_poll
         self._told_hour: dict[str, int] = {}  # job id -> hour in which its plan and metrics were told last
 
-    def write(self, found: Measurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
+    def write(self, result: Measurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
         """Yield the lines of the samples that were scraped in ``[start_ms, end_ms)``, cluster first, then job by job.
 
         Args:
-            found: the measurements, from ``start_ms`` to a while after ``end_ms``.
+            result: the measurements, from ``start_ms`` to a while after ``end_ms``.
             start_ms: epoch milliseconds.
             end_ms: the same.
             known: job id -> its runs as other raw lines tell them.
         """
-        yield from self._overview(found, start_ms, end_ms)
-        for job_id in sorted(found.jobs):
-            job = _JobWriter(self, found.jobs[job_id], found.grid.times_s, known.get(job_id, ()))
+        yield from self._overview(result, start_ms, end_ms)
+        for job_id in sorted(result.jobs):
+            job = _JobWriter(self, result.jobs[job_id], result.grid.times_s, known.get(job_id, ()))
             for record in job.records():
                 if start_ms <= record.observed_at_ms < end_ms:
                     yield record
 
-    def _overview(self, found: Measurements, start_ms: int, end_ms: int) -> Iterator[RawRecord]:
+    def _overview(self, result: Measurements, start_ms: int, end_ms: int) -> Iterator[RawRecord]:
         fields = {
             "taskmanagers": "numRegisteredTaskManagers",
             "slots-total": "taskSlotsTotal",
             "slots-available": "taskSlotsAvailable",
             "jobs-running": "numRunningJobs",
         }
-        for step, at_s in enumerate(found.grid.times_s):
-            told = ((field, found.cluster[metric][step]) for field, metric in fields.items() if metric in found.cluster)
-            body = {field: int(value) for field, value in told if np.isfinite(value)}
+        for step, at_s in enumerate(result.grid.times_s):
+            reported = (
+                (field, result.cluster[metric][step]) for field, metric in fields.items() if metric in result.cluster
+            )
+            body = {field: int(value) for field, value in reported if np.isfinite(value)}
             at_ms = round(1000 * at_s)
             if body and start_ms <= at_ms < end_ms:
                 yield self.record(at_ms, Kind.OVERVIEW, "jobmanager", body)
@@ -134,7 +136,7 @@ class _JobWriter:
             yield from self._vertex_lines(vertex, aggregate(subtasks, parallelism))
 
     def _job_lines(self, vertices: Mapping[str, dict[str, Any]]) -> Iterator[RawRecord]:
-        steps, last_ms, restarts, told_hour = self._steps, 0, -1.0, self._writer._told_hour
+        steps, last_ms, restarts, reported_hour = self._steps, 0, -1.0, self._writer._told_hour
         for step in np.flatnonzero(np.isfinite(steps.times_s)).tolist():
             at_ms = round(1000 * steps.times_s[step])
             if at_ms <= last_ms:
@@ -146,37 +148,37 @@ class _JobWriter:
             yield self._record(at_ms, Kind.JOB, "jobmanager_job", body)
             counted = float(steps.values.get("numRestarts", np.full(len(steps.times_s), -1.0))[step])
             hour = at_ms // 3_600_000
-            is_first = told_hour.get(self._job.job_id) != hour
+            is_first = reported_hour.get(self._job.job_id) != hour
             if self._graph is not None and is_first and body["state"] == RUNNING:
                 plan = {"jid": self._job.job_id, "name": self._name, "nodes": self._graph.nodes}
                 yield self._record(at_ms, Kind.PLAN, "jobmanager_job", {"plan": plan})
             if is_first or counted != restarts or self._writer._every_poll:
                 yield self._record(at_ms, Kind.JOB_METRICS, "jobmanager_job", self._job_metrics(step))
-            restarts, told_hour[self._job.job_id] = counted, hour
+            restarts, reported_hour[self._job.job_id] = counted, hour
 
     def _job_reply(self, step: int, at_ms: int, vertices: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
         """Return the reply of ``/jobs/:jobid``; None while nothing tells the parallelism of a run."""
         state, running_ms = self._steps.states[step], float(self._steps.running_ms[step])
         times: dict[str, int] = {}
-        told = [dict(vertex) for vertex in vertices.values()]
+        reported = [dict(vertex) for vertex in vertices.values()]
         if state == RUNNING:
             if not np.isfinite(running_ms) or at_ms - running_ms < self._writer._hold_ms:
                 return None
             times[RUNNING] = int(running_ms)
-            for vertex in told:
+            for vertex in reported:
                 parallelism = self._parallelism.get(vertex["id"], {}).get(int(running_ms))
                 parallelism = parallelism or self._known_parallelism(vertex["id"]).get(int(running_ms))
                 if parallelism:
                     vertex |= {"parallelism": parallelism, "status": RUNNING}
-            if not any("parallelism" in vertex for vertex in told):
+            if not any("parallelism" in vertex for vertex in reported):
                 return None
         elif np.isfinite(self._steps.stopped_ms[step]):
             times[state] = int(self._steps.stopped_ms[step])
-        return {"jid": self._job.job_id, "name": self._name, "state": state, "timestamps": times, "vertices": told}
+        return {"jid": self._job.job_id, "name": self._name, "state": state, "timestamps": times, "vertices": reported}
 
     def _job_metrics(self, step: int) -> list[dict[str, str]]:
-        told = ((name, self._steps.values[name][step]) for name in JOB_METRICS if name in self._steps.values)
-        return [{"id": name, "value": str(int(value))} for name, value in told if np.isfinite(value)]
+        reported = ((name, self._steps.values[name][step]) for name in JOB_METRICS if name in self._steps.values)
+        return [{"id": name, "value": str(int(value))} for name, value in reported if np.isfinite(value)]
 
     def _checkpoints(self) -> Iterator[RawRecord]:
         """Tell each completed checkpoint once, as the latest at the first sample after it."""
@@ -203,14 +205,14 @@ class _JobWriter:
             yield self._record(at_ms, Kind.CHECKPOINTS, "jobmanager_job", {"latest": {"completed": latest}})
 
     def _vertex_lines(self, vertex: str, steps: VertexSteps) -> Iterator[RawRecord]:
-        told = [
+        reported = [
             (name, np.asarray(np.isfinite(values).all(axis=1)).tolist(), values.tolist())
             for name, values in steps.values.items()
         ]
         for place, at_ms in enumerate(steps.at_ms.tolist()):
             body = [
                 {"id": name, **dict(zip(AGGREGATES, rows[place], strict=True))}
-                for name, is_whole, rows in told
+                for name, is_whole, rows in reported
                 if is_whole[place]
             ]
             if body:

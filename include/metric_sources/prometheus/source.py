@@ -76,17 +76,17 @@ class PrometheusSource:
         return fetch(self._client, self._server, Grid(first * step_s, (first + steps) * step_s, step_s))
 
     def records_of_hour(
-        self, found: Measurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
+        self, result: Measurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
     ) -> list[RawRecord]:
         """Return the lines of the samples that were scraped in an hour; the same whatever else was fetched with them.
 
         Args:
-            found: from :meth:`fetch_hours`; it holds the hour.
+            result: from :meth:`fetch_hours`; it holds the hour.
             hour: its start, UTC.
             known: from :func:`include.metric_sources.prometheus.known_runs.read_runs`.
         """
         start_s = int(hour.timestamp())
-        part = cut(found, start_s, start_s + HOUR_S + self._server.max_sample_age_s + self._server.step_s)
+        part = cut(result, start_s, start_s + HOUR_S + self._server.max_sample_age_s + self._server.step_s)
         writer = ReplyWriter(self._name, self._book, max_age_s=self._server.max_sample_age_s)
         return list(writer.write(part, 1000 * start_s, 1000 * (start_s + HOUR_S), known))
 
@@ -95,12 +95,12 @@ class PrometheusSource:
         self._client.close()
 
 
-def cut(found: Measurements, start_s: int, end_s: int) -> Measurements:
+def cut(result: Measurements, start_s: int, end_s: int) -> Measurements:
     """Return the steps of a time span, both ends included; what has no sample in it is left out."""
-    grid = found.grid
+    grid = result.grid
     first = -(-(start_s - grid.start_s) // grid.step_s)
     last = min((end_s - grid.start_s) // grid.step_s, grid.steps - 1)
-    return found.steps(first, last)
+    return result.steps(first, last)
 
 
 class LivePrometheusSource(PrometheusSource):
@@ -145,11 +145,11 @@ class LivePrometheusSource(PrometheusSource):
         missed_s = 0 if self._answered_s is None else max(0, now_s - int(self._answered_s))
         wanted_s = min(2 * self._server.max_sample_age_s + missed_s, _LONGEST_BACK_S, (MOST_POINTS - 2) * step_s)
         back = -(-max(wanted_s, 2 * self._server.max_sample_age_s) // step_s) * step_s
-        found = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
-        written = self._writer.write(found, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
+        result = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
+        written = self._writer.write(result, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
         records = tuple(record for record in written if self._is_new(record))
         self._remember(records)
-        if not found.jobs and not any(np.isfinite(values).any() for values in found.cluster.values()):
+        if not result.jobs and not any(np.isfinite(values).any() for values in result.cluster.values()):
             return Poll(records, (f"{self._client.place}: not one sample of the last {back} s; {WITHOUT_SAMPLES}",))
         self._answered_s = now_s
         return Poll(records)

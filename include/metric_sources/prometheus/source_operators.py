@@ -20,7 +20,7 @@ _ID, _NAME = "operator_id", "operator_name"
 Labels = frozenset[tuple[str, str]]
 
 
-def add_operators(targets: Mapping[Labels, Target], found: Iterable[Series], server: Prometheus) -> None:
+def add_operators(targets: Mapping[Labels, Target], result: Iterable[Series], server: Prometheus) -> None:
     """Add the metrics of operators to the tasks whose labels they bear.
 
     Backlogs of one name add up.  Counters of one name from several operators are left out: names are cut at 80
@@ -28,11 +28,11 @@ def add_operators(targets: Mapping[Labels, Target], found: Iterable[Series], ser
 
     Args:
         targets: tasks by their labels.
-        found: series of operators; one that is given twice counts once.
+        result: series of operators; one that is given twice counts once.
         server: the names of its metrics.
     """
     keys = {name for labels in targets for name, _ in labels}
-    unique = {frozenset(series.labels.items()): series for series in found if "__name__" in series.labels}
+    unique = {frozenset(series.labels.items()): series for series in result if "__name__" in series.labels}
     together: dict[tuple[Labels, str], list[Floats]] = {}
     for series in unique.values():
         own = frozenset((name, value) for name, value in series.labels.items() if name in keys)
@@ -48,11 +48,11 @@ def add_operators(targets: Mapping[Labels, Target], found: Iterable[Series], ser
 
 def _metric_id(labels: Mapping[str, str], keys: Iterable[str], server: Prometheus) -> str | None:
     """Return the id that REST gives; None for a metric that was not asked for."""
-    told = metric_of(labels["__name__"], server, server.names.operator)
-    metric = next((one for one in BACKLOGS if told == one or told.endswith(f"_{one}")), told)
+    reported = metric_of(labels["__name__"], server, server.names.operator)
+    metric = next((one for one in BACKLOGS if reported == one or reported.endswith(f"_{one}")), reported)
     if metric not in (*BACKLOGS, *COUNTERS_OF_SOURCES):
         return None
-    groups = told.removesuffix(metric).rstrip("_")
+    groups = reported.removesuffix(metric).rstrip("_")
     further = [name for name in labels if name not in (*keys, "__name__", _ID, _NAME) and name in groups]
     further.sort(key=groups.index)
     operator = labels.get(_NAME, "").replace(":", "_")

@@ -81,13 +81,13 @@ def _began(target: Target) -> tuple[float, float, int, str]:
 
 def find_parallelism(subtasks: Subtasks, running_ms: Floats, known: Mapping[int, int]) -> dict[int, int]:
     """Return start of each run -> parallelism: one more than the largest index that it showed, or that is known."""
-    found = dict(known)
-    seen = np.where(np.isfinite(subtasks.times_s), subtasks.index[:, None] + 1, 0).max(axis=0, initial=0)
+    result = dict(known)
+    observed = np.where(np.isfinite(subtasks.times_s), subtasks.index[:, None] + 1, 0).max(axis=0, initial=0)
     for start in np.unique(running_ms[np.isfinite(running_ms)]).tolist():
-        most = int(seen[running_ms == start].max(initial=0))
+        most = int(observed[running_ms == start].max(initial=0))
         if most:
-            found[int(start)] = max(most, found.get(int(start), 0))
-    return found
+            result[int(start)] = max(most, result.get(int(start), 0))
+    return result
 
 
 def aggregate(subtasks: Subtasks, parallelism: Ints) -> VertexSteps:

@@ -39,14 +39,14 @@ def readings(
         ran = shares["busy"] + shares["idle"] + shares["backpressured"]
         busy, backpressured = shares["busy"] / ran, np.nan_to_num(shares["backpressured"] / ran)
     short = _shortfall(graph, undisturbed)
-    found = {}
+    result = {}
     for index, operator in enumerate(graph.operators):
         if not operator.is_source:
             above = max(float(backpressured[graph.position(name)]) for name in operator.upstream)
             values = float(busy[index]), float(backpressured[index]), above, float(short[index])
-            found[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
+            result[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
     depths = _depths(graph)
-    return {name: found[name] for name in sorted(found, key=lambda name: (depths[name], name))}
+    return {name: result[name] for name in sorted(result, key=lambda name: (depths[name], name))}
 
 
 def _depths(graph: JobGraph) -> dict[str, int]:

@@ -61,22 +61,22 @@ class Dhalion:
         if memory.last_action_s is not None and situation.as_of_s - memory.last_action_s < options.wait_s:
             return hold(situation, "Dhalion waits for queues to drain after its last action."), known
         limits = upper_limits(situation.graph, situation.slots_max)
-        found = readings(situation.graph, observations, situation.parallelism, limits)
-        action = resolve(options, found)
+        result = readings(situation.graph, observations, situation.parallelism, limits)
+        action = resolve(options, result)
         if options.scale_down_delay_s:
-            running = {name: one.instances for name, one in found.items()}
+            running = {name: one.instances for name, one in result.items()}
             wanted = running if action is None else {**running, action.operator: action.instances}
-            left, recent = delay_fall(
+            remaining, recent = delay_fall(
                 known.recommended, float(situation.as_of_s), running, wanted, options.scale_down_delay_s
             )
             known = replace(known, recommended=recent)
-            if action is not None and left[action.operator] == running[action.operator]:
+            if action is not None and remaining[action.operator] == running[action.operator]:
                 return hold(situation, f"Dhalion lets a scale-down of {action.operator} wait."), known
         if action is None:
             return hold(
                 situation, "Dhalion sees neither backpressure nor an idle operator that it could change."
             ), known
         known = replace(known, last_action_s=float(situation.as_of_s), actions=known.actions + 1)
-        before = found[action.operator].instances
+        before = result[action.operator].instances
         reason = f"Dhalion scales {action.operator} from {before} to {action.instances}: {action.cause}."
         return rescale_now(situation, {action.operator: action.instances}, reason), known

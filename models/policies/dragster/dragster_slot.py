@@ -83,13 +83,13 @@ def _scales(net: Network, source_per_s: Mapping[str, float], memory: Memory) -> 
 
 def _belief(options: Options, slot: Slot, memory: Memory, name: str) -> Posterior | None:
     """Return the posterior of an operator; None when it was never observed at work."""
-    seen = [one for one in memory.samples if one.operator == name]
-    if not seen:
+    observed = [one for one in memory.samples if one.operator == name]
+    if not observed:
         return None
     samples = Samples(
-        np.array([one.tasks for one in seen], float),
-        np.array([one.mean_per_s for one in seen]) / memory.scale_per_s[name],
-        np.array([one.count for one in seen], float),
+        np.array([one.tasks for one in observed], float),
+        np.array([one.mean_per_s for one in observed]) / memory.scale_per_s[name],
+        np.array([one.count for one in observed], float),
     )
     most = slot.limits[name]
     length = max(options.length_scale_share * most, 1.0)

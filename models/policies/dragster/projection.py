@@ -37,9 +37,9 @@ def project(net: Network, source_per_s: Rates, capacity_per_s: Mapping[str, Floa
         return full
     for _ in range(_BISECTIONS):
         share = (low + high) / 2
-        found = _tasks(net, source_per_s, capacity_per_s, share)
-        if found and sum(found.values()) <= budget:
-            low, best = share, found
+        result = _tasks(net, source_per_s, capacity_per_s, share)
+        if result and sum(result.values()) <= budget:
+            low, best = share, result
         else:
             high = share
     return best
@@ -49,4 +49,4 @@ def _tasks(net: Network, source_per_s: Rates, capacity: Mapping[str, Floats], sh
     """Return the fewest tasks whose capacity passes on a share of the source rates; empty when there are none."""
     needed = demand(net, {name: share * rate for name, rate in source_per_s.items()}).offered
     enough = {name: np.flatnonzero(values >= needed[name]) for name, values in capacity.items()}
-    return {name: int(found[0]) + 1 for name, found in enough.items()} if all(map(len, enough.values())) else {}
+    return {name: int(result[0]) + 1 for name, result in enough.items()} if all(map(len, enough.values())) else {}

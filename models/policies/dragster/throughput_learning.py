@@ -42,10 +42,10 @@ def remember_flows(
     before: Sequence[OperatorFlow], measured: Iterable[OperatorFlow], flows_max: int
 ) -> tuple[OperatorFlow, ...]:
     """Return the flows with new ones at the end, at most so many of each operator."""
-    kept: dict[str, list[OperatorFlow]] = {}
+    retained: dict[str, list[OperatorFlow]] = {}
     for flow in (*before, *measured):
-        kept.setdefault(flow.operator, []).append(flow)
-    return tuple(flow for name in sorted(kept) for flow in kept[name][-flows_max:])
+        retained.setdefault(flow.operator, []).append(flow)
+    return tuple(flow for name in sorted(retained) for flow in retained[name][-flows_max:])
 
 
 def learn_network(
@@ -128,6 +128,6 @@ def _fit_tanh(received: Floats, sent: Floats, slope: float) -> Tanh:
 
     start = np.log([2.0, slope * most_in / most_out / 2.0])
     highest = np.log(_LARGEST_CEILING)
-    found = least_squares(errors, start, bounds=([-highest, -2 * highest], [highest, highest]))
-    ceiling, weight = np.exp(found.x)
+    result = least_squares(errors, start, bounds=([-highest, -2 * highest], [highest, highest]))
+    ceiling, weight = np.exp(result.x)
     return Tanh(float(ceiling) * most_out, (float(weight) / most_in,))

@@ -134,13 +134,13 @@ def _unhindered_per_s(observations: Observations, row: int, place: int) -> float
 
 def _divide(fresh: Observations, since_s: float | None, interval_s: float) -> list[Observations]:
     """Return the windows of each policy interval that is over, oldest first."""
-    found, first = list[Observations](), 0
+    result, first = list[Observations](), 0
     for row, began_s in enumerate(fresh.window_start_s.tolist()):
         end_s = float(began_s + fresh.window_s)
         if since_s is None or end_s - since_s >= interval_s:
-            found.append(fresh.rows(np.arange(first, row + 1)))
+            result.append(fresh.rows(np.arange(first, row + 1)))
             first, since_s = row + 1, end_s
-    return found
+    return result
 
 
 def _average(windows: Observations) -> Observations:

@@ -116,7 +116,7 @@ def _decision(
     targets: Mapping[str, float],
 ) -> dict[str, int]:
     """Return this interval's decision: the optimum, scaled when the target rate is missed although the optimum runs."""
-    found = optimum(
+    result = optimum(
         graph,
         _with_catch_up(options, interval),
         scaling_factor=options.scaling_factor,
@@ -124,9 +124,9 @@ def _decision(
     )
     ratio = rate_ratio(targets, interval.achieved_per_s)
     if not options.shared_workers:
-        return scale_to_target(current, found.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)
-    known = any(math.isfinite(instances) for instances in found.raw.values())
-    workers = whole(found.timely_workers_raw * (1.0 + options.scaling_factor)) if known else max(current.values())
+        return scale_to_target(current, result.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)
+    known = any(math.isfinite(instances) for instances in result.raw.values())
+    workers = whole(result.timely_workers_raw * (1.0 + options.scaling_factor)) if known else max(current.values())
     return scale_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
 
 

@@ -93,11 +93,11 @@ def first_aligned(spread: int, current: int, target: int, limits: Limits, *, loa
     end = min(spread, limits.highest)
     if target <= current:
         end = min(end, current)
-    found = [divisor for divisor in divisors(spread) if divisor >= target]
+    result = [divisor for divisor in divisors(spread) if divisor >= target]
     each = spread // target
     if load_reducing and each > 0:
-        found.append(spread // each + 1)
-    return min((p for p in found if p <= end), default=None)
+        result.append(spread // each + 1)
+    return min((p for p in result if p <= end), default=None)
 
 
 def below_target(spread: int, target: int) -> int:

@@ -110,5 +110,5 @@ class Memory:
 
 
 def _recent(events: tuple[EventT, ...], config: AutoscalerConfig, now_s: float) -> tuple[EventT, ...]:
-    kept = tuple(event for event in events if event.at_s >= now_s - config.history_max_age_s)
-    return kept[-config.history_max_count :] if kept and config.history_max_count > 0 else events[-1:]
+    retained = tuple(event for event in events if event.at_s >= now_s - config.history_max_age_s)
+    return retained[-config.history_max_count :] if retained and config.history_max_count > 0 else events[-1:]

@@ -83,10 +83,10 @@ def _matcher(field: _Field, read: Callable[[datetime], int], text: str) -> Match
     plain: set[int] = set()
     special: list[Matcher] = []
     for part in text.split(","):
-        found = _day_of_month(part) if field.name == "day of month" else None
-        found = _day_of_week(field, part) if field.name == "day of week" else found
-        if found is not None:
-            special.append(found)
+        result = _day_of_month(part) if field.name == "day of month" else None
+        result = _day_of_week(field, part) if field.name == "day of week" else result
+        if result is not None:
+            special.append(result)
         else:
             plain |= field.values(part)
     return lambda at: read(at) in plain or any(matches(at) for matches in special)

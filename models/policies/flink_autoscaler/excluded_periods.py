@@ -23,12 +23,12 @@ def in_period(period: str, at: datetime) -> bool:
 def _matchers(period: str) -> list[Matcher]:
     parts = [part.strip() for part in period.split("&&")]
     daily = [_daily(part) for part in parts]
-    found = [hours or _cron(part, period) for hours, part in zip(daily, parts, strict=True)]
+    result = [hours or _cron(part, period) for hours, part in zip(daily, parts, strict=True)]
     if len(parts) > 2 or (len(parts) == 2 and sum(hours is not None for hours in daily) != 1):
         raise ConfigError(
             f"excluded period {period!r} must be a span of hours, a cron expression, or one '&&' the other"
         )
-    return found
+    return result
 
 
 def _cron(part: str, period: str) -> Matcher:
@@ -48,8 +48,8 @@ def _daily(text: str) -> Matcher | None:
     return lambda at: first <= at.time() <= last
 
 
-def _time(found: re.Match[str], text: str) -> time:
-    hour, minute, second, milli = (int(part or 0) for part in found.groups())
+def _time(result: re.Match[str], text: str) -> time:
+    hour, minute, second, milli = (int(part or 0) for part in result.groups())
     try:
         return time(hour, minute, second, milli * 1000)
     except ValueError as error:

@@ -43,8 +43,8 @@ def disabled_reason(config: AutoscalerConfig, now_s: float) -> str | None:
     if not config.scaling_enabled:
         return "scaling.enabled is false"
     at = datetime.fromtimestamp(now_s, UTC)
-    found = next((period for period in config.excluded_periods if in_period(period, at)), None)
-    return None if found is None else f"in the excluded period {found!r}"
+    result = next((period for period in config.excluded_periods if in_period(period, at)), None)
+    return None if result is None else f"in the excluded period {result!r}"
 
 
 def exceeds_quota(

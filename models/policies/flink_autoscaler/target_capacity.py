@@ -94,8 +94,8 @@ def scaling_coefficient(config: AutoscalerConfig, history: Sequence[Observation]
         return 1.0
     smallest = min(reversed(history), key=lambda seen: seen.parallelism)
     beta = smallest.true_processing_per_s / smallest.parallelism
-    products = sum(seen.parallelism * seen.true_processing_per_s for seen in history)
-    squares = sum(seen.parallelism**2 for seen in history)
+    products = sum(one.parallelism * one.true_processing_per_s for one in history)
+    squares = sum(one.parallelism**2 for one in history)
     alpha = products / (beta * squares) if beta > 0 else math.nan
     if not math.isfinite(alpha):
         return 1.0

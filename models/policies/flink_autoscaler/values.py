@@ -64,10 +64,10 @@ def read(kind: Kind, raw: object) -> Value:
 
 
 def _amount(text: str) -> tuple[float, str]:
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
+    result = _AMOUNT.fullmatch(text)
+    if result is None:
         raise ValueError(text)
-    return float(found[1]), found[2].lower()
+    return float(result[1]), result[2].lower()
 
 
 def _number(raw: object) -> float:

@@ -84,9 +84,9 @@ def measure_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str
     service = np.array([service_per_s.get(name, np.nan) for name in graph.names])
     with np.errstate(invalid="ignore"):
         each = response_s(busy, service)
-    seen = np.isfinite(busy) & ~np.isnan(each)
-    response = longest_path(graph, {name: np.where(seen, each, 0.0)[:, at] for at, name in enumerate(graph.names)})
-    return np.where(seen.any(axis=1), response, np.nan)
+    observed = np.isfinite(busy) & ~np.isnan(each)
+    response = longest_path(graph, {name: np.where(observed, each, 0.0)[:, at] for at, name in enumerate(graph.names)})
+    return np.where(observed.any(axis=1), response, np.nan)
 
 
 def measure_latency_s(observations: Observations) -> Floats:

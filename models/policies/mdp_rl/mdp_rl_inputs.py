@@ -15,8 +15,8 @@ from models.topology import required_rates
 def modelled_capacities(job: Situation | History) -> dict[str, CapacityBounds]:
     """Return the capacities of the operators that have any, in topological order; the others keep what they have."""
     limits = upper_limits(job.graph, job.slots_max)
-    found = job_bounds(job.graph, job.models.capacity, limits, job.options)
-    return {name: found[name] for name in job.graph.names if name in found and _is_usable(found[name])}
+    result = job_bounds(job.graph, job.models.capacity, limits, job.options)
+    return {name: result[name] for name in job.graph.names if name in result and _is_usable(result[name])}
 
 
 def recent_rates(situation: Situation, memory: AgentsMemory) -> dict[str, Floats]:

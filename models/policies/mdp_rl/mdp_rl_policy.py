@@ -196,8 +196,8 @@ class DecentralisedRl:
         """
         chosen = {}
         for name, capacity in bounds.items():
-            known, seen = agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
-            if known.slots < self.options.least_slots or not seen.size:
+            known, observed = agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
+            if known.slots < self.options.least_slots or not observed.size:
                 continue
             plan = plan_operator(
                 known,
@@ -207,7 +207,7 @@ class DecentralisedRl:
                 options=self.options,
             )
             running = np.array([situation.parallelism[name]], np.int64)
-            chosen[name] = int(_walk(plan, running, seen if self.options.knows_utilisation else seen[-1:])[0])
+            chosen[name] = int(_walk(plan, running, observed if self.options.knows_utilisation else observed[-1:])[0])
         return chosen
 
     def learn(self, history: History) -> AgentsMemory:

@@ -12,10 +12,10 @@ from models.arrays import Floats, Ints
 
 def transition_probabilities(counts: npt.ArrayLike) -> Floats:
     """Return p-hat of Eq. 5, (J, J) with rows that sum to 1; a level that was never left stays where it is."""
-    seen = np.array(counts, float)
-    unseen = np.flatnonzero(seen.sum(axis=1) == 0)
-    seen[unseen, unseen] = 1.0
-    return np.asarray(seen / seen.sum(axis=1, keepdims=True), float)
+    observed = np.array(counts, float)
+    unseen = np.flatnonzero(observed.sum(axis=1) == 0)
+    observed[unseen, unseen] = 1.0
+    return np.asarray(observed / observed.sum(axis=1, keepdims=True), float)
 
 
 def walk(probability: Floats, slots: int, generator: np.random.Generator, start: int = 0) -> Ints:

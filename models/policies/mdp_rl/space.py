@@ -35,8 +35,8 @@ class Configurations:
         actions = sorted(product((-1, 0, 1), repeat=len(self.limits)), key=any)
         reached = self.parallelism[:, None, :] + np.array(actions)[None, :, :]
         allowed = ((reached >= 1) & (reached <= np.array(self.limits))).all(axis=2)
-        kept = np.where(allowed[:, :, None], reached, self.parallelism[:, None, :])
-        return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(kept - 1, 2, 0)), self.limits), np.int64)
+        retained = np.where(allowed[:, :, None], reached, self.parallelism[:, None, :])
+        return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(retained - 1, 2, 0)), self.limits), np.int64)
 
     def number(self, parallelism: Ints) -> int:
         """Return the number of a configuration, (N,), each value within 1 .. its limit."""

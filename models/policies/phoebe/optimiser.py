@@ -81,7 +81,7 @@ def evaluate(
     """
     projected = projected_load(load.forecast_per_s, bins)
     latency, classes = models.latency(scale_outs, projected)
-    found = {}
+    result = {}
     for scale_out, capacity, latency_ms, kind in zip(
         scale_outs, models.capacity_per_s(scale_outs), latency, classes, strict=True
     ):
@@ -92,8 +92,8 @@ def evaluate(
             downtime_s=downtime_s,
             since_checkpoint_s=checkpoint_interval_s,
         )
-        found[scale_out] = Candidate(scale_out, expected_s, float(latency_ms), int(kind))
-    return found, projected
+        result[scale_out] = Candidate(scale_out, expected_s, float(latency_ms), int(kind))
+    return result, projected
 
 
 def choose(

@@ -106,12 +106,12 @@ def nearly_smallest(candidates: Mapping[int, Candidate], current: int, value_of:
     """
     best = min(candidates, key=lambda s: (abs(s - current), s))
     for scale_out in sorted(candidates):
-        seen, value = value_of(candidates[best]), value_of(candidates[scale_out])
-        if math.isnan(seen) and not math.isnan(value):
+        observed, value = value_of(candidates[best]), value_of(candidates[scale_out])
+        if math.isnan(observed) and not math.isnan(value):
             best = scale_out
             continue
-        apart = _relative_difference(seen, value)
-        if (apart < _NEAR and scale_out < best) or (apart > _NEAR and value < seen):
+        apart = _relative_difference(observed, value)
+        if (apart < _NEAR and scale_out < best) or (apart > _NEAR and value < observed):
             best = scale_out
     return best
 

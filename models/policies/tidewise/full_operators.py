@@ -34,8 +34,8 @@ def find_stuck(snapshot: Snapshot, reading: Reading | None, memory: ControllerMe
 def growable_utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
     """Return the highest utilisation of the operators that could grow; 0 where none could, or none is known."""
     full = find_full(snapshot, snapshot.running)
-    left = {name: need for name, need in reading.required_per_s.items() if name not in full}
-    return utilisation(snapshot, replace(reading, required_per_s=left), memory) if left else 0.0
+    remaining = {name: need for name, need in reading.required_per_s.items() if name not in full}
+    return utilisation(snapshot, replace(reading, required_per_s=remaining), memory) if remaining else 0.0
 
 
 def without_full(snapshot: Snapshot, memory: ControllerMemory, parallelism: Mapping[str, int]) -> ControllerMemory:
@@ -44,8 +44,8 @@ def without_full(snapshot: Snapshot, memory: ControllerMemory, parallelism: Mapp
     Where all are full it is left as it is.
     """
     full = find_full(snapshot, parallelism)
-    left = {name: share for name, share in memory.shares.items() if name not in full}
-    return replace(memory, shares=left) if left else memory
+    remaining = {name: share for name, share in memory.shares.items() if name not in full}
+    return replace(memory, shares=remaining) if remaining else memory
 
 
 def describe_stuck(snapshot: Snapshot, reading: Reading, memory: ControllerMemory, stuck: tuple[str, ...]) -> str:

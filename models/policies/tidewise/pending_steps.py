@@ -38,7 +38,7 @@ BAND_S = 3600
 def list_pending_steps(schedule: Schedule, forecast: SourceForecast) -> tuple[PendingStep, ...]:
     """Return the steps of a schedule that change something, by time."""
     load = sum(values[_Q95] for values in forecast.quantiles.values())
-    found = []
+    result = []
     for decision in schedule.decisions:
         step = decision.step
         if step.is_hold:
@@ -49,5 +49,5 @@ def list_pending_steps(schedule: Schedule, forecast: SourceForecast) -> tuple[Pe
         parallelism = dict(zip(schedule.operators, map(int, step.parallelism_to), strict=True))
         most = float(band.max()) if len(band) else float("inf")
         before = float(load[first - 1]) if 0 < first <= len(load) else 0.0
-        found.append(PendingStep(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
-    return tuple(sorted(found, key=lambda due: due.apply_at_s))
+        result.append(PendingStep(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
+    return tuple(sorted(result, key=lambda due: due.apply_at_s))

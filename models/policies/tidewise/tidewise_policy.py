@@ -97,10 +97,10 @@ def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
     job = build_outlook(situation)
     groups = situation.graph.slot_sharing_groups
-    found = list_candidates(
+    result = list_candidates(
         job.outlook.demand, job.outlook.bounds, job.current, job.limits, groups=groups, slots_max=situation.slots_max
     )
-    configurations = align_shares(situation.graph, found, job.current)
+    configurations = align_shares(situation.graph, result, job.current)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations), groups)
     costs = compute_costs(job.outlook, configurations, now, situation.options)
     return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)

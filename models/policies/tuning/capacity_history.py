@@ -92,8 +92,8 @@ def _add(known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: floa
         busiest, busiest_at_s = max(busiest, busy), at_s
     least = float(least_busy_share(np.array(busiest)))
     rows = [*zip(known.recent_per_s, known.recent_busy, strict=True), (capacity_per_s, busy)]
-    kept = [row for row in rows if row[1] >= least][-keep:]
-    per_s, shares = zip(*kept, strict=True)
+    retained = [row for row in rows if row[1] >= least][-keep:]
+    per_s, shares = zip(*retained, strict=True)
     return ObservedCapacity(known.parallelism, per_s, shares, busiest, busiest_at_s)
 
 
@@ -120,10 +120,10 @@ def capacity_near(history: History, parallelism: int) -> float:
     """
     if not history:
         return math.nan
-    seen = [0, *(known.parallelism for known in history)]
+    observed = [0, *(known.parallelism for known in history)]
     capacities = [0.0, *(known.capacity_per_s for known in history)]
-    within = float(np.interp(parallelism, seen, capacities))
-    return within * max(parallelism / seen[-1], 1.0)
+    within = float(np.interp(parallelism, observed, capacities))
+    return within * max(parallelism / observed[-1], 1.0)
 
 
 def largest(histories: Iterable[History]) -> int:

@@ -80,11 +80,13 @@ def measure_capacity(windows: Observations) -> Floats:
     capacities would leave them out and be too high.
     """
     rate, true = windows.processing_rate_per_s, windows.true_processing_rate_per_s
-    is_told = np.isfinite(true) & (true > 0) & (rate > 0)
+    is_reported = np.isfinite(true) & (true > 0) & (rate > 0)
     only_works = (rate == 0) & np.isfinite(windows.busy_share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        useful = np.where(is_told, rate / true, np.where(only_works, windows.busy_share, 0.0)).sum(axis=0)
-        return np.asarray(np.where(is_told.any(axis=0), np.where(is_told, rate, 0.0).sum(axis=0) / useful, np.nan))
+        useful = np.where(is_reported, rate / true, np.where(only_works, windows.busy_share, 0.0)).sum(axis=0)
+        return np.asarray(
+            np.where(is_reported.any(axis=0), np.where(is_reported, rate, 0.0).sum(axis=0) / useful, np.nan)
+        )
 
 
 def _group_short(fresh: Observations) -> Iterator[Ints]:
@@ -144,8 +146,8 @@ def read_windows(
         + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
         for place in sources
     }
-    told = now if of_edges is None else of_edges
-    ratios = measure_edge_ratios(graph, told.processing_rate_per_s, told.output_rate_per_s)
+    reported = now if of_edges is None else of_edges
+    ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s)
     required = required_rates(graph, ratios, rates)
     capacity = measure_capacity(now)
     return Reading(

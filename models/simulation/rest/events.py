@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 FLINK_VERSION = "2.1.3"
-KEPT_FAILURES = 16  # as many as Flink keeps
+RETAINED_FAILURES = 16  # as many as Flink keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def build_checkpoints_reply(
         restored: number of the one that the job last came back from, and when it did; None for never.
         subtasks: number of subtasks that take part.
     """
-    came_back = None
+    received_back = None
     if restored is not None:
-        came_back = {
+        received_back = {
             "id": restored[0],
             "restore_timestamp": restored[1],
             "is_savepoint": False,
@@ -71,14 +71,14 @@ def build_checkpoints_reply(
     took = {"min": min(durations), "max": max(durations), "avg": sum(durations) // len(durations)}
     return {
         "counts": {
-            "restored": int(came_back is not None),
+            "restored": int(received_back is not None),
             "total": kept[0].number,
             "in_progress": 0,
             "completed": kept[0].number,
             "failed": 0,
         },
         "summary": {"end_to_end_duration": took},
-        "latest": {"completed": history[0], "savepoint": None, "failed": None, "restored": came_back},
+        "latest": {"completed": history[0], "savepoint": None, "failed": None, "restored": received_back},
         "history": history,
     }
 
@@ -114,13 +114,13 @@ class Failure:
 
 def build_exceptions_reply(failures: Sequence[Failure]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/exceptions`` from failures in order of time: the newest stands first."""
-    entries = [failure.entry() for failure in reversed(failures[-KEPT_FAILURES:])]
+    entries = [failure.entry() for failure in reversed(failures[-RETAINED_FAILURES:])]
     return {
         "all-exceptions": [],
         "root-exception": entries[0]["stacktrace"] if entries else None,
         "timestamp": entries[0]["timestamp"] if entries else None,
         "truncated": False,
-        "exceptionHistory": {"entries": entries, "truncated": len(failures) > KEPT_FAILURES},
+        "exceptionHistory": {"entries": entries, "truncated": len(failures) > RETAINED_FAILURES},
     }
 
 

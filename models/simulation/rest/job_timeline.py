@@ -100,13 +100,13 @@ class JobTimeline:
 
     def checkpoints(self, poll: int, job_id: str) -> dict[str, object]:
         """Return the reply of ``/jobs/:jid/checkpoints``."""
-        kept, until = self._checkpoints(poll), self._down_until[poll]
+        retained, until = self._checkpoints(poll), self._down_until[poll]
         restored = None
         if until > NEVER and self.state(poll) == "RUNNING":
             since_s = float(self._samples.checkpoints[poll, self._job, 0, 0]) - until
             done = max(0, round(since_s / self._spec.checkpoint_interval_s))
-            restored = (kept[0].number - done, self._origin.ms(until))
-        return build_checkpoints_reply(job_id, kept, restored, sum(self._parallelism[poll]))
+            restored = (retained[0].number - done, self._origin.ms(until))
+        return build_checkpoints_reply(job_id, retained, restored, sum(self._parallelism[poll]))
 
     def job_metrics(self, poll: int, at_ms: int) -> list[dict[str, str]]:
         """Return the reply of ``/jobs/:jid/metrics`` for ``JOB_METRICS``; times in a state are 0 outside of it."""
@@ -133,7 +133,7 @@ class JobTimeline:
 
     def failures(self, poll: int) -> list[Failure]:
         """Return the failures up to a poll, in order of time; which task noticed it follows from its time."""
-        found = []
+        result = []
         for restart in self._failures:
             if restart.down_from_s <= self._at[poll]:
                 draw = int(restart.down_from_s)
@@ -141,5 +141,5 @@ class JobTimeline:
                 p = int(restart.before[index])
                 host = f"10.0.{self._job % 250}.{draw % 200 + 10}:6121"
                 at_ms = self._origin.ms(restart.down_from_s)
-                found.append(Failure(at_ms, self._spec.operators[index].name, draw % p + 1, p, host))
-        return found
+                result.append(Failure(at_ms, self._spec.operators[index].name, draw % p + 1, p, host))
+        return result

@@ -17,8 +17,8 @@ from models.simulation.samples import Samples
 from models.simulation.spec import OperatorSpec
 
 # Weeks of replies: of the gauges beside the counters only busy time is kept, whose "NaN" readers must cope with.
-_LEFT_OUT = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
-POLLED = tuple(name for name in VERTEX_METRICS if name not in _LEFT_OUT)
+_EXCLUDED = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
+POLLED = tuple(name for name in VERTEX_METRICS if name not in _EXCLUDED)
 # A source operator's own counters stand beside its backlog under the operator's name.
 OF_SOURCE = tuple(dict.fromkeys(("numRecordsIn", "numRecordsOut", *SOURCE_METRICS)))
 BUSY = POLLED.index("busyTimeMsPerSecond")

@@ -26,15 +26,15 @@ def test_the_planner_needs_about_one_reconfiguration_per_announced_change() -> N
 
 
 def test_announcements_are_true_within_their_error_and_the_forecast_says_so() -> None:
-    true, told = workload(2), announcements(2, 0.1)
-    assert (np.abs(told / true - 1) <= 0.1).all()
+    true, reported = workload(2), announcements(2, 0.1)
+    assert (np.abs(reported / true - 1) <= 0.1).all()
     assert (announcements(2, 0.0) == true).all()
     job = query("Q1")
-    forecast = forecast_of(job, told[0, 0], 3, 0.1)
+    forecast = forecast_of(job, reported[0, 0], 3, 0.1)
     assert (forecast.start_s, forecast.bin_s, forecast.bins) == (1800, 600, RATES - 3)
     low, high = (forecast.quantiles["bids"][LEVELS.index(level)] for level in (0.1, 0.9))
     median = forecast.quantiles["bids"][MEDIAN]
-    assert median == pytest.approx(told[0, 0, 3:] * job.unit_per_s["bids"])
+    assert median == pytest.approx(reported[0, 0, 3:] * job.unit_per_s["bids"])
     assert (low, high) == (pytest.approx(median / 1.08), pytest.approx(median / 0.92))
 
 

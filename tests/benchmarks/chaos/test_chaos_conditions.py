@@ -73,16 +73,16 @@ def test_the_settings_can_be_used_in_each_state_and_are_put_right_again(tmp_path
     def read() -> dict[str, Any]:
         return tomllib.loads(settings.path.read_text())
 
-    found = check_settings(read())
-    assert found.apply.confirm_timeout_s == LONG.confirm_s
-    assert found.clusters[CLUSTER].slots_total is None
-    seen = {}
+    result = check_settings(read())
+    assert result.apply.confirm_timeout_s == LONG.confirm_s
+    assert result.clusters[CLUSTER].slots_total is None
+    observed = {}
     for name, state in STATES.items():
         with state(settings):
-            seen[name] = read()
+            observed[name] = read()
         assert settings.path.read_text() == plain, name
-    assert CLUSTER not in seen.pop("unnamed").get("clusters", {})
-    made = {name: check_settings(text) for name, text in seen.items()}
+    assert CLUSTER not in observed.pop("unnamed").get("clusters", {})
+    made = {name: check_settings(text) for name, text in observed.items()}
     assert made["held"].job_limits(CLUSTER, PLANNED[0]).is_held
     assert made["off"].clusters[CLUSTER].limits.mode == "off"
     assert made["bounded"].clusters[CLUSTER].slots_max == 2
@@ -108,8 +108,8 @@ def test_the_settings_can_be_used_in_each_state_and_are_put_right_again(tmp_path
     ],
 )
 def test_in_one_checkpoint_what_came_in_is_what_went_out_and_the_state(counts: SnapshotCounts, named: str) -> None:
-    said = find_difference(counts, 10)
-    assert (named in said) if named else said == ""
+    reported = find_difference(counts, 10)
+    assert (named in reported) if named else reported == ""
 
 
 class Metrics:
@@ -172,8 +172,15 @@ def test_counts_are_those_of_one_checkpoint_or_none() -> None:
     metrics.sums["receivedAtSnapshot"] = 95
     metrics.ids = dict.fromkeys(metrics.ids, (9, 9))
     watch.poll("j")
-    (found,) = watch.find_differences({"j": 10})
-    assert found.startswith("j: in checkpoint 9 the source has emitted 1000 records")
+    (result,) = watch.find_differences({"j": 10})
+    assert result.startswith("j: in checkpoint 9 the source has emitted 1000 records")
+    metrics.ids = dict.fromkeys(metrics.ids, (10, 10))  # what is lost is missing later, too
+    watch.poll("j")
+    assert len(list(watch.find_differences({"j": 10}))) == 2
+    metrics.sums["receivedAtSnapshot"] = 96  # what was read half way is not
+    metrics.ids = dict.fromkeys(metrics.ids, (11, 11))
+    watch.poll("j")
+    assert [one.split(" the ")[0] for one in watch.find_differences({"j": 10})] == ["j: in checkpoint 9"]
 
 
 def test_what_a_fault_has_seen_is_a_violation_and_a_silence_says_why() -> None:

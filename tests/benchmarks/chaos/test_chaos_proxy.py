@@ -98,9 +98,9 @@ def test_troubles_of_a_request(flink, proxy, client, trouble, arrives, error):
 
 def test_troubles_of_replies_meet_a_share_of_them(proxy, client):
     with proxy.troubling_replies(wire_troubles.reply_html, 0.5, random.Random(1)):
-        found = [client.transport.get("/jobs/overview").body.startswith("<html>") for _ in range(40)]
+        result = [client.transport.get("/jobs/overview").body.startswith("<html>") for _ in range(40)]
         client.put_resource_requirements(JOB, BOUNDS)  # they do not meet requests
-    assert 8 < sum(found) == proxy.hits < 32
+    assert 8 < sum(result) == proxy.hits < 32
     assert client.transport.get_json("/overview") == {"path": "/overview"}
 
 

@@ -36,10 +36,10 @@ def test_lightgbm_is_calibrated_on_a_stationary_load_and_beats_the_day_before() 
     origins = last_third(rates, CALENDAR, 6)[:-4]
     made = forecast_lightgbm(rates, CALENDAR, origins, DAY)
     assert made.shape == (len(origins), len(QUANTILES), DAY)
-    seen = select_after(rates, origins, DAY)
-    assert 0.8 < (seen <= made[:, QUANTILES.index(0.9)]).mean() < 0.96
+    observed = select_after(rates, origins, DAY)
+    assert 0.8 < (observed <= made[:, QUANTILES.index(0.9)]).mean() < 0.96
     repeated = comparison.repeat_day_before(rates, origins, CALENDAR)
-    assert pinball(seen, made[:, QUANTILES.index(0.5)], 0.5) < 0.9 * pinball(seen, repeated, 0.5)
+    assert pinball(observed, made[:, QUANTILES.index(0.5)], 0.5) < 0.9 * pinball(observed, repeated, 0.5)
 
 
 def test_lightgbm_knows_nothing_after_an_origin_and_nothing_from_two_days() -> None:
@@ -121,20 +121,20 @@ def test_a_run_on_a_trace_writes_tables_between_the_marks_and_keeps_other_rows(
 ) -> None:
     name, rates, _ = read_trace(comparison.TRACES / "nab_nyc_taxi_30min.csv.gz")
     monkeypatch.setattr(comparison, "list_traces", lambda side: [name] if side == "test" else [])
-    kept, page = tmp_path / "kept.json", tmp_path / "page.md"
+    retained, page = tmp_path / "kept.json", tmp_path / "page.md"
     page.write_text(f"# Before\n{comparison.BEGIN}\nold\n{comparison.END}\nAfter\n", encoding="utf-8")
-    arguments = ["--side", "test", "--last-days", "9", "--origin-every-h", "12", "--json", str(kept)]
+    arguments = ["--side", "test", "--last-days", "9", "--origin-every-h", "12", "--json", str(retained)]
     arguments += ["--table", str(tmp_path / "table.md"), "--page", str(page)]
     for method in (comparison.OURS, "lightgbm"):
         assert comparison.main([*arguments, "--methods", method]) == 0
-    found = json.loads(kept.read_text(encoding="utf-8"))
-    assert [one["method"] for one in found["last_third"]] == [comparison.OURS, "lightgbm"]
-    assert [one["day"] for one in found["first_days"]] == list(comparison.FIRST_DAYS)
+    result = json.loads(retained.read_text(encoding="utf-8"))
+    assert [one["method"] for one in result["last_third"]] == [comparison.OURS, "lightgbm"]
+    assert [one["day"] for one in result["first_days"]] == list(comparison.FIRST_DAYS)
     written = page.read_text(encoding="utf-8")
     assert written.startswith("# Before\n")
     assert written.endswith("After\n")
     assert "old" not in written
-    ours, other = found["last_third"]
+    ours, other = result["last_third"]
     assert f"| {ours['pinball_q90']:.3f} | {other['pinball_q90']:.3f} | - |" in written
     assert len(rates) > 9 * DAY  # it was cut
     with pytest.raises(SystemExit):

@@ -69,12 +69,12 @@ def truth() -> Truth:
 
 
 def test_least_is_what_covers_the_load_and_unknown_beyond_what_was_measured():
-    found = truth()
-    assert (found.least(LOW), found.least(HIGH)) == (1, 3)
-    found.inflow_per_s[HIGH][VERTEX] = 300.0
-    assert found.least(HIGH) is None
-    found.inflow_per_s[HIGH][VERTEX] = math.nan
-    assert found.least(HIGH) is None
+    result = truth()
+    assert (result.least(LOW), result.least(HIGH)) == (1, 3)
+    result.inflow_per_s[HIGH][VERTEX] = 300.0
+    assert result.least(HIGH) is None
+    result.inflow_per_s[HIGH][VERTEX] = math.nan
+    assert result.least(HIGH) is None
 
 
 def trial(ends: list[int], capacity: float, rate: float) -> JobTrial:

@@ -66,8 +66,8 @@ def test_a_budget_of_8_strands_dhalion_and_not_dragster() -> None:
 
 def test_backpressure_would_have_shown_dhalion_the_way() -> None:
     """With short buffers the slowest operator shows first, so that Dhalion too spends a budget of 8 best."""
-    found = play(APP, HIGH, make_dhalions(APP, replace(DHALION_BACKPRESSURE, budget=8)), noise=0.0, **PUBLISHED)
-    assert found.tasks[0, -1].tolist() == [3, 5]
+    result = play(APP, HIGH, make_dhalions(APP, replace(DHALION_BACKPRESSURE, budget=8)), noise=0.0, **PUBLISHED)
+    assert result.tasks[0, -1].tolist() == [3, 5]
 
 
 def test_the_saddle_point_converges_in_8_slots_and_then_remembers(saddle: Record, dhalion: Record) -> None:
@@ -80,9 +80,9 @@ def test_the_saddle_point_converges_in_8_slots_and_then_remembers(saddle: Record
 
 
 def test_the_gradient_converges_before_dhalion() -> None:
-    found = play(APP, HIGH, make_dragsters(APP, Options(target=Target.GRADIENT), 5), seed=33, **PUBLISHED)
-    assert Interval(found).converged_slot.max() < 14
-    assert (usual_configuration(found) == [5, 10]).all()
+    result = play(APP, HIGH, make_dragsters(APP, Options(target=Target.GRADIENT), 5), seed=33, **PUBLISHED)
+    assert Interval(result).converged_slot.max() < 14
+    assert (usual_configuration(result) == [5, 10]).all()
 
 
 def test_six_operators_take_dhalion_twice_as_long() -> None:

@@ -59,13 +59,13 @@ def test_the_workload_brings_each_rate_twice() -> None:
 
 @pytest.mark.parametrize("name", ["WordCount", "Q1", "Q2"])
 def test_table_4a_and_5_without_noise(name: str) -> None:
-    found = {method: one_seed(name, method) for method in METHODS}
-    means = [one.mean_per_seed[0] for one in found.values()]
+    result = {method: one_seed(name, method) for method in METHODS}
+    means = [one.mean_per_seed[0] for one in result.values()]
     assert means == sorted(means, reverse=True)
     published = [PUBLISHED["table4a_avg_reconfigurations"][method][name] for method in METHODS]
     assert means == pytest.approx(published, rel=0.1)
     cores = PUBLISHED["table5_cores_at_10Wu_second_time"]["ContTune_a3"][name]
-    assert set(analysis_tables.peak_cores(found["ContTune_a3"])) == {cores}
+    assert set(analysis_tables.peak_cores(result["ContTune_a3"])) == {cores}
 
 
 @pytest.mark.parametrize("name", ["WordCount", "Q1", "Q2", "Q8"])

@@ -81,9 +81,9 @@ def test_each_cell_of_a_small_result_has_its_verdict() -> None:
 
 
 def test_a_figure_that_is_no_number_differs_and_what_is_above_a_bound_too() -> None:
-    found = verdicts([*RESULTS[1:-3], cell("a", "steps", float("nan"), 2.0), cell("d", "share", 20.1, None)])
-    assert found["a", "steps"] == (Verdict.DIFFERS, NO_FIGURE)
-    assert found["d", "share"][0] is Verdict.DIFFERS
+    result = verdicts([*RESULTS[1:-3], cell("a", "steps", float("nan"), 2.0), cell("d", "share", 20.1, None)])
+    assert result["a", "steps"] == (Verdict.DIFFERS, NO_FIGURE)
+    assert result["d", "share"][0] is Verdict.DIFFERS
 
 
 @pytest.mark.parametrize("left_out", range(6))
@@ -126,8 +126,8 @@ def test_every_registered_cell_gets_a_verdict_and_each_that_is_left_out_is_named
     assert len(missing(judge(registry, []))) == len(results)
     labels = {item.id: item.label for item in registry.items}
     for gone in (results[0], results[len(results) // 2], results[-1]):
-        left = [one for one in results if one is not gone]
-        assert missing(judge(registry, left)) == [f"{labels[gone.table]}, {gone.row}, {gone.column}"]
+        remaining = [one for one in results if one is not gone]
+        assert missing(judge(registry, remaining)) == [f"{labels[gone.table]}, {gone.row}, {gone.column}"]
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -47,11 +47,11 @@ def test_word_count_on_flink_takes_the_published_steps_but_the_last() -> None:
 
 def test_contention_gives_the_rates_that_the_published_steps_ask_for() -> None:
     flatmap, count = flink_wordcount.OPERATORS["FlatMap"], flink_wordcount.OPERATORS["Count"]
-    found = [
+    result = [
         np.ceil(rate * p / operator.capacity_per_s(rate, p))
         for operator, p, rate in ((flatmap, 10, 2e6), (flatmap, 14, 2e6), (flatmap, 19, 2e6), (flatmap, 19, 1e6))
     ]
-    assert found == [14, 19, 19, 7]
+    assert result == [14, 19, 19, 7]
     assert [np.ceil(rate * p / count.capacity_per_s(rate, p)) for p, rate in ((5, 2e6), (7, 2e6), (11, 1e6))] == [
         7,
         11,

@@ -100,6 +100,6 @@ def test_recovery_needs_half_a_minute_without_a_relapse(short: phoebe_measures.R
 def test_error_of_predictions_ignores_what_was_not_predicted() -> None:
     expected = np.array([[100.0, np.nan, 200.0], [np.nan] * 3])
     recovered = np.array([[110.0, 5.0, 180.0], [1.0] * 3])
-    found = phoebe_measures.prediction_error_percent(expected, recovered)
-    assert found[0] == pytest.approx(10.0)
-    assert np.isnan(found[1])
+    result = phoebe_measures.prediction_error_percent(expected, recovered)
+    assert result[0] == pytest.approx(10.0)
+    assert np.isnan(result[1])

@@ -15,7 +15,7 @@ def test_the_planner_without_a_part_decides_otherwise() -> None:
     job, conditions = workload(3.0), Conditions(fleet=learn_prior_without("wordcount", Disturbances()))
     assert len(build_candidates(list(ABLATIONS), job, conditions)) == len(ABLATIONS)
     chosen = ["planner", "planner_no_uncertainty", "planner_no_recovery", FLEET]
-    found = ReplayRun(job, build_candidates(chosen, job, conditions), [0], conditions).run()
-    slots = dict(zip(found.names, found.ledger.slots.sum(axis=0).tolist(), strict=True))
+    result = ReplayRun(job, build_candidates(chosen, job, conditions), [0], conditions).run()
+    slots = dict(zip(result.names, result.ledger.slots.sum(axis=0).tolist(), strict=True))
     assert slots["planner_no_uncertainty"] < slots["planner"]
     assert slots["planner_no_recovery"] < slots["planner"]

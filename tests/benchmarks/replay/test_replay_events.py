@@ -38,7 +38,7 @@ def hours(days: float) -> np.ndarray:
 @pytest.mark.parametrize("hour", [31.0, 73.0], ids=["nothing is planned yet", "the forecast knows better"])
 def test_a_load_that_quadruples_and_stays_is_met_in_a_few_rescales(hour: float) -> None:
     at = hours((hour + 11.0) / 24.0)
-    found = replayed(np.where(at < hour, 350.0, 1400.0))
+    result = replayed(np.where(at < hour, 350.0, 1400.0))
     since = slice(round(hour * 12), None)
-    assert found.rescales[since, 0].sum() <= 8
-    assert found.late_s[since, 0].sum() / 60 < 30
+    assert result.rescales[since, 0].sum() <= 8
+    assert result.late_s[since, 0].sum() / 60 < 30

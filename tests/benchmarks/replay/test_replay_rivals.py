@@ -154,7 +154,7 @@ def test_a_form_adds_headroom_cadence_and_falls_that_wait() -> None:
 
 
 def test_headroom_scales_arrivals_alone() -> None:
-    seen: list[float] = []
+    recorded: list[float] = []
 
     class Probe:
         def first_memory(self) -> None:
@@ -163,14 +163,14 @@ def test_headroom_scales_arrivals_alone() -> None:
         def tick(self, snapshot: Any, memory: None) -> tuple[None, None]:
             observed = scale_arrivals(snapshot.observations(0.5), 1.5)
             if len(observed):
-                seen.append(observed.target_data_rate_per_s[-1, 0] / snapshot.load_per_s["in"])
+                recorded.append(observed.target_data_rate_per_s[-1, 0] / snapshot.load_per_s["in"])
                 assert observed.processing_rate_per_s[-1, 0] == pytest.approx(snapshot.load_per_s["in"])
             return None, None
 
     driver: Any = Probe()
     ReplayRun(wave(0.1), [CandidatePolicy("probe", driver)], [0], Conditions(disturbances=UNDISTURBED)).run()
-    assert seen == pytest.approx([1.5] * len(seen))
-    assert seen
+    assert recorded == pytest.approx([1.5] * len(recorded))
+    assert recorded
 
 
 def test_capacity_notes_interpolate_what_was_seen() -> None:

@@ -12,7 +12,7 @@ import optuna
 import pytest
 
 from benchmarks.replay import ablation_table, best_form_table, tables, tuning
-from benchmarks.replay.best_forms import FoundForm, read_forms, read_found, write_found
+from benchmarks.replay.best_forms import BestForm, read_forms, read_found, write_found
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_candidates import build_candidates
 from benchmarks.replay.replay_jobs import read_job
@@ -86,19 +86,19 @@ def test_a_trial_costs_what_comes_after_the_first_day() -> None:
 
 def test_found_forms_and_trials_are_read_as_they_were_written(tmp_path: Path) -> None:
     nested = {"thresholds": {"decision": 0.1}, "rule": "logged", "flag": True, "costs.late": 2.0}
-    found = {
-        "b": FoundForm(CandidateForm("b", nested, 0.15, 3600, 600), 8, 2.0, 1.5),
-        "a": FoundForm(CandidateForm("a"), 8, 1.0, 1.0),
+    result = {
+        "b": BestForm(CandidateForm("b", nested, 0.15, 3600, 600), 8, 2.0, 1.5),
+        "a": BestForm(CandidateForm("a"), 8, 1.0, 1.0),
     }
     path = tmp_path / "best.toml"
-    write_found(found, path)
-    assert read_found(path) == found
+    write_found(result, path)
+    assert read_found(path) == result
     assert set(read_forms(path)) == {"a_best", "b_best"}
     assert read_forms(tmp_path / "none.toml") == {}
     trials = tmp_path / "trials.csv"
     for cost in (2.0, 3.0):  # the second replaces the first
-        tuning.write_trials("b", [tuning.TriedForm(0, cost, 1.0, found["b"].form)], trials)
-    tuning.write_trials("a", [tuning.TriedForm(0, 1.0, 1.0, found["a"].form)], trials)
+        tuning.write_trials("b", [tuning.TriedForm(0, cost, 1.0, result["b"].form)], trials)
+    tuning.write_trials("a", [tuning.TriedForm(0, 1.0, 1.0, result["a"].form)], trials)
     with trials.open(newline="") as file:
         assert [row[:3] for row in csv.reader(file)][1:] == [["a", "0", "1.0000"], ["b", "0", "3.0000"]]
 

@@ -127,10 +127,10 @@ def test_coarse_steps_are_joined(tmp_path: Path) -> None:
 
 def test_gaps_are_filled_and_told(tmp_path: Path) -> None:
     rates = 100.0 + np.arange(2 * 288.0) % 288
-    kept = np.ones(len(rates), bool)
-    kept[20:26] = False  # half an hour
-    kept[288 + 100 : 288 + 148] = False  # four hours of the second day
-    rows = [row for row, keep in zip(zip(stamps(len(rates), 300), rates, strict=True), kept, strict=True) if keep]
+    retained = np.ones(len(rates), bool)
+    retained[20:26] = False  # half an hour
+    retained[288 + 100 : 288 + 148] = False  # four hours of the second day
+    rows = [row for row, keep in zip(zip(stamps(len(rates), 300), rates, strict=True), retained, strict=True) if keep]
     rows[50] = (rows[50][0], "n/a")
     trace = read_trace(write(tmp_path / "t.csv", rows))
     np.testing.assert_allclose(trace.values, rates)

@@ -25,11 +25,11 @@ def _packed(folder: Path, counts: np.ndarray) -> Path:
 def test_counts_per_second_are_summed(tmp_path: Path) -> None:
     """The bins hold every second once, and what follows the wanted days is left out."""
     counts = np.arange(86_400 + 100) % 7
-    found = read_counts_per_second(_packed(tmp_path, counts), "1995-07-01", 1)
-    assert len(found) == 288
-    assert found.sum() == counts[:86_400].sum()
-    assert found.iloc[1] == counts[300:600].sum()
-    assert found.index[1] - found.index[0] == pd.Timedelta(minutes=5)
+    result = read_counts_per_second(_packed(tmp_path, counts), "1995-07-01", 1)
+    assert len(result) == 288
+    assert result.sum() == counts[:86_400].sum()
+    assert result.iloc[1] == counts[300:600].sum()
+    assert result.index[1] - result.index[0] == pd.Timedelta(minutes=5)
 
 
 def test_too_few_seconds_are_an_error(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ def test_rows_of_one_minute_are_added(tmp_path: Path) -> None:
     times = pd.date_range("1998-05-10 23:00", "1998-05-12 01:00", freq="1min").repeat(2)
     path = tmp_path / "counts.csv"
     pd.DataFrame({"period": times, "count": 3}).to_csv(path, index=False)
-    found = read_counts_per_minute(path, "1998-05-11", "1998-05-12")
-    assert len(found) == 288
-    assert (found == 30).all()
+    result = read_counts_per_minute(path, "1998-05-11", "1998-05-12")
+    assert len(result) == 288
+    assert (result == 30).all()
     with pytest.raises(NotObservedError, match="does not cover"):
         read_counts_per_minute(path, "1998-05-11", "1998-06-01")
 

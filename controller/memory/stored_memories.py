@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.view.fleet_view import JobName
-from controller.view.job_view import Kept, Standing
+from controller.view.job_view import ActiveTarget, EvaluationState
 from controller.view.plan_rows import Remembered
 from include.domain.operator_matching import PlacedOperator
 from models.policies.memory import dump, load
@@ -24,44 +24,46 @@ class PlacedOperators:
     operators: tuple[PlacedOperator, ...]
 
 
-class KeptMemories:
+class StoredMemories:
     """Reads what earlier controllers kept, and appends what has changed."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def read(self, names: Collection[JobName], now_s: float) -> dict[JobName, Kept]:
+    def read(self, names: Collection[JobName], now_s: float) -> dict[JobName, EvaluationState]:
         """Return what was kept of some jobs last."""
-        found = self._store.read_newest(now_s)
-        kept = {}
+        result = self._store.read_newest(now_s)
+        retained = {}
         for name in names:
-            if name not in found:
+            if name not in result:
                 continue
-            row = found[name]
+            row = result[name]
             try:
-                standing = None if row.standing is None else load(Standing, row.standing)
+                active = None if row.standing is None else load(ActiveTarget, row.standing)
                 placed = () if row.operators is None else load(PlacedOperators, row.operators).operators
                 remembered = load(Remembered, row.memory)
                 if remembered.policy:
-                    kept[name] = Kept(None, row.plan_as_of_s, standing, remembered, placed)
+                    retained[name] = EvaluationState(None, row.plan_as_of_s, active, remembered, placed)
                 else:
-                    kept[name] = Kept(load(ControllerMemory, row.memory), row.plan_as_of_s, standing, operators=placed)
+                    retained[name] = EvaluationState(
+                        load(ControllerMemory, row.memory), row.plan_as_of_s, active, operators=placed
+                    )
             except ValueError as error:  # written by another release: the job starts from its plan
                 log.warning("%s/%s: what was kept of it cannot be read: %s", *name, error)
-        return kept
+        return retained
 
-    def append(self, changed: Mapping[JobName, Kept], now_s: float) -> None:
+    def append(self, changed: Mapping[JobName, EvaluationState], now_s: float) -> None:
         """Append what is kept now of some jobs."""
         rows = [
             JobMemory(
                 *name,
                 at_s=now_s,
-                plan_as_of_s=kept.plan_as_of_s,
-                memory=dump(kept.remembered or kept.memory or ControllerMemory()),
-                standing=None if kept.standing is None else dump(kept.standing),
-                operators=dump(PlacedOperators(kept.operators)) if kept.operators else None,
+                plan_as_of_s=retained.plan_as_of_s,
+                memory=dump(retained.remembered or retained.memory or ControllerMemory()),
+                standing=None if retained.standing is None else dump(retained.standing),
+                operators=dump(PlacedOperators(retained.operators)) if retained.operators else None,
             )
-            for name, kept in changed.items()
+            for name, retained in changed.items()
         ]
         if rows:
             self._store.append_all(rows)
