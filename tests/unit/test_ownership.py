@@ -151,6 +151,7 @@ def test_a_late_request_arrives_once_within_its_time(world: Scenario) -> None:
     assert world.tick(5 * DAY_S).reason == "foreign_change"
 
 
+@pytest.mark.covers("harm revert-in-flight")
 def test_what_was_in_force_after_its_request_was_lost_is_a_person_s_when_it_comes_back(world: Scenario) -> None:
     """A lost request is sent again; the next one is taken back by a person within the time for late arrivals."""
     world.wanted = both(8)
