@@ -125,8 +125,8 @@ def _is_unchanged(history: JobHistory, observed: ObservedJob) -> bool:
     A request goes to a job id: one that has not arrived explains no number of the job that came after.
     """
     request, in_force = history.in_flight, history.known_requested
-    if request is not None and has_arrived(request, _of_resource(observed)):
-        in_force = request.target
+    if request is not None:
+        in_force = request.target if has_arrived(request, _of_resource(observed)) else request.before
     return in_force is not None and dict(in_force) == dict(observed.requested or {})
 
 

@@ -257,6 +257,17 @@ def test_a_job_deployed_anew_keeps_its_pace_and_its_hold(
     assert after("new_job_id", Verb.WAIT, case) == expected
 
 
+@pytest.mark.parametrize(("requested", "is_held"), [(SIX, False), (TWO, True)])
+def test_in_force_is_what_a_request_in_flight_is_to_change_and_not_what_was_confirmed_before(
+    requested: dict[str, int], is_held: bool
+) -> None:
+    """A rise to six was never filled; the rollback to two, which was confirmed before it, is lost."""
+    rollback = replace(SENT, target=TWO, before=SIX, is_rollback=True)
+    known = replace(FULL, in_flight=rollback, known_requested=TWO)
+    case = replace(CASE, history=known, observed=replace(RUNS, requested=requested, **ANEW))
+    assert (after("new_job_id", Verb.WAIT, case).held_until_s > NOW_S) == is_held
+
+
 def test_a_first_job_is_not_held_and_one_that_lost_its_map_neither() -> None:
     first = replace(CASE, history=JobHistory(), observed=replace(RUNS, requested=SIX, **ANEW))
     lower = RUNS.lower_bounds
