@@ -104,10 +104,12 @@ class Jobs:
         """Set the lower bound of each vertex as a person does, and leave the upper bounds as they are."""
         path = job_path(self.ids[job], "resource-requirements")
         bounds = self.client.resource_requirements(self.ids[job])
+        before = self.lower_bounds(job)
         for one in bounds.values():
             one["parallelism"]["lowerBound"] = min(lower, one["parallelism"]["upperBound"])
         self.client.transport.send_json("PUT", path, json=bounds)
-        self.changes.append(PersonChange(job, self.client.upper_bounds(self.ids[job]), time.time(), True))
+        is_change = self.lower_bounds(job) != before  # a job at 1 keeps its lower bound of 1
+        self.changes.append(PersonChange(job, self.client.upper_bounds(self.ids[job]), time.time(), is_change))
 
     def lower_bounds(self, job: str) -> dict[str, int]:
         """Return vertex id -> lower bound in force."""
