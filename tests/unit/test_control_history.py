@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from models.control.approval import StepApproval
+from models.control.arrivals import has_arrived
 from models.control.blackout import Blackout
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, OutcomeCheck, Verb
@@ -527,3 +528,17 @@ def test_the_first_rule_with_an_answer_gives_it() -> None:
     assert reconcile(replace(case, history=known, limits=replace(held, is_held=False))).reason == "stale_plan"
     paced = replace(case, history=known, limits=replace(held, is_held=False), desired=WANTS_FOUR)
     assert reconcile(paced).reason == "blackout"
+
+
+def test_a_resource_that_holds_the_target_shows_that_its_request_has_arrived() -> None:
+    assert has_arrived(SENT, replace(RUNS, declared=FOUR))
+    assert not has_arrived(SENT, replace(RUNS, declared=TWO))
+    assert not has_arrived(SENT, RUNS)
+
+
+def test_a_job_has_started_again_only_where_both_times_are_known_and_differ() -> None:
+    known = replace(SENT, running_since_s=500.0)
+    assert has_arrived(known, replace(RUNS, running_since_s=700.0))
+    assert not has_arrived(known, replace(RUNS, running_since_s=500.0))
+    assert not has_arrived(known, replace(RUNS, running_since_s=None))
+    assert not has_arrived(SENT, replace(RUNS, running_since_s=700.0))
