@@ -104,17 +104,16 @@ class Jobs:
         """Set the lower bound of each vertex as a person does, and leave the upper bounds as they are."""
         path = job_path(self.ids[job], "resource-requirements")
         bounds = self.client.resource_requirements(self.ids[job])
-        before = self.lower_bounds(job)
+        before = _lower_of(bounds)
         for one in bounds.values():
             one["parallelism"]["lowerBound"] = min(lower, one["parallelism"]["upperBound"])
         self.client.transport.send_json("PUT", path, json=bounds)
-        is_change = self.lower_bounds(job) != before  # a job at 1 keeps its lower bound of 1
+        is_change = _lower_of(bounds) != before  # a job at 1 keeps its lower bound of 1
         self.changes.append(PersonChange(job, self.client.upper_bounds(self.ids[job]), time.time(), is_change))
 
     def lower_bounds(self, job: str) -> dict[str, int]:
         """Return vertex id -> lower bound in force."""
-        bounds = self.client.resource_requirements(self.ids[job])
-        return {vertex: int(one["parallelism"]["lowerBound"]) for vertex, one in bounds.items()}
+        return _lower_of(self.client.resource_requirements(self.ids[job]))
 
     @contextmanager
     def behaving(self, job: str, **what: object) -> Iterator[None]:
@@ -163,3 +162,8 @@ class Jobs:
 
     def _behaviour_file(self, job: str) -> Path:
         return self._cluster.work_dir / f"behaviour-{job}.properties"
+
+
+def _lower_of(bounds: Mapping[str, Any]) -> dict[str, int]:
+    """Return vertex id -> lower bound of what Flink tells of a job's requirements."""
+    return {vertex: int(one["parallelism"]["lowerBound"]) for vertex, one in bounds.items()}

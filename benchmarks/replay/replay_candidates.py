@@ -61,11 +61,8 @@ def build_candidates(
 
 def _build_candidate(name: str, workload: Workload, conditions: Conditions, forms: Forms) -> CandidatePolicy:
     form = forms.get(name)
-    if form is None:
-        driver = _build_driver(CandidateForm(name, conditions.parameters.get(name, {})), workload, conditions)
-        return CandidatePolicy(name, driver, asks_in_restarts(driver))
-    inner = _build_driver(form, workload, conditions)
-    return CandidatePolicy(name, FormedDriver(inner, form), asks_in_restarts(inner))
+    driver = _build_driver(form or CandidateForm(name, conditions.parameters.get(name, {})), workload, conditions)
+    return CandidatePolicy(name, FormedDriver(driver, form) if form else driver, asks_in_restarts(driver))
 
 
 def _build_driver(form: CandidateForm, workload: Workload, conditions: Conditions) -> Driver[Any]:
@@ -76,8 +73,5 @@ def _build_driver(form: CandidateForm, workload: Workload, conditions: Condition
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism[None, :])
     if form.base in list_rivals():
         return build_rival(form.base, form.parameters)
-    if not form.headroom:
-        return build_driver(form.base, form.parameters, workload, conditions)
-    return build_driver(
-        form.base, form.parameters, workload, conditions, lambda policy: WithHeadroom(policy, form.headroom)
-    )
+    change = (lambda policy: WithHeadroom(policy, form.headroom)) if form.headroom else None
+    return build_driver(form.base, form.parameters, workload, conditions, change)

@@ -34,13 +34,6 @@ class Inspector(Protocol):
         """Ask for a checkpoint; that it is refused is logged and harms nothing."""
 
 
-class ObservingInspector(Inspector, Protocol):
-    """One that also tells how a job runs."""
-
-    def observe(self, job: str) -> ObservedJob:
-        """Return what the cluster says of a job now."""
-
-
 class Actuator(Inspector, Protocol):
     """What changes the parallelism of a cluster's jobs: observe, ask before a request, and request.
 

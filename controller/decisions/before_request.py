@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.actuators.actuator import Inspector, ObservingInspector
+from controller.actuators.actuator import Actuator, Inspector
 from models.control.readiness import Readiness
 from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, Verb, reconcile
@@ -35,7 +35,7 @@ def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
         return Readiness(unknown=type(error).__name__, autoscaler_unknown=type(error).__name__)
 
 
-def observe_followed(inspector: ObservingInspector, job: str, history: JobHistory) -> ObservedJob:
+def observe_followed(actuator: Actuator, job: str, history: JobHistory) -> ObservedJob:
     """Return what the cluster says of a job, with its failures where its request is followed or judged.
 
     The job itself is looked at last: whatever has changed before that look counts.
@@ -45,9 +45,9 @@ def observe_followed(inspector: ObservingInspector, job: str, history: JobHistor
     """
     request = history.in_flight or history.to_judge
     if request is None or request.is_rollback or history.job_id is None:
-        return inspector.observe(job)
-    failures = inspector.read_failures(job, history.job_id)
-    observed = inspector.observe(job)
+        return actuator.observe(job)
+    failures = actuator.read_failures(job, history.job_id)
+    observed = actuator.observe(job)
     return replace(observed, failures=failures) if observed.job_id == history.job_id else observed
 
 

@@ -18,12 +18,10 @@ _TIME = "TIMESTAMP"
 
 def _of_job(kind: str, default: object = None) -> Any:
     """Return a column that the planning of a job fills; ``kind`` is its SQL type."""
-    reported = {"kind": kind, "is_of_job": True, "is_read": True}
-    return (
-        field(default_factory=dict, metadata=reported)
-        if kind == PARALLELISM
-        else field(default=default, metadata=reported)
-    )
+    metadata = {"kind": kind, "is_of_job": True, "is_read": True}
+    if kind == PARALLELISM:
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def _of_plan(kind: str, *, is_read: bool = False) -> Any:
@@ -111,12 +109,14 @@ def _column(column: Field[Any]) -> str:
 
 
 def _read(value: Any, kind: str) -> Any:
-    if value is None or (kind not in {PARALLELISM, "MAP<STRING, BIGINT>"} and value != value):  # noqa: PLR0124 - NaN
+    if value is None:
+        return None
+    if kind.startswith("MAP"):
+        return {str(name): int(count) for name, count in dict(value).items()}
+    if value != value:  # noqa: PLR0124 - NaN, or pandas' NaT
         return None
     if kind == _TIME:
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if kind.startswith("MAP"):
-        return {str(name): int(count) for name, count in dict(value).items()}
     return {"INT": int, "DOUBLE": float}.get(kind, str)(value)
 
 

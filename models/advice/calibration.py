@@ -85,7 +85,7 @@ def calibrate(
     costs = compare_costs(history, result, prices, subject.slots_max)
     error, inside, points = compare_capacity(subject, measured)
     load_error, below = compare_load(subject, result)
-    received_s = history.downtimes_s
+    actual_downtimes_s = history.downtimes_s
     return Calibration(
         costs,
         capacity_error=error,
@@ -94,8 +94,8 @@ def calibrate(
         load_error=load_error,
         load_below_q90=below,
         downtime_s=subject.models.recovery.downtime_rescale_s,
-        downtime_came_s=float(received_s.mean()) if len(received_s) else float("nan"),
-        rescales=len(received_s),
+        downtime_came_s=float(actual_downtimes_s.mean()) if len(actual_downtimes_s) else float("nan"),
+        rescales=len(actual_downtimes_s),
     )
 
 
@@ -118,13 +118,13 @@ def compare_costs(history: History, result: Replayed, prices: Prices, slots_max:
     slots, late = per_day(result.ledger.slots) * BIN_S / 3600.0, per_day(result.ledger.late_s) / 60.0
     # A request that the replica refused, since it was down, is made at the next window.
     rescales = float(result.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(result.days, 1)
-    received_slots = float(history.slots[span][known].sum()) * BIN_S / 3600.0 / days
-    received_late = float(history.late_s[span][known].sum()) / 60.0 / days
-    received_rescales = float(history.count_by_day(history.rescale_s, result.first_s, result.days).mean())
+    actual_slots = float(history.slots[span][known].sum()) * BIN_S / 3600.0 / days
+    actual_late = float(history.late_s[span][known].sum()) / 60.0 / days
+    actual_rescales = float(history.count_by_day(history.rescale_s, result.first_s, result.days).mean())
     one = weigh(np.array(slots), np.array(late), np.array(rescales), prices, slots_max)
-    received = weigh(np.array(received_slots), np.array(received_late), np.array(received_rescales), prices, slots_max)
+    actual = weigh(np.array(actual_slots), np.array(actual_late), np.array(actual_rescales), prices, slots_max)
     share = float(known.mean()) if len(known) else 0.0
-    return CostCheck(float(one), float(received), slots, received_slots, late, received_late, share)
+    return CostCheck(float(one), float(actual), slots, actual_slots, late, actual_late, share)
 
 
 def compare_capacity(subject: Subject, measured: Sequence[Measured]) -> tuple[float, float, int]:

@@ -177,8 +177,8 @@ class RunLog:
         heads = [inside[0]]
         for before, at in pairwise(inside):
             worked = bisect_right(completed, at) > bisect_right(completed, before)
-            remaining_again = at not in self.failures and at // 1000 - before // 1000 > _STALE_REPLY_MS // 1000
-            if worked or remaining_again:
+            has_stopped_again = at not in self.failures and at // 1000 - before // 1000 > _STALE_REPLY_MS // 1000
+            if worked or has_stopped_again:
                 heads.append(at)
         ends = [*heads[1:], transition.running_ms]
         return [Stop(at, end, self.failures.get(at)) for at, end in zip(heads, ends, strict=True)]

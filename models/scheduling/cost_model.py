@@ -149,12 +149,12 @@ def _failure_cost(
     if not options.reactive.rescales_for_catch_up:
         return stay
     wait_s = options.timing.apply_every_s / 2
-    active_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
+    late_down_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
     age_s = max(replay_s + down_s - costs.late_after_s, 0.0)
     remaining_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
     off_s = work_off_time_s(remaining_s, headroom_ratio[:, widest, None])
-    late_s = active_s + wait_s + rescale_s + off_s
+    late_s = late_down_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * costs.resource_weight / now.slots_max
     extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * costs.rescale_weight
     return np.asarray(np.minimum(stay, costs.late_weight * late_s / MINUTE_S + extra_cost))

@@ -104,14 +104,14 @@ def _incidents(changes: DataFrame, stops: DataFrame, checkpoints: DataFrame) -> 
     in_order = Window.partitionBy(*_TRANSITION_KEY).orderBy("stopped_at")
     before = F.lag("stopped_at").over(in_order)
     worked = F.col("checkpoint.completed_at") > before
-    remaining_again = F.col("cause").isNull() & (F.unix_seconds("stopped_at") - F.unix_seconds(before) > _STALE_REPLY_S)
-    is_head = before.isNull() | F.coalesce(worked, F.lit(False)) | remaining_again
+    has_stopped_again = F.col("cause").isNull() & (
+        F.unix_seconds("stopped_at") - F.unix_seconds(before) > _STALE_REPLY_S
+    )
+    is_head = before.isNull() | F.coalesce(worked, F.lit(False)) | has_stopped_again
     heads = dated.withColumn("is_head", is_head).where("is_head")
     following = F.lead("stopped_at").over(in_order)
-    observed_at_work = F.least("running_at", F.greatest("last_seen", "checkpoint.completed_at"))
-    events = heads.withColumn("following", following).withColumn(
-        "started_at", F.coalesce("stopped_at", observed_at_work)
-    )
+    last_at_work = F.least("running_at", F.greatest("last_seen", "checkpoint.completed_at"))
+    events = heads.withColumn("following", following).withColumn("started_at", F.coalesce("stopped_at", last_at_work))
     return events.select(*_event_columns())
 
 

@@ -58,9 +58,9 @@ def build_checkpoints_reply(
         restored: number of the one that the job last came back from, and when it did; None for never.
         subtasks: number of subtasks that take part.
     """
-    received_back = None
+    restored_from = None
     if restored is not None:
-        received_back = {
+        restored_from = {
             "id": restored[0],
             "restore_timestamp": restored[1],
             "is_savepoint": False,
@@ -71,14 +71,14 @@ def build_checkpoints_reply(
     took = {"min": min(durations), "max": max(durations), "avg": sum(durations) // len(durations)}
     return {
         "counts": {
-            "restored": int(received_back is not None),
+            "restored": int(restored_from is not None),
             "total": kept[0].number,
             "in_progress": 0,
             "completed": kept[0].number,
             "failed": 0,
         },
         "summary": {"end_to_end_duration": took},
-        "latest": {"completed": history[0], "savepoint": None, "failed": None, "restored": received_back},
+        "latest": {"completed": history[0], "savepoint": None, "failed": None, "restored": restored_from},
         "history": history,
     }
 
