@@ -13,6 +13,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.preflight import Jdk, PreflightError, check_python, find_jdk
@@ -199,6 +200,31 @@ def compile_flink_job() -> None:
     run([VENV / "bin" / "python", "-c", build], "fix flink_job/ and run `make setup` again")
 
 
+def prepare_spark(jdk: Jdk) -> None:
+    """Do what Spark needs beside its package."""
+    step("Byte code into Spark's Python zip", _has_byte_code, compile_spark_zip)
+    step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
+    step(
+        "Archive of Spark's classes (a minute)",
+        lambda: _stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
+        lambda: archive_classes(jdk),
+    )
+
+
+def prepare_flink() -> None:
+    """Install Flink and compile its job."""
+    step("Flink into .cache/flink", lambda: _stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
+    compile_flink_job()
+
+
+def do_side_by_side(*parts: Callable[[], None]) -> None:
+    """Do parts of the set-up that need nothing of each other; raises what the first of them raised, after all ended."""
+    with ThreadPoolExecutor(len(parts)) as pool:
+        ends = [pool.submit(part) for part in parts]
+    for end in ends:
+        end.result()
+
+
 def main() -> int:
     """Run the set-up; returns the exit code."""
     try:
@@ -210,19 +236,7 @@ def main() -> int:
             lambda: _stamp_matches(stamp, _requirements_hash()),
             install_python_packages,
         )
-        step("Byte code into Spark's Python zip", _has_byte_code, compile_spark_zip)
-        step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
-        step(
-            "Archive of Spark's classes (a minute)",
-            lambda: _stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
-            lambda: archive_classes(jdk),
-        )
-        step(
-            "Flink into .cache/flink",
-            lambda: _stamp_matches(FLINK / ".complete", _flink_libraries()),
-            install_flink,
-        )
-        compile_flink_job()
+        do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1

@@ -13,7 +13,8 @@ from cli.dag_client import DagClient
 from cli.embedded import airflow_environment, below
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 
-pytestmark = pytest.mark.airflow
+# In `make test` the whole of `make run` stands for it: tests/e2e/test_run.py looks at its DAG runs.
+pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
 
 def test_runs_show_their_real_duration_and_what_they_looked_at(tmp_path, monkeypatch):

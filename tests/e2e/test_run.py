@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +63,7 @@ class Run:
         planted: secrets of a further cluster, which cannot be reached.
         variables: of the environment that name them.
         processes: every command line that was seen meanwhile.
+        began_s, ended_s: when it ran.
     """
 
     out: Path
@@ -69,6 +73,8 @@ class Run:
     planted: Planted
     variables: dict[str, str]
     processes: str
+    began_s: float
+    ended_s: float
 
 
 @dataclass
@@ -123,13 +129,13 @@ def main_run(tmp_path_factory) -> Run:
     folder = tmp_path_factory.mktemp("run")
     planted = plant(folder / "secrets")
     variables = planted.environment() | {SETTINGS_FILE_VARIABLE: str(settings_with_secrets(folder, planted))}
-    out, watch = folder / "out", ProcessWatch()
+    out, watch, began_s = folder / "out", ProcessWatch(), time.time()
     with watch.watching():
         done = run(out, "--days", str(DAYS), variables=variables)
     assert done.returncode == 0, done.stdout + done.stderr
     counts, plans = (json.loads((out / name).read_text()) for name in ("run.json", "plans.json"))
     printed = done.stdout + done.stderr
-    return Run(out, printed, counts, plans, planted, variables, "\n".join(watch.lines))
+    return Run(out, printed, counts, plans, planted, variables, "\n".join(watch.lines), began_s, time.time())
 
 
 def test_ends_with_the_counts_and_the_report(main_run):
@@ -191,6 +197,17 @@ def test_no_secret_is_written_by_a_whole_run_with_failures(main_run):
     assert "spark_jobs" in texts["processes"]
     assert "nothing listens" in texts["doctor"]
     assert find_secrets(main_run.planted, [main_run.out], texts) == []
+
+
+def test_dag_runs_show_their_real_duration_and_what_they_looked_at(main_run):
+    with sqlite3.connect(main_run.out / "airflow" / "airflow.db") as tables:
+        runs = tables.execute("select start_date, end_date, state, conf from dag_run order by id").fetchall()
+    assert main_run.plans[0]["as_of"] in {json.loads(conf)["as_of"] for *_, conf in runs}
+    began_s = main_run.began_s
+    for start, end, state, _ in runs:
+        assert state == "success"
+        started, ended = (datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() for text in (start, end))
+        assert began_s <= started < ended <= main_run.ended_s  # not the time that the run looks at
 
 
 def test_a_wrong_moment_is_one_line(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 
 import pytest
@@ -17,8 +18,9 @@ AS_OF = ["--as-of", "2026-11-20T19:00:00Z"]
 
 
 @pytest.fixture
-def stages(spark, tmp_path, monkeypatch):
+def stages(spark, tmp_path, monkeypatch, empty_model_store):
     """The folder with the counts of stages, on an empty lake."""
+    shutil.copy(empty_model_store, tmp_path / "mlflow.db")
     (tmp_path / "empty.toml").touch()
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "empty.toml"))
     for name, value in below(tmp_path).items():

@@ -69,8 +69,7 @@ class Trainings:
     Attributes:
         settings: of all of them.
         usable: windows that the first one may learn from.
-        rows_when_killed: rows of gold.model_versions after a run of it that was killed.
-        first: the run that was not killed.
+        first: the first one.
         again: the same once more, at once.
         better: the next one, of a job that became faster.
         worse: the last one, whose curves are wrong.
@@ -79,7 +78,6 @@ class Trainings:
 
     settings: Settings
     usable: int
-    rows_when_killed: int
     first: Trained
     again: Trained
     better: Trained
@@ -160,14 +158,13 @@ def run_worse(lake: Lake, settings: Settings) -> Trained:
 def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
     settings, lake = shared_settings, shared_lake
     usable = fill_first(lake)
-    rows_when_killed = run_until(*BUNDLE, lake, settings)
     first, again = run(lake, settings), run(lake, settings)
     fill(lake, ["rides"], error=1.3)  # the job became faster: the champion is wrong now
     better = run(lake, settings, LATER)
     fill(lake, ["rides"], error=1.31)
     worse = run_worse(lake, settings)
     fill_first(lake)
-    return Trainings(settings, usable, rows_when_killed, first, again, better, worse, run(lake, settings))
+    return Trainings(settings, usable, first, again, better, worse, run(lake, settings))
 
 
 @pytest.fixture
@@ -252,9 +249,8 @@ def test_the_pyfunc_predicts(trainings: Trainings) -> None:
     assert np.isnan(result["mean_per_s"].iloc[1])
 
 
-def test_a_run_killed_half_way_is_closed_and_made_again(trainings: Trainings) -> None:
-    assert trainings.rows_when_killed == 0
-    assert_trained_once(trainings.store, trainings.first, killed=1)
+def test_a_training_is_registered_once(trainings: Trainings) -> None:
+    assert_trained_once(trainings.store, trainings.first, killed=0)
 
 
 def assert_trained_once(store: ModelStore, trained: Trained, killed: int) -> None:
