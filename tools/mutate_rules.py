@@ -1,5 +1,8 @@
 """``make mutate-rules``: which rules of the controller may be removed or inverted without a unit test that notices.
 
+A change that no test notices is shown to the type checker, which ``make check`` asks as well: many a guard is there for
+it alone.
+
 ``[tool.mutation.rules]`` in pyproject.toml names the files and their tests. Each change is tried in a process of its
 own, which imports the changed file in the place of the one on disk: nothing is written.
 """
@@ -14,6 +17,7 @@ import importlib.util
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import tomllib
@@ -30,7 +34,7 @@ from tools.rule_breaks import Break, read_breaks
 _PRELOADED = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow", "deltalake", "pydantic", "croniter", "structlog")
 _OWN = frozenset({"benchmarks", "cli", "controller", "include", "models", "spark_jobs", "tests", "tools"})
 _LONGEST_S = 600.0
-NOTICED, SURVIVED = "noticed", "survived"
+NOTICED, SURVIVED, BY_TYPES = "noticed", "survived", "noticed by the types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,21 @@ def try_all(
     return outcomes
 
 
+def check_types(changed: Break, work: Path) -> str:
+    """Return what mypy says of a change that the tests do not notice: ``make check`` asks both.
+
+    Args:
+        changed: the change.
+        work: a folder for the changed file and for a cache of its own.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    shadow = work / "changed.py"
+    shadow.write_text(changed.source, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(work / "mypy"), "--shadow-file", changed.file]
+    done = subprocess.run([*command, str(shadow), changed.file], cwd=PROJECT, capture_output=True, check=False)
+    return BY_TYPES if done.returncode == 1 else SURVIVED
+
+
 def summarise(name: str, tried: Sequence[tuple[Break, str]], seconds: float) -> list[str]:
     """Return how many changes were noticed, and below it those that were not."""
     survivors = [one for one, reported in tried if reported == SURVIVED]
@@ -162,7 +181,12 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
             print(f"mutate-rules: {one.name}: the tests fail without any change", file=sys.stderr)
             return 2
         began_s = time.monotonic()
-        tried = list(zip(breaks, try_all(tests, breaks, options.children), strict=True))
+        work = PROJECT / "out" / "mutation" / "types"
+        outcomes = try_all(tests, breaks, options.children)
+        tried = [
+            (change, check_types(change, work) if reported == SURVIVED else reported)
+            for change, reported in zip(breaks, outcomes, strict=True)
+        ]
         print("\n".join(summarise(one.name, tried, time.monotonic() - began_s)), flush=True)
         shares.append(sum(reported != SURVIVED for _, reported in tried) / len(tried))
         result += [{"rule": change.name, "outcome": reported} for change, reported in tried]

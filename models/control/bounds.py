@@ -76,8 +76,6 @@ def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float, least: P
     def cap_at(cap: int) -> dict[str, int]:
         return {vertex: min(count, max(cap, least.get(vertex, 1))) for vertex, count in wanted.items()}
 
-    if observed.slots_of(wanted) <= highest:
-        return dict(wanted)
     low, cap = 1, max(wanted.values(), default=1)
     highest = max(highest, observed.slots_of(cap_at(1)))  # what is not capped takes that anyway
     while low < cap:  # the slots never fall as the cap rises

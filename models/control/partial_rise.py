@@ -19,7 +19,7 @@ def fit_rise(wanted: Intention, case: Case) -> Intention:
     observed = case.observed
     room = count_room(case)
     added = observed.slots_of(wanted.parallelism) - observed.slots
-    if wanted.origin is Origin.PIN or added <= room or room < 1:
+    if wanted.origin is Origin.PIN or added <= room:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
     grown = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))

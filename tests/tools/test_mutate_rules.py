@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from include.settings import PROJECT
-from tools.mutate_rules import name_end, read_rule_files, summarise
+from tools.mutate_rules import check_types, name_end, read_rule_files, summarise
 from tools.rule_breaks import Break, list_breaks
 
 SOURCE = """
@@ -82,6 +84,12 @@ def test_survivors_are_listed() -> None:
     assert name_end(256) == "noticed"
     assert name_end(14) == "noticed by a timeout"
     assert name_end(9) == "noticed by a crash"
+
+
+@pytest.mark.parametrize(("text", "outcome"), [("1", "survived"), ("None", "noticed by the types")])
+def test_what_the_type_checker_refuses_is_noticed(tmp_path: Path, text: str, outcome: str) -> None:
+    change = Break("include/version.py", 1, "removed", "x", f"COUNT: int = {text}\n")
+    assert check_types(change, tmp_path) == outcome
 
 
 SCRIPT = """

@@ -31,7 +31,7 @@ def stored(entry: LogEntry) -> dict[str, object]:
 
 
 @given(case=cases(), answer=st.sampled_from(["", "accepted", "refused: no"]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_decision_can_be_made_again_from_its_row(case, answer) -> None:
     entry = entry_for(case, answer=answer)
     row = stored(entry)

@@ -1,0 +1,83 @@
+"""Parts of conditions that only one case tells apart: each was left out once, and no other test noticed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from models.control.approval import StepApproval
+from models.control.case import Case, Verb
+from models.control.limits import Limits
+from models.control.partial_rise import fit_back
+from models.control.readiness import Checkpoints, Guards, Memory, Readiness, combine_guards
+from models.control.reconcile import reconcile
+from models.control.requests import is_waited_with
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
+
+NOW_S = 1_000_000.0
+ONE, TWO, FOUR = ({"a": n, "b": n} for n in (1, 2, 4))
+RUNS = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8)
+KNOWN = JobHistory(job_id="j", known_requested=TWO)
+AUTO = Limits(mode=Mode.AUTO)
+CASE = Case(NOW_S, Intention(FOUR, Origin.PLAN, "step", "load rises", NOW_S + 600), RUNS, KNOWN, AUTO)
+SENT = Request("step", "j", FOUR, TWO, TWO, NOW_S - 60, NOW_S + 120)
+
+
+def test_a_job_that_does_not_run_is_waited_for_though_nothing_is_wanted_of_it() -> None:
+    action = reconcile(replace(CASE, desired=None, observed=replace(RUNS, state="RESTARTING", running={})))
+    assert (action.verb, action.reason) == (Verb.WAIT, "not_running")
+
+
+def test_answers_without_an_id_are_told_apart_by_step_person_and_time() -> None:
+    answer = StepApproval("step", TWO, FOUR, True, 10.0, 20.0, by="ann")
+    other = replace(answer, by="bob")
+    assert answer.key == "step ann 10.0"
+    assert answer.key != other.key
+    assert replace(answer, approval_id="7").key == "7"
+
+
+@pytest.mark.parametrize(("guards", "reason"), [(Guards(heap_share_max=1.0), "gc_pressure"), (Guards(), "gc_pressure")])
+def test_a_heap_that_may_be_full_leaves_garbage_collection_a_reason(guards: Guards, reason: str) -> None:
+    ready = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), Memory(0.5, 0.9), ())
+    fall = replace(CASE, desired=replace(CASE.desired, parallelism=ONE), observed=replace(RUNS, readiness=ready))
+    assert reconcile(replace(fall, limits=replace(AUTO, guards=guards))).reason == reason
+    free = replace(guards, heap_share_max=1.0, gc_share_max=1.0)
+    assert reconcile(replace(fall, limits=replace(AUTO, guards=free))).reason == "plan"
+
+
+def test_without_a_budget_of_the_cluster_nobody_need_count_its_slots_to_go_back() -> None:
+    observed = replace(RUNS, cluster_slots_used=None)
+    assert math.isinf(AUTO.cluster_slots_max)
+    assert fit_back(FOUR, replace(CASE, observed=observed)) == FOUR
+    budgeted = replace(CASE, observed=observed, limits=replace(AUTO, cluster_slots_max=20))
+    assert fit_back(FOUR, budgeted) == TWO
+
+
+def test_the_age_of_a_checkpoint_is_the_setting_or_the_smaller_of_setting_and_interval() -> None:
+    alone = Guards(checkpoint_max_age_s=1000.0)
+    both = replace(alone, is_age_of_interval_too=True)
+    assert (alone.max_age_s(100.0), both.max_age_s(100.0), both.max_age_s(600.0)) == (1000.0, 300.0, 1000.0)
+    assert not combine_guards([alone, alone]).is_age_of_interval_too
+    assert combine_guards([alone, Guards()]).is_age_of_interval_too
+    assert combine_guards([alone, both]).is_age_of_interval_too
+    assert not combine_guards([Guards(), Guards()]).is_age_of_interval_too
+
+
+def test_a_request_that_is_not_in_force_is_not_confirmed_by_what_runs() -> None:
+    """What is asked for was already running: below it lay bounds that Flink had not come to."""
+    request = replace(SENT, target=TWO, before=ONE, running_before=TWO)
+    in_flight = replace(KNOWN, known_requested=ONE, in_flight=request)
+    case = replace(CASE, history=in_flight, observed=replace(RUNS, requested=ONE))
+    assert reconcile(case).verb is Verb.WAIT
+    assert reconcile(replace(case, observed=RUNS)).verb is Verb.CONFIRM
+
+
+def test_flink_that_has_begun_is_not_waited_with() -> None:
+    request = replace(SENT, forced_at_s=NOW_S + 300)
+    waits = replace(CASE, history=replace(KNOWN, in_flight=request), observed=replace(RUNS, requested=FOUR))
+    assert is_waited_with(waits)
+    assert not is_waited_with(replace(waits, observed=replace(waits.observed, running={"a": 4, "b": 2})))
+    assert not is_waited_with(replace(waits, observed=RUNS))
+    assert not is_waited_with(CASE)
