@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.reply_limits import HEX_ID
 from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.tables import OBSERVATIONS
@@ -101,7 +102,7 @@ def add_arrivals(
     is_same_job = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job"))
     same = is_same_job & is_meant & is_named_at(F.col("a.window_start"))
     located = arrivals.alias("a").join(F.broadcast(named.alias("n")), same, "left")
-    is_vertex_id = F.col("a.source").rlike("^[0-9a-f]{32}$")
+    is_vertex_id = F.col("a.source").rlike(HEX_ID)
     # Of a cluster of which no job was seen yet, the name in the settings is all there is.
     is_located = F.col("n.operator").isNotNull() | (~F.col("a.is_known") & ~is_vertex_id)
     known = located.where(is_located).select(
