@@ -51,8 +51,9 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
-    lake.prepare(INGESTED)
+    preparing = pool.submit(lake.prepare, INGESTED)
     raw = read_raw_input(lake, settings, interval, pool)
+    preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
@@ -71,7 +72,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
 
     replies = reading.result()
     drawing = pool.submit(write_graphs, replies, events, writes)
-    observations = write_observations(lake, settings, replies, metrics, writes)
+    observations = write_observations(lake, settings, replies, metrics, writes, pool=pool)
 
     refused = refusing.result()
     counts = merge_counts(raw.line_counts, refused.counts, count_windows(observations, interval))

@@ -101,7 +101,7 @@ def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, hours: I
 
 
 def write_observations(
-    lake: Lake, settings: Settings, replies: JobReplies, metrics: DataFrame, writes: TableWrites
+    lake: Lake, settings: Settings, replies: JobReplies, metrics: DataFrame, writes: TableWrites, *, pool: Executor
 ) -> DataFrame:
     """Write silver.observations and silver.rescales; returns the observations that were measured.
 
@@ -111,9 +111,12 @@ def write_observations(
         replies: about the jobs.
         metrics: rows of bronze.metrics of the hours.
         writes: of the run.
+        pool: works out what does not depend on each other.
     """
     hours = replies.hours
     observed_hours = _choose_observed_hours(replies.stops, replies.rescale_hours, hours)
+    unsettled = find_unsettled_windows(replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start)
+    unsettling = pool.submit(unsettled.localCheckpoint)
     earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
     measured = samples.build_samples(
         earlier.unionByName(metrics), replies.names, replies.changes, settings.clusters
@@ -123,10 +126,8 @@ def write_observations(
     rescales = build_rescales(replies.stops, samples.select_source_samples(measured), former, settings.ingest)
     writes.start(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
 
-    unsettled = find_unsettled_windows(
-        replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start
-    ).localCheckpoint()
-    observations = select_hours(build_observations(measured, replies.changes, unsettled), observed_hours)
+    windows = build_observations(measured, replies.changes, unsettling.result())
+    observations = select_hours(windows, observed_hours)
     observations = observations.localCheckpoint()
     arrivals = kafka_arrivals.find_arrivals(replies.events, replies.topic_sources, settings.clusters)
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, observed_hours)
