@@ -71,7 +71,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
 
     replies = reading.result()
-    drawing = pool.submit(write_graphs, replies, events, writes)
+    drawing = pool.submit(write_graphs, replies, writes)
     observations = write_observations(lake, settings, replies, metrics, writes, pool=pool)
 
     refused = refusing.result()

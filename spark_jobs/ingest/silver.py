@@ -47,24 +47,24 @@ class JobReplies:
     """What the replies about jobs say, of the hours that are written and as far back as it matters to them.
 
     Attributes:
-        events: rows of bronze.job_events, all kinds.
         polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
         plans: from :func:`spark_jobs.job_history.job_replies.select_plans`.
         stops: when jobs stopped and ran again.
         names: of vertices in periods, with ``is_source``.
         changes: periods of constant parallelism.
         topic_sources: sources of the topics that the settings name; None when they name none.
+        topic_ends: from :func:`spark_jobs.job_history.kafka_arrivals.read_ends`; None when they name none.
         hours: that are written.
         rescale_hours: whose rescales are written.
     """
 
-    events: DataFrame
     polls: DataFrame
     plans: DataFrame
     stops: DataFrame
     names: DataFrame
     changes: DataFrame
     topic_sources: TopicSources | None
+    topic_ends: DataFrame | None
     hours: Interval
     rescale_hours: Interval
 
@@ -87,14 +87,15 @@ def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, hours: I
     finding = pool.submit(_find_stops(polls, replies, every).localCheckpoint)
     comparing = pool.submit(job_replies.find_parallelism_periods(polls, hours.end).localCheckpoint)
     names = _name_operators(polls, plans).localCheckpoint()
+    topic_sources = find_topic_sources(lake, names, settings.clusters, hours.start)
     return JobReplies(
-        events=every,
         polls=polls,
         plans=plans,
         stops=finding.result(),
         names=names,
         changes=comparing.result(),
-        topic_sources=find_topic_sources(lake, names, settings.clusters, hours.start),
+        topic_sources=topic_sources,
+        topic_ends=None if topic_sources is None else kafka_arrivals.read_ends(every).localCheckpoint(),
         hours=hours,
         rescale_hours=rescale_hours,
     )
@@ -127,21 +128,19 @@ def write_observations(
     writes.start(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
 
     windows = build_observations(measured, replies.changes, unsettling.result())
-    observations = select_hours(windows, observed_hours)
-    observations = observations.localCheckpoint()
-    arrivals = kafka_arrivals.find_arrivals(replies.events, replies.topic_sources, settings.clusters)
+    observations = select_hours(windows, observed_hours).localCheckpoint()
+    arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, observed_hours)
     # A task writes a file for every hour: no more tasks than can run at once.
     writes.start(OBSERVATIONS, complete, hours_where(observed_hours), core_share=1.0)
     return observations
 
 
-def write_graphs(replies: JobReplies, events: DataFrame, writes: TableWrites) -> None:
+def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
     """Write silver.job_graphs, jobs and operator_keys.
 
     Args:
         replies: about the jobs.
-        events: rows of bronze.job_events of the hours.
         writes: of the run.
     """
     hours = replies.hours
@@ -149,7 +148,7 @@ def write_graphs(replies: JobReplies, events: DataFrame, writes: TableWrites) ->
     writes.start(JOBS, select_hours(job_graphs.build_jobs(replies.polls, replies.plans), hours), where)
     graphs = job_graphs.build_graphs(replies.polls, replies.plans).localCheckpoint()
     writes.start(OPERATOR_KEYS, select_hours(build_operator_keys(graphs), hours), where)
-    partitions = kafka_arrivals.count_partitions(events, replies.topic_sources)
+    partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
     own = select_hours(job_graphs.select_job_graphs(graphs), hours)
     writes.start(JOB_GRAPHS, job_graphs.add_partitions(own, partitions), where)
 
