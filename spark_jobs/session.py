@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +49,19 @@ def keep_class_references(spark: SparkSession) -> None:
         package = getattr(package, name)
 
 
-def threads(spark: SparkSession) -> ThreadPoolExecutor:
-    """Return a pool of threads with equal shares of the cores: while one plans or commits, others keep them busy."""
+@contextmanager
+def threads(spark: SparkSession) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool of threads with equal shares of the cores: while one plans or commits, others keep them busy.
+
+    When the body fails, what has not begun is left out.
+    """
 
     def take_share() -> None:
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
 
-    return ThreadPoolExecutor(initializer=take_share)
+    with ThreadPoolExecutor(initializer=take_share) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

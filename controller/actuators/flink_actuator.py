@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_configuration import FlinkConfiguration
 from controller.actuators.flink_readiness import FlinkReadiness
+from include.domain.reply_limits import is_hex_id
 from include.flink.client import FlinkClient
 from include.flink.endpoints import RESTARTING_STATES, TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused, SentTooLate
@@ -33,7 +33,6 @@ _NO_REQUIREMENTS = "UnsupportedOperationException"  # a scheduler other than the
 _PASSING = frozenset({408, 425, 429})  # refusals that say nothing about the request
 _NOT_FOUND = 404
 _AT_ONCE = 8
-_JOB_ID = re.compile(r"[0-9a-f]{32}")
 
 Observation = ObservedJob | RequestUnknownError
 
@@ -111,7 +110,7 @@ class FlinkActuator:
             RequestRefusedError: the cluster has refused it.
             RequestUnknownError: nobody knows whether it arrived.
         """
-        if not _JOB_ID.fullmatch(job_id):
+        if not is_hex_id(job_id):
             raise RequestRefusedError(f"{job}: {shorten(job_id)!r} is no id of a job")
         self._readiness.end_wait(job_id)
         lower_bounds = self._compare(job, job_id)
@@ -228,7 +227,7 @@ class FlinkActuator:
                 "ambiguous_name", f"{len(alive)} jobs of this name run ({ids}): give each its own name"
             )
         job_id = alive[0].job_id
-        if not _JOB_ID.fullmatch(job_id):
+        if not is_hex_id(job_id):
             return _report_problem("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
         facts = self._configuration.read_cluster()
         try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-_VERTEX_ID = re.compile(r"[0-9a-f]{32}")
+from include.domain.reply_limits import is_hex_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def name_nearest(key: str, jobs: Mapping[str, Collection[str]]) -> str:
 
 def is_vertex_id(text: str) -> bool:
     """Whether a text is one of Flink's ids of vertices."""
-    return _VERTEX_ID.fullmatch(text) is not None
+    return is_hex_id(text)
 
 
 def group_operators(rows: Iterable[tuple[str, str, str]]) -> dict[str, set[str]]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from include.domain.reply_limits import is_hex_id
 from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.poll_requests import MOST_SILENT, PollRequests
@@ -24,7 +25,6 @@ from include.flink.versions import RESCALE_HISTORY_SINCE, read_version
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]  # epoch seconds
-_HEX_ID = re.compile(r"[0-9a-f]{32}")
 _RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
 _MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
@@ -173,7 +173,7 @@ class RestSource:
         sources = endpoints.sources_of(job)
         for vertex in _objects(job.get("vertices")):
             vertex_id = vertex.get("id")
-            if not isinstance(vertex_id, str) or not _HEX_ID.fullmatch(vertex_id):
+            if not is_hex_id(vertex_id):
                 continue  # it is seen in the job's reply, and refused there by name
             names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
@@ -258,7 +258,7 @@ def _listed_jobs(reply: Reply | None, faults: list[str]) -> Iterator[tuple[str, 
         faults.append(f"/jobs/overview holds no list of jobs but {str(jobs)[:80]!r}")
     for job in _objects(jobs):
         job_id = job.get("jid")
-        if not isinstance(job_id, str) or not _HEX_ID.fullmatch(job_id):
+        if not is_hex_id(job_id):
             faults.append(f"/jobs/overview names a job without an id: {str(job_id)[:80]!r}")
         else:
             yield job_id, str(job.get("state")) in endpoints.TERMINAL_STATES

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.domain.quarantine_rules import Rule
+from include.domain.reply_limits import is_time_ms
 from models.live.faults import ReplyError, shorten
 
 RUNNING = "RUNNING"
@@ -290,8 +291,8 @@ def _count(value: object) -> int:
 
 
 def _time_ms(value: object) -> int | None:
-    """Return a time; None for 0 and below, Flink's "never", and for what is no time (the last is in the year 9999)."""
-    return value if type(value) is int and 0 < value <= 253_402_300_799_999 else None
+    """Return a time; None for 0 and below, Flink's "never", and for what is no time."""
+    return value if is_time_ms(value) else None
 
 
 def _encodable(text: str) -> str:

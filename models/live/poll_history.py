@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from include.domain.finished_operators import FINISHED
 from include.domain.quarantine_rules import Rule
+from include.domain.reply_limits import HTTP_OK, is_hex_id
 from include.flink.raw_format import Kind, RawRecord
 from models.live import job_replies
 from models.live.faults import Fault, ReplyError, shorten
@@ -21,11 +21,9 @@ from models.live.seen_job import JobRecord, SeenJob
 from models.live.vertex_arrays import VertexArrays
 from models.live.windows import Roles, row_windows
 
-_HEX_ID = re.compile(r"[0-9a-f]{32}\Z")
 _KINDS = frozenset(Kind)
 _FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
 _OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALE})  # read by ingestion alone
-_HTTP_OK = 200
 JobKey = tuple[str, str]
 """Cluster and Flink's job id."""
 _Measured = tuple[int, RawRecord, list[float]]  # row, reply and its values
@@ -121,7 +119,7 @@ class PollHistory:
         return gone
 
     def _add_record(self, record: RawRecord, measured: list[_Measured], faults: list[Fault]) -> None:
-        if record.status != _HTTP_OK:
+        if record.status != HTTP_OK:
             raise ReplyError(Rule.HTTP_ERROR, f"{record.status}: {shorten(record.body)}")
         if record.kind not in _KINDS:
             raise ReplyError(Rule.UNKNOWN_KIND, shorten(record.kind))
@@ -248,7 +246,7 @@ class PollHistory:
 
 
 def _hex_id(given: str | None, field: str) -> str:
-    if given is None or not _HEX_ID.match(given):
+    if not is_hex_id(given):
         raise ReplyError(Rule.BAD_ID, f"{field} {shorten(str(given))}")
     return given
 

@@ -13,13 +13,13 @@ from datetime import UTC, datetime, time, timedelta
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from include.lost_input import KnownFile, LostInputError, ReadFile, describe_lost
+from include.lost_input import KnownFile, LostInputError, ReadFile, describe_lost, find_lost
 from include.raw_files import UNREADABLE, RawFile
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, FILES
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where, read_hours
-from spark_jobs.ingest.raw_input import list_files_around
+from spark_jobs.ingest.raw_input import RawInput, list_files_around
 from spark_jobs.lake import Lake
 
 Lost = Mapping[KnownFile, str]
@@ -28,7 +28,25 @@ DAY = timedelta(days=1)
 log = logging.getLogger(__name__)
 
 
-def read_now(own_files: list[RawFile], read_files: DataFrame) -> dict[str, ReadFile]:
+def refuse_lost_input(lake: Lake, settings: Settings, raw: RawInput, *, is_forced: bool) -> None:
+    """Refuse to replace rows by nothing; where the run is forced, what is gone is only told.
+
+    Raises:
+        LostInputError: files from which rows come are gone or hold less, or a worker lacks one.
+    """
+    read = _read_now(raw.own_files, raw.read_files)
+    known = _find_known(lake, raw.interval, raw.hours, read)
+    lost = find_lost(known, _list_needed(lake, settings, raw.hours, raw.own_files, known), read)
+    gone = _find_gone_folder(lake, settings, raw.interval, raw.own_files)
+    if not lost and not gone:
+        return
+    message = describe_lost({**gone, **lost}, settings.paths.raw, raw.hours)
+    if not is_forced:
+        raise LostInputError(message)
+    log.warning("forced: %s", message)
+
+
+def _read_now(own_files: list[RawFile], read_files: DataFrame) -> dict[str, ReadFile]:
     """Return what was read of each file; of an own one that Hadoop passed over, nothing.
 
     Args:
@@ -44,7 +62,7 @@ def read_now(own_files: list[RawFile], read_files: DataFrame) -> dict[str, ReadF
     return read
 
 
-def find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[str, ReadFile]) -> list[KnownFile]:
+def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[str, ReadFile]) -> list[KnownFile]:
     """Return the files from which the rows of these hours come, and those that a worker does not have.
 
     Args:
@@ -73,7 +91,7 @@ def _known_file(row: Row) -> KnownFile:
     return KnownFile(row["source_file"], row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
 
 
-def list_needed(
+def _list_needed(
     lake: Lake, settings: Settings, hours: Interval, own_files: list[RawFile], known: list[KnownFile]
 ) -> list[RawFile]:
     """Return the files of all directories that are read; of the run's own alone where no other is needed."""
@@ -81,7 +99,7 @@ def list_needed(
     return own_files if all(file.name in own for file in known) else list_files_around(lake, settings, hours)
 
 
-def find_gone_folder(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> Lost:
+def _find_gone_folder(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> Lost:
     """Return the files of the day before, where neither they nor any file of the run are there: nobody mounted them.
 
     An hour in which nothing was collected has no files; the day before it has, for as long as raw files are kept.
@@ -94,17 +112,3 @@ def find_gone_folder(lake: Lake, settings: Settings, interval: Interval, own_fil
     if not known or list_files_around(lake, settings, day):
         return {}
     return dict.fromkeys(known, "is not there, nor is any other of this day")
-
-
-def refuse_lost(settings: Settings, hours: Interval, is_forced: bool, lost: Lost, gone: Lost) -> None:
-    """Refuse to replace rows by nothing; where the run is forced, what is gone is only told.
-
-    Raises:
-        LostInputError: files from which rows come are gone or hold less, or a worker lacks one.
-    """
-    if not lost and not gone:
-        return
-    message = describe_lost({**gone, **lost}, settings.paths.raw, hours)
-    if not is_forced:
-        raise LostInputError(message)
-    log.warning("forced: %s", message)

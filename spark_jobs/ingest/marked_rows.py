@@ -1,4 +1,4 @@
-"""Parsed rows with the faults that only other rows show, and what of them reaches bronze and quarantine."""
+"""Parsed rows with the faults that only other rows show, and what of them reaches bronze."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
-from include.raw_files import RawFile
 from include.tables import BRONZE_JOB_EVENTS
 from include.utc import Interval
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
-from spark_jobs.ingest.quarantine import add_lines, quarantine_files, quarantine_rows
 from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
-from spark_jobs.raw_parsing.numbered_lines import read_lines
-from spark_jobs.raw_parsing.raw_contents import read_contents
 
 
 def find_known_vertices(lake: Lake, rows: DataFrame, hours: Interval) -> DataFrame:
@@ -48,16 +44,6 @@ def select_own_rows(marked: DataFrame, interval: Interval) -> DataFrame:
     """Return the rows of the interval's own directories: the others are another run's to judge."""
     hour = F.col("dir_hour")
     return marked.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
-
-
-def collect_quarantine(lake: Lake, own_files: list[RawFile], own_marked: DataFrame, files: DataFrame) -> DataFrame:
-    """Return the rows of ops.quarantine: each file, line and value that is refused, once."""
-
-    def lines(names: list[str]) -> DataFrame:
-        return read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
-
-    result = quarantine_rows(add_lines(own_marked, lines)).unionByName(quarantine_files(lake.spark, own_files, files))
-    return result.distinct().repartition("date", "hour")  # one file for each hour
 
 
 def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:

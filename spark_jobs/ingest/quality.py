@@ -12,7 +12,9 @@ from include.raw_files import RawFile
 from include.tables import QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
+from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.lake import Lake, rows_of
+from spark_jobs.timestamps import timestamp_literal
 
 Counts = dict[str, dict[str, Any]]
 """Per cluster, columns of ops.quality by name."""
@@ -91,12 +93,14 @@ def _collect_counts(of_clusters: DataFrame) -> Counts:
     return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
 
 
-def make_quality_rows(lake: Lake, interval: Interval, counts: Counts) -> DataFrame:
-    """Return the rows of ops.quality, one per cluster; what was not counted is zero."""
+def write_quality(lake: Lake, interval: Interval, counts: Counts, writes: TableWrites) -> None:
+    """Write ops.quality of one interval, a row per cluster; what was not counted is zero."""
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}
     rows = [
         {**bounds, "cluster": cluster, **{number: int(result.get(number) or 0) for number in numbers}}
         for cluster, result in sorted(counts.items())
     ]
-    return rows_of(lake.spark, QUALITY.columns, rows)
+    start, end = (timestamp_literal(timestamp) for timestamp in (interval.start, interval.end))
+    where = f"interval_start = {start} AND interval_end = {end}"
+    writes.start(QUALITY, rows_of(lake.spark, QUALITY.columns, rows), where)

@@ -1,22 +1,62 @@
-"""Rows of ops.quarantine: what was refused, with the rule that it breaks and its text as received."""
+"""What became of a run's own files: ops.files, and ops.quarantine with what was refused, and why, as received."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include.raw_files import RawFile
-from include.tables import QUARANTINE
-from spark_jobs.lake import date_hour_columns, rows_of
+from include.tables import FILES, QUARANTINE
+from spark_jobs.ingest.file_counts import count_files
+from spark_jobs.ingest.hours import hours_where
+from spark_jobs.ingest.quality import Counts, count_refusals
+from spark_jobs.ingest.raw_input import RawInput
+from spark_jobs.ingest.table_writes import TableWrites
+from spark_jobs.lake import Lake, date_hour_columns, rows_of
+from spark_jobs.raw_parsing.numbered_lines import read_lines
+from spark_jobs.raw_parsing.raw_contents import read_contents
 
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
 MOST_SHOWN = 20
 """So many refusals are named in the log and the summary; the table has all."""
 
 
-def quarantine_rows(rows: DataFrame) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What was refused of a run's own files.
+
+    Attributes:
+        counts: columns of ops.quality.
+        refusals: what was refused most, one line each.
+    """
+
+    counts: Counts
+    refusals: list[str]
+
+
+def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: TableWrites) -> Refused:
+    """Write ops.files and ops.quarantine: each file, line and value that is refused, once.
+
+    Args:
+        lake: of the run.
+        raw: what was read.
+        own_marked: the marked lines of the interval's own directories: the others are another run's to judge.
+        writes: of the run.
+    """
+    where = hours_where(raw.interval)
+    files = count_files(lake, raw.own_files, raw.read_files, own_marked).localCheckpoint()
+    writes.start(FILES, files, where)
+    lines = _quarantine_rows(_add_lines(lake, raw.own_files, own_marked))
+    refused = lines.unionByName(_quarantine_files(lake.spark, raw.own_files, files)).distinct()
+    refused = refused.repartition("date", "hour").localCheckpoint()  # one file for each hour
+    writes.start(QUARANTINE, refused, where)
+    return Refused(count_refusals(raw.own_files, files), _name_refusals(refused))
+
+
+def _quarantine_rows(rows: DataFrame) -> DataFrame:
     """Return one row per line that has a fault, with the line as received, and one per metric value that has a fault.
 
     Of a line that only has faulty values, the rest stands in bronze.
@@ -38,24 +78,26 @@ def quarantine_rows(rows: DataFrame) -> DataFrame:
     ).select(*QUARANTINE.columns)
 
 
-def add_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
+def _add_lines(lake: Lake, own_files: list[RawFile], rows: DataFrame) -> DataFrame:
     """Fill in the lines of rows whose fault was found only by comparing them with others.
 
     Args:
-        rows: marked rows that may have faults.
-        lines: reads the lines of the files of the given names; columns ``LINE_COLUMNS``.
+        lake: of the run.
+        own_files: the interval's own files.
+        rows: their marked rows.
     """
     bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
-    files = [row["source_file"] for row in bare.select("source_file").distinct().collect()]
-    if not files:
+    names = {row["source_file"] for row in bare.select("source_file").distinct().collect()}
+    if not names:
         return rows
+    lines = read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
     wanted = bare.select("source_file", "line_number")
-    result = lines(files).join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
+    result = lines.join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
     complete = bare.drop("line").join(result, ["source_file", "line_number"], "left")
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 
-def quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: DataFrame) -> DataFrame:
+def _quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: DataFrame) -> DataFrame:
     """Return one row per file or folder that could not be read, or not to its end, or is misplaced.
 
     Args:
@@ -85,7 +127,7 @@ def quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: Data
     )
 
 
-def name_refusals(quarantine: DataFrame) -> list[str]:
+def _name_refusals(quarantine: DataFrame) -> list[str]:
     """Return what was refused most: cluster, file, rule and how often, one line each."""
     counted = quarantine.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
     first = counted.orderBy(F.desc("n"), "source_file", "reason").limit(MOST_SHOWN).collect()

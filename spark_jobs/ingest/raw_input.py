@@ -8,6 +8,8 @@ widen the interval: their hours are made again from all their files.  Thereby br
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
@@ -15,20 +17,61 @@ from pyspark.sql import DataFrame
 from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.quality import Counts
+from spark_jobs.ingest.quality import Counts, count_lines
 from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
-from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_files, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
 
-def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:
-    """Return the raw files of the interval's own directories, and what cannot be read or is misplaced."""
-    return list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
+@dataclass(frozen=True, slots=True)
+class RawInput:
+    """What one run has read; every line is parsed once, and its rows are kept.
+
+    Attributes:
+        interval: of the run; its own files lie in the directories of these hours.
+        hours: whose rows are written: the interval, begun earlier where late rows belong to earlier hours.
+        own_files: raw files of the interval's own directories, and what cannot be read or is misplaced.
+        read_files: how much was read of each file, from :func:`spark_jobs.raw_parsing.parsed_lines.select_files`.
+        rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
+        repeated: hashes of keys that stand more than once among rows without fault; None without any.
+        line_counts: what stands in the own files.
+    """
+
+    interval: Interval
+    hours: Interval
+    own_files: list[RawFile]
+    read_files: DataFrame
+    rows: DataFrame
+    repeated: DataFrame | None
+    line_counts: Counts
 
 
-def parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:
+def read_raw_input(lake: Lake, settings: Settings, interval: Interval, pool: Executor) -> RawInput:
+    """Read and parse the lines that belong to an interval.
+
+    Args:
+        lake: of the run.
+        settings: of the run.
+        interval: of the run.
+        pool: searches for repeated keys while lines are counted.
+    """
+    own_files = list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
+    parsed = _parse_own_rows(lake, settings, interval, own_files)
+    rows = select_lines(parsed)
+    # Late rows are seldom: repeated keys are looked for as if there were none.
+    searching = pool.submit(_find_repeated_keys, rows)
+    line_counts = count_lines(rows, interval)
+    hours = _widen_hours(interval, line_counts)
+    repeated = searching.result()
+    if hours.start < interval.start:
+        rows = rows.unionByName(_parse_late_rows(lake, settings, interval, hours))
+        repeated = _find_repeated_keys(rows)
+    return RawInput(interval, hours, own_files, select_files(parsed), rows, repeated, line_counts)
+
+
+def _parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:
     """Return the lines of the interval's own directories, and of those around what was observed in the interval.
 
     One more row for each file tells how many lines it has.
@@ -40,38 +83,24 @@ def parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files
     return parse_lines(read_contents(lake.spark, own_files) + before + after, settings.ingest)
 
 
-def widen_hours(interval: Interval, line_counts: Counts) -> Interval:
+def _widen_hours(interval: Interval, line_counts: Counts) -> Interval:
     """Return the hours that are written: the interval, begun earlier where late rows belong to earlier hours."""
     late = [result["first_late"] for result in line_counts.values() if result["first_late"] is not None]
     starts = [floor_hour(timestamp.astimezone(interval.start.tzinfo)) for timestamp in late]
     return Interval(min([interval.start, *starts]), interval.end)
 
 
-def parse_late_rows(lake: Lake, settings: Settings, interval: Interval, hours: Interval) -> DataFrame | None:
-    """Return the lines that belong to the hours by which the interval was widened; None when it was not."""
-    if hours.start == interval.start:
-        return None
+def _parse_late_rows(lake: Lake, settings: Settings, interval: Interval, hours: Interval) -> DataFrame:
+    """Return the lines that belong to the hours by which the interval was widened."""
     first = hours.start - _ahead(settings)
     contents = _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start))
     return select_lines(parse_lines(contents, settings.ingest))
 
 
-def add_late_rows(own_rows: DataFrame, late_rows: DataFrame | None) -> DataFrame:
-    """Return all rows."""
-    return own_rows if late_rows is None else own_rows.unionByName(late_rows)
-
-
-def find_repeated_keys(rows: DataFrame) -> DataFrame | None:
+def _find_repeated_keys(rows: DataFrame) -> DataFrame | None:
     """Return the keys that stand more than once among rows without fault, kept; None without any, as is the rule."""
     repeated = bronze_rows.find_repeated_keys(rows)
     return None if repeated.isEmpty() else repeated.localCheckpoint()
-
-
-def add_late_repeated_keys(
-    own_repeated: DataFrame | None, rows: DataFrame, late_rows: DataFrame | None
-) -> DataFrame | None:
-    """Return the repeated keys of all rows; without late rows they are known already."""
-    return own_repeated if late_rows is None else find_repeated_keys(rows)
 
 
 def _ahead(settings: Settings) -> timedelta:

@@ -1,33 +1,156 @@
-"""Bronze to silver, frame by frame: what the replies about jobs say, samples, observations, rescales and job graphs.
+"""Bronze to silver: what the replies about jobs say, samples, observations, rescales and job graphs.
 
 Of the hours that are written, the rows of bronze are at hand; of the hours before, they are read from their tables.
+A frame that is used more than once is kept: that keeps plans short, too.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, RESCALES
+from include.tables import (
+    BRONZE_JOB_EVENTS,
+    BRONZE_METRICS,
+    JOB_GRAPHS,
+    JOBS,
+    OBSERVATIONS,
+    OPERATOR_KEYS,
+    RESCALES,
+)
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.hours import LOOKBACK, read_hours, select_hours
+from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours, select_hours
+from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
     job_graphs,
     job_replies,
     kafka_arrivals,
-    observations,
     operator_names,
     rescale_history,
-    rescales,
     restarts,
     samples,
-    topic_sources,
 )
-from spark_jobs.job_history.topic_sources import TopicSources
+from spark_jobs.job_history.observations import build_observations
+from spark_jobs.job_history.operator_keys import build_operator_keys
+from spark_jobs.job_history.rescales import build_rescales, find_unsettled_windows
+from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
 from spark_jobs.lake import Lake
+
+
+@dataclass(frozen=True, slots=True)
+class JobReplies:
+    """What the replies about jobs say, of the hours that are written and as far back as it matters to them.
+
+    Attributes:
+        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
+        plans: from :func:`spark_jobs.job_history.job_replies.select_plans`.
+        stops: when jobs stopped and ran again.
+        names: of vertices in periods, with ``is_source``.
+        changes: periods of constant parallelism.
+        topic_sources: sources of the topics that the settings name; None when they name none.
+        topic_ends: from :func:`spark_jobs.job_history.kafka_arrivals.read_ends`; None when they name none.
+        hours: that are written.
+        rescale_hours: whose rescales are written.
+    """
+
+    polls: DataFrame
+    plans: DataFrame
+    stops: DataFrame
+    names: DataFrame
+    changes: DataFrame
+    topic_sources: TopicSources | None
+    topic_ends: DataFrame | None
+    hours: Interval
+    rescale_hours: Interval
+
+
+def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, hours: Interval, pool: Executor) -> JobReplies:
+    """Read the replies about jobs.
+
+    Args:
+        lake: with the hours before.
+        settings: of the run.
+        events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
+        hours: that are written.
+        pool: works out what does not depend on each other.
+    """
+    rescale_hours = choose_rescale_hours(lake, settings, hours)
+    earlier = read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
+    every = earlier.unionByName(events.drop("event"), allowMissingColumns=True)
+    replies = _type_replies(earlier, events).localCheckpoint()
+    polls, plans = job_replies.select_polls(replies).localCheckpoint(), job_replies.select_plans(replies)
+    finding = pool.submit(_find_stops(polls, replies, every).localCheckpoint)
+    comparing = pool.submit(job_replies.find_parallelism_periods(polls, hours.end).localCheckpoint)
+    names = _name_operators(polls, plans).localCheckpoint()
+    topic_sources = find_topic_sources(lake, names, settings.clusters, hours.start)
+    return JobReplies(
+        polls=polls,
+        plans=plans,
+        stops=finding.result(),
+        names=names,
+        changes=comparing.result(),
+        topic_sources=topic_sources,
+        topic_ends=None if topic_sources is None else kafka_arrivals.read_ends(every).localCheckpoint(),
+        hours=hours,
+        rescale_hours=rescale_hours,
+    )
+
+
+def write_observations(
+    lake: Lake, settings: Settings, replies: JobReplies, metrics: DataFrame, writes: TableWrites, *, pool: Executor
+) -> DataFrame:
+    """Write silver.observations and silver.rescales; returns the observations that were measured.
+
+    Args:
+        lake: with the hours before.
+        settings: of the run.
+        replies: about the jobs.
+        metrics: rows of bronze.metrics of the hours.
+        writes: of the run.
+        pool: works out what does not depend on each other.
+    """
+    hours = replies.hours
+    observed_hours = _choose_observed_hours(replies.stops, replies.rescale_hours, hours)
+    unsettled = find_unsettled_windows(replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start)
+    unsettling = pool.submit(unsettled.localCheckpoint)
+    earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
+    measured = samples.build_samples(
+        earlier.unionByName(metrics), replies.names, replies.changes, settings.clusters
+    ).localCheckpoint()
+
+    former = read_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
+    rescales = build_rescales(replies.stops, samples.select_source_samples(measured), former, settings.ingest)
+    writes.start(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
+
+    windows = build_observations(measured, replies.changes, unsettling.result())
+    observations = select_hours(windows, observed_hours).localCheckpoint()
+    arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
+    complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, observed_hours)
+    # A task writes a file for every hour: no more tasks than can run at once.
+    writes.start(OBSERVATIONS, complete, hours_where(observed_hours), core_share=1.0)
+    return observations
+
+
+def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
+    """Write silver.job_graphs, jobs and operator_keys.
+
+    Args:
+        replies: about the jobs.
+        writes: of the run.
+    """
+    hours = replies.hours
+    where = hours_where(hours)
+    writes.start(JOBS, select_hours(job_graphs.build_jobs(replies.polls, replies.plans), hours), where)
+    graphs = job_graphs.build_graphs(replies.polls, replies.plans).localCheckpoint()
+    writes.start(OPERATOR_KEYS, select_hours(build_operator_keys(graphs), hours), where)
+    partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
+    own = select_hours(job_graphs.select_job_graphs(graphs), hours)
+    writes.start(JOB_GRAPHS, job_graphs.add_partitions(own, partitions), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:
@@ -44,53 +167,7 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
     return Interval(min(max(start, retained_from), hours.start), hours.end)
 
 
-def read_earlier_events(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:
-    """Return the rows of bronze.job_events before these hours, as far back as they matter to them."""
-    return read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
-
-
-def read_earlier_metrics(lake: Lake, observed_hours: Interval, hours: Interval) -> DataFrame:
-    """Return the rows of bronze.metrics before these hours from which observations are made."""
-    return read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
-
-
-def read_earlier_rescales(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:
-    """Return the rows of silver.rescales before these hours that may be completed."""
-    return read_hours(lake, RESCALES, rescale_hours.start, hours.start)
-
-
-def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
-    """Return the replies about jobs."""
-    unread = events.select("event").schema["event"].dataType
-    earlier = job_replies.read_replies(earlier_events.withColumn("event", F.lit(None).cast(unread)))
-    return job_replies.select_usable(earlier).unionByName(job_replies.read_replies(events))
-
-
-def name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
-    """Return the names of vertices, with ``is_source``."""
-    sources = job_graphs.find_sources(plans)
-    named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
-    return named.withColumn("is_source", samples.source_or_named())
-
-
-def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
-    """Return periods of constant parallelism."""
-    return job_replies.find_parallelism_periods(polls, hours.end)
-
-
-def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, events: DataFrame) -> DataFrame:
-    """Return when jobs stopped and ran again."""
-    result = restarts.find_stops(
-        polls,
-        job_replies.select_failures(replies),
-        job_replies.select_checkpoints(replies),
-        job_replies.select_state_moves(replies),
-    )
-    every = earlier_events.unionByName(events.drop("event"), allowMissingColumns=True)
-    return rescale_history.date_stops(result, rescale_history.select_told_rescales(every))
-
-
-def choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Interval) -> Interval:
+def _choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Interval) -> Interval:
     """Return the hours whose observations are written.
 
     Because a stop marks windows, they begin with the hour of the earliest stop that only a reply of these hours showed.
@@ -104,51 +181,25 @@ def choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Inte
     return Interval(max(rescale_hours.start, hour), hours.end)
 
 
-def find_unsettled_windows(
-    stops: DataFrame, polls: DataFrame, settings: Settings, observed_hours: Interval
-) -> DataFrame:
-    """Return the windows in which a job stopped or started."""
-    return rescales.find_unsettled_windows(stops, polls, settings, observed_hours.end, observed_hours.start)
+def _type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
+    unread = events.select("event").schema["event"].dataType
+    earlier = job_replies.read_replies(earlier_events.withColumn("event", F.lit(None).cast(unread)))
+    return job_replies.select_usable(earlier).unionByName(job_replies.read_replies(events))
 
 
-def make_samples(
-    earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, changes: DataFrame, settings: Settings
-) -> DataFrame:
-    """Return the samples of the hours whose observations are written."""
-    return samples.build_samples(earlier_metrics.unionByName(metrics), names, changes, settings.clusters)
+def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
+    """Return the names of vertices, with ``is_source``."""
+    sources = job_graphs.find_sources(plans)
+    named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
+    return named.withColumn("is_source", samples.source_or_named())
 
 
-def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:
-    """Return the rows of silver.observations."""
-    return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
-
-
-def find_topic_sources(lake: Lake, names: DataFrame, settings: Settings, hours: Interval) -> TopicSources | None:
-    """Return the sources of the topics that the settings name; None when they name none."""
-    return topic_sources.find_topic_sources(lake, names, settings.clusters, hours.start)
-
-
-def find_arrivals(
-    earlier_events: DataFrame, events: DataFrame, sources: TopicSources | None, settings: Settings
-) -> DataFrame | None:
-    """Return what arrived in the topics of sources; None when the settings name no topics."""
-    return kafka_arrivals.find_arrivals(
-        earlier_events.unionByName(events.drop("event"), allowMissingColumns=True), sources, settings.clusters
+def _find_stops(polls: DataFrame, replies: DataFrame, events: DataFrame) -> DataFrame:
+    """Return when jobs stopped and ran again, by what Flink tells of its rescales where it does."""
+    result = restarts.find_stops(
+        polls,
+        job_replies.select_failures(replies),
+        job_replies.select_checkpoints(replies),
+        job_replies.select_state_moves(replies),
     )
-
-
-def add_arrivals(
-    measured: DataFrame, arrivals: DataFrame | None, sources: TopicSources | None, hours: Interval
-) -> DataFrame:
-    """Return the rows of silver.observations, with what arrived as the target data rate of sources."""
-    return kafka_arrivals.add_arrivals(measured, arrivals, sources, hours)
-
-
-def add_partitions(graphs: DataFrame, events: DataFrame, sources: TopicSources | None) -> DataFrame:
-    """Return the rows of silver.job_graphs, with the partitions of the topics that sources read."""
-    return job_graphs.add_partitions(graphs, kafka_arrivals.count_partitions(events, sources))
-
-
-def make_rescales(stops: DataFrame, sources: DataFrame, earlier_rescales: DataFrame, settings: Settings) -> DataFrame:
-    """Return the rows of silver.rescales."""
-    return rescales.build_rescales(stops, sources, earlier_rescales, settings.ingest)
+    return rescale_history.date_stops(result, rescale_history.select_told_rescales(events))

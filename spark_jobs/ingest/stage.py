@@ -13,10 +13,8 @@ from pyspark.sql import SparkSession
 
 from include.settings import Settings
 from include.stages import StageRequest
-from include.utc import Interval, format_utc
-from spark_jobs.ingest.dependency_graph import run_graph
-from spark_jobs.ingest.frames import FRAMES, TABLES
-from spark_jobs.ingest.quality import Counts
+from include.utc import format_utc
+from spark_jobs.ingest.ingest_interval import Ingested, ingest_interval
 from spark_jobs.lake import Lake, planned_once
 from spark_jobs.session import threads
 
@@ -44,23 +42,18 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
-    given = {
-        "lake": Lake(spark, settings.paths.lake),
-        "settings": settings,
-        "interval": request.interval,
-        "is_forced": request.is_forced,
-    }
+    lake = Lake(spark, settings.paths.lake)
     with planned_once(spark), threads(spark) as pool:
-        made = run_graph([*FRAMES, *(slice_.node for slice_ in TABLES)], given, pool)
-    for refusal in made["refusals"]:
+        ingested = ingest_interval(lake, settings, request.interval, pool, is_forced=request.is_forced)
+    for refusal in ingested.refusals:
         log.warning("quarantined: %s", refusal)
-    return _summarise(made["counts"], made["hours"], made["refusals"])
+    return _summarise(ingested)
 
 
-def _summarise(counts: Counts, hours: Interval, refusals: list[str]) -> dict[str, object]:
-    totals = {name: sum(int(result.get(name) or 0) for result in counts.values()) for name in _COUNTED}
+def _summarise(ingested: Ingested) -> dict[str, object]:
+    totals = {name: sum(int(result.get(name) or 0) for result in ingested.counts.values()) for name in _COUNTED}
     lost = totals["rows"] - totals["kept"] - totals["duplicate"] - totals["quarantined"]
     if lost:
         log.error("%d lines are in no table: please report this with the raw files", lost)
-    shown = {"refusals": refusals} if refusals else {}
-    return {**totals, "start": format_utc(hours.start), "end": format_utc(hours.end), **shown}
+    shown = {"refusals": ingested.refusals} if ingested.refusals else {}
+    return {**totals, "start": format_utc(ingested.hours.start), "end": format_utc(ingested.hours.end), **shown}

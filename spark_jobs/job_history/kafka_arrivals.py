@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.reply_limits import HEX_ID
 from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.tables import OBSERVATIONS
@@ -26,20 +27,36 @@ _TOPIC = ("cluster", "kafka", "topic")
 _SOURCE = ("cluster", "job", "source")
 
 
-def find_arrivals(events: DataFrame, sources: TopicSources | None, clusters: Mapping[str, Cluster]) -> DataFrame | None:
+def read_ends(events: DataFrame) -> DataFrame:
+    """Return ``cluster, kafka, topic, observed_at, partition, end`` of every partition; null where it is not told.
+
+    Args:
+        events: rows of bronze.job_events.
+    """
+    body = F.from_json("body", _BODY)
+    read = events.where(F.col("kind") == Kind.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
+    topics = read.select("cluster", "observed_at", "body.kafka", F.explode("body.topics").alias("one"))
+    return topics.select(
+        "cluster", "kafka", F.col("one.topic").alias("topic"), "observed_at", F.explode("one.partitions").alias("part")
+    ).select(*_TOPIC, "observed_at", "part.partition", "part.end")
+
+
+def find_arrivals(
+    ends: DataFrame | None, sources: TopicSources | None, clusters: Mapping[str, Cluster]
+) -> DataFrame | None:
     """Return ``cluster, job, source, is_known, window_start, window_s, arrival_per_s``; None when no topics are named.
 
     ``source`` is an operator's name or its vertex id, as the settings have it.
 
     Args:
-        events: rows of bronze.job_events.
+        ends: from :func:`read_ends`; None when no topics are named.
         sources: of the topics.
         clusters: the settings of the clusters.
     """
-    if sources is None:
+    if sources is None or ends is None:
         return None
     rates = _rates(
-        _ends(events).withColumn("window_s", window_length_s(clusters)),
+        ends.withColumn("window_s", window_length_s(clusters)),
         longest_gap_s=LONGEST_GAP_WINDOWS * max(cluster.window_s for cluster in clusters.values()),
     )
     topics = sources.rows.groupBy(*_SOURCE, "is_known").agg(F.count(F.lit(1)).alias("topics"))
@@ -51,19 +68,19 @@ def find_arrivals(events: DataFrame, sources: TopicSources | None, clusters: Map
     return whole.select(*_SOURCE, "is_known", "window_start", "window_s", "arrival_per_s")
 
 
-def count_partitions(events: DataFrame, sources: TopicSources | None) -> DataFrame | None:
+def count_partitions(ends: DataFrame | None, sources: TopicSources | None) -> DataFrame | None:
     """Return ``cluster, job, vertex_id, date, hour, partitions`` of sources, by all lines of each hour.
 
     The partitions of all topics of a source together, those without a leader and those that a line lacks included; an
     hour in which a topic was not told has no row.  None when no topics are named.
 
     Args:
-        events: rows of bronze.job_events.
+        ends: from :func:`read_ends`; None when no topics are named.
         sources: of the topics.
     """
-    if sources is None:
+    if sources is None or ends is None:
         return None
-    dated = _ends(events).select("*", *date_hour_columns("observed_at"))
+    dated = ends.select("*", *date_hour_columns("observed_at"))
     counted = dated.groupBy(*_TOPIC, "date", "hour").agg(F.countDistinct("partition").alias("partitions"))
     topics = sources.rows.groupBy(*_SOURCE).agg(F.count(F.lit(1)).alias("topics"))
     summed = (
@@ -101,7 +118,7 @@ def add_arrivals(
     is_same_job = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job"))
     same = is_same_job & is_meant & is_named_at(F.col("a.window_start"))
     located = arrivals.alias("a").join(F.broadcast(named.alias("n")), same, "left")
-    is_vertex_id = F.col("a.source").rlike("^[0-9a-f]{32}$")
+    is_vertex_id = F.col("a.source").rlike(HEX_ID)
     # Of a cluster of which no job was seen yet, the name in the settings is all there is.
     is_located = F.col("n.operator").isNotNull() | (~F.col("a.is_known") & ~is_vertex_id)
     known = located.where(is_located).select(
@@ -135,16 +152,6 @@ def add_arrivals(
     )
     dated = dict(zip(("date", "hour"), date_hour_columns("window_start"), strict=True))
     return filled.drop("date", "hour").select("*", *dated.values()).select(*OBSERVATIONS.columns)
-
-
-def _ends(events: DataFrame) -> DataFrame:
-    """Return ``cluster, kafka, topic, observed_at, partition, end`` of every partition; null where it is not told."""
-    body = F.from_json("body", _BODY)
-    read = events.where(F.col("kind") == Kind.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
-    topics = read.select("cluster", "observed_at", "body.kafka", F.explode("body.topics").alias("one"))
-    return topics.select(
-        "cluster", "kafka", F.col("one.topic").alias("topic"), "observed_at", F.explode("one.partitions").alias("part")
-    ).select(*_TOPIC, "observed_at", "part.partition", "part.end")
 
 
 def _rates(ends: DataFrame, longest_gap_s: int) -> DataFrame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from include.domain.reply_limits import EARLIEST_MS
 from include.flink.raw_format import Kind
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
-from spark_jobs.raw_parsing.event_rules import EARLIEST_MS
 
 _SPAN = "STRUCT<state: STRING, enterTimestampInMillis: BIGINT, leaveTimestampInMillis: BIGINT>"
 _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, terminalState: STRING, triggerCause: STRING,

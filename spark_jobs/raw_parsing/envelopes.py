@@ -9,11 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.quarantine_rules import Rule
+from include.domain.reply_limits import HEX_ID, HTTP_OK, LAST_MS
 from include.flink.raw_format import CLUSTER_WIDE, Kind
 from include.settings import Ingest
-from spark_jobs.raw_parsing.event_rules import HEX_ID
-
-LAST_MS = 253_402_300_799_999  # year 9999: beyond it no timestamp can be built
 
 
 def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
@@ -71,7 +69,7 @@ def _rules(rules: Ingest) -> list[Column]:
         ),
         F.when(~field["kind"].isin([str(kind) for kind in Kind]), fault(Rule.UNKNOWN_KIND, field["kind"])),
         *_clock_rules(rules),
-        F.when(field["status"] != 200, fault(Rule.HTTP_ERROR, field["status"].cast("STRING"))),
+        F.when(field["status"] != HTTP_OK, fault(Rule.HTTP_ERROR, field["status"].cast("STRING"))),
         F.when(needs_job, _missing("job_id")),
         F.when(needs_vertex, _missing("vertex_id")),
         F.when(

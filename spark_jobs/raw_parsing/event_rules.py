@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.domain.quarantine_rules import Rule
+from include.domain.reply_limits import EARLIEST_MS, HEX_ID
 from include.flink.raw_format import Kind
 from spark_jobs.raw_parsing.reply_schema import STATES
 
@@ -29,9 +30,6 @@ EVENT_RULES = (
     Rule.TIME_OUT_OF_RANGE,
 )
 """In the order in which they are looked at."""
-HEX_ID = "^[0-9a-f]{32}$"
-EARLIEST_MS = 946_684_800_000
-"""The year 2000: no job has run for longer, and a time in seconds that is taken for milliseconds lies before it."""
 
 
 def find_event_faults(

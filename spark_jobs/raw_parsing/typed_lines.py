@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
+from include.domain.reply_limits import HTTP_OK
 from include.flink.raw_format import Kind
 from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
@@ -50,7 +51,6 @@ READ_COLUMNS = {
     "metrics": AGGREGATES,  # the body of a reply with metrics
     "event": REPLY,  # the body of another reply, unless it is a list
 }
-_HTTP_OK = 200
 _LISTED = pa.list_(pa.struct([("id", pa.string())]))
 Bounds = tuple[int | None, int | None]
 
@@ -135,7 +135,7 @@ def read_columns(
         columns = {name: column.filter(inside) for name, column in columns.items()}
     envelope = columns["envelope"]
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
-    successful = pc.fill_null(pc.equal(status, _HTTP_OK), False)
+    successful = pc.fill_null(pc.equal(status, HTTP_OK), False)
     is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
     is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
     is_retained = pc.fill_null(pc.equal(kind, str(Kind.RESCALE)), False)  # its fields would meet those of other kinds

@@ -1,0 +1,82 @@
+"""One run of ingestion, from top to bottom: raw files -> bronze -> silver, and what became of the files.
+
+Every line is parsed once, and each table is made from that one pass.  What takes Spark long and depends on nothing that
+is under way goes on in a thread of its own: while one query is planned, another keeps the cores busy.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from include.settings import Settings
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
+from include.utc import Interval
+from spark_jobs.ingest import marked_rows
+from spark_jobs.ingest.hours import hours_where
+from spark_jobs.ingest.lost_input import refuse_lost_input
+from spark_jobs.ingest.quality import Counts, count_windows, merge_counts, write_quality
+from spark_jobs.ingest.quarantine import write_refused
+from spark_jobs.ingest.raw_input import read_raw_input
+from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
+from spark_jobs.ingest.table_writes import TableWrites
+from spark_jobs.lake import Lake
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What a run has written.
+
+    Attributes:
+        hours: that were replaced.
+        counts: what stands in ops.quality of the interval.
+        refusals: what was refused most, one line each.
+    """
+
+    hours: Interval
+    counts: Counts
+    refusals: list[str]
+
+
+def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Executor, *, is_forced: bool) -> Ingested:
+    """Replace every table of ingestion over the hours of an interval.
+
+    Args:
+        lake: to write to.
+        settings: of the run.
+        interval: whose directories are read.
+        pool: works out what does not depend on each other.
+        is_forced: whether rows are replaced though the files that they came from are gone.
+
+    Raises:
+        LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
+    """
+    preparing = pool.submit(lake.prepare, INGESTED)
+    raw = read_raw_input(lake, settings, interval, pool)
+    preparing.result()
+    hours = raw.hours
+    # What the rows that are replaced were made from is still there: else nothing is written.
+    checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
+    events = marked_rows.select_events(raw.rows, raw.repeated, hours)
+    known = pool.submit(marked_rows.find_known_vertices(lake, raw.rows, hours).localCheckpoint)
+    reading = pool.submit(read_job_replies, lake, settings, events, hours, pool)
+    marked = marked_rows.mark_rows(raw.rows, known.result(), raw.repeated)
+    checking.result()
+
+    writes = TableWrites(lake, pool)
+    metrics = marked_rows.select_metrics(marked, hours)
+    # The largest write takes half of the cores, so that all else goes on beside it.
+    writes.start(BRONZE_METRICS, metrics, hours_where(hours), core_share=0.5)
+    writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
+    refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
+
+    replies = reading.result()
+    drawing = pool.submit(write_graphs, replies, writes)
+    observations = write_observations(lake, settings, replies, metrics, writes, pool=pool)
+
+    refused = refusing.result()
+    counts = merge_counts(raw.line_counts, refused.counts, count_windows(observations, interval))
+    write_quality(lake, interval, counts, writes)
+    drawing.result()
+    writes.wait()
+    return Ingested(hours, counts, refused.refusals)

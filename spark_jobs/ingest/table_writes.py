@@ -1,0 +1,46 @@
+"""Slices of tables that are replaced side by side, while what comes after them is worked out."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+
+from pyspark.sql import DataFrame
+
+from include.tables import Table
+from spark_jobs.lake import Lake
+
+
+class TableWrites:
+    """The writes of one run; each replaces its slice in one transaction.
+
+    Args:
+        lake: whose tables are written.
+        pool: writes them.
+    """
+
+    def __init__(self, lake: Lake, pool: Executor) -> None:
+        self._lake, self._pool = lake, pool
+        self._cores = lake.spark.sparkContext.defaultParallelism
+        self._running: list[Future[None]] = []
+
+    def start(self, table: Table, rows: DataFrame, where: str, core_share: float | None = None) -> None:
+        """Begin to replace a slice.
+
+        Args:
+            table: whose.
+            rows: what stands there afterwards.
+            where: the predicate of the slice.
+            core_share: at most this share of the cores writes it; when None, a task for each partition of the rows.
+        """
+        if core_share is not None:
+            rows = rows.coalesce(max(1, int(self._cores * core_share)))
+        self._running.append(self._pool.submit(self._lake.replace, table, rows, where))
+
+    def wait(self) -> None:
+        """Return when all that has begun is written.
+
+        Raises:
+            Exception: what one of the writes raised.
+        """
+        for write in self._running:
+            write.result()
