@@ -9,14 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.domain.quarantine_rules import Rule
+from include.flink.job_states import CHECKPOINT_COMPLETED, RUNNING, STOPPED_STATES
 from models.live.faults import ReplyError, shorten
 
-RUNNING = "RUNNING"
-# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
-STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-ENDED = frozenset({"FINISHED", "CANCELED"})
-"""States of a job that came to its end, which is no outage."""
-BATCH = "BATCH"
 _DEFAULT_KEY_GROUPS = 128
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
@@ -108,7 +103,7 @@ def read_job(result: object) -> JobReply:
     reply = _object(result)
     times = reply.get("timestamps")
     times = times if isinstance(times, dict) else {}
-    stopped = (_time_ms(times.get(state)) for state in STOPPED)
+    stopped = (_time_ms(times.get(state)) for state in STOPPED_STATES)
     return JobReply(
         name=_text(reply, "name"),
         state=_text(reply, "state"),
@@ -202,7 +197,7 @@ def read_checkpoints(result: object) -> tuple[int, ...]:
     listed = list(history) if isinstance(history, list) else []
     if isinstance(latest, dict):
         listed.append(latest.get("completed"))
-    done = [one for one in listed if isinstance(one, dict) and one.get("status") == "COMPLETED"]
+    done = [one for one in listed if isinstance(one, dict) and one.get("status") == CHECKPOINT_COMPLETED]
     times = (_time_ms(one.get("latest_ack_timestamp")) for one in done)
     return tuple(at for at in times if at is not None)
 

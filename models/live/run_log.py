@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from include.domain.finished_operators import RESTORING
-from models.live.job_replies import ENDED, RUNNING, JobReply
+from include.flink.job_states import ENDED_WITHOUT_FAILURE, RUNNING
+from models.live.job_replies import JobReply
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_REPLY_MS = 10_000
@@ -128,7 +129,7 @@ class RunLog:
     @property
     def is_down(self) -> bool:
         """Whether it ran once, does not by its last reply, and has not come to its end."""
-        return self.state != RUNNING and self.state not in ENDED and self.ran_ms is not None
+        return self.state != RUNNING and self.state not in ENDED_WITHOUT_FAILURE and self.ran_ms is not None
 
     @property
     def has_fresh_start(self) -> bool:

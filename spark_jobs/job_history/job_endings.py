@@ -19,11 +19,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from include.flink.job_states import BATCH, ENDED_WITHOUT_FAILURE
+
 GOES_ON_WITHIN_S = 900.0
 LONGER_THAN_THE_PAUSE = 4.0
 SAVEPOINT_WITHIN_S = 60.0
 """A job that is stopped with a savepoint finishes so soon after it."""
-_BY_ITSELF = ("FINISHED", "CANCELED")
 _ID = ("cluster", "job_id")
 
 
@@ -36,11 +37,11 @@ def drop_endings(transitions: DataFrame, polls: DataFrame, checkpoints: DataFram
         checkpoints: of :func:`spark_jobs.job_history.job_replies.select_state_moves`.
     """
     ended = (
-        polls.where(F.col("state").isin(*_BY_ITSELF))
+        polls.where(F.col("state").isin(*ENDED_WITHOUT_FAILURE))
         .groupBy(*_ID)
         .agg(F.min("ended_at").alias("ended_at"), F.max_by("state", "observed_at").alias("end_state"))
     )
-    batch = polls.groupBy(*_ID).agg(F.max(F.col("job_type") == "BATCH").alias("is_batch"))
+    batch = polls.groupBy(*_ID).agg(F.max(F.col("job_type") == BATCH).alias("is_batch"))
     of_former = batch.join(ended, list(_ID)).join(checkpoints.drop("is_restored"), list(_ID), "left")
     former = of_former.withColumnRenamed("job_id", "job_id_before")
     later = checkpoints.select(*_ID, "is_restored")

@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.domain.finished_operators import RESTORING
+from include.flink.job_states import RUNNING
 from include.settings import Ingest, Settings
 from include.tables import RESCALES
 from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s
 from spark_jobs.lake import date_hour_columns
-from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 _EVENT_KEY = ("cluster", "job", "started_at")
 # Replies about metrics may be a second old: right after a restart they still show the tasks that are gone.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.flink.job_states import RUNNING
 from spark_jobs.job_history.job_endings import drop_endings
-from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_REPLY_S = 10
