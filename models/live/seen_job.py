@@ -10,7 +10,8 @@ from include.domain.operator_matching import PlacedOperator
 from include.flink.job_states import RESTARTING_STATES, RUNNING
 from models.live.job_layout import JobLayout
 from models.live.job_replies import JobReply, Node
-from models.live.run_log import RunLog, Stop
+from models.live.run_log import RunLog
+from models.observing.stops import Stop
 
 
 @dataclass(frozen=True, slots=True)
