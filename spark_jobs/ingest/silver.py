@@ -15,6 +15,7 @@ from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, RESCALES
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, read_hours, select_hours
 from spark_jobs.job_history import (
+    disturbances,
     job_graphs,
     job_replies,
     kafka_arrivals,
@@ -108,7 +109,7 @@ def find_unsettled_windows(
     stops: DataFrame, polls: DataFrame, settings: Settings, observed_hours: Interval
 ) -> DataFrame:
     """Return the windows in which a job stopped or started."""
-    return rescales.find_unsettled_windows(stops, polls, settings, observed_hours.end, observed_hours.start)
+    return disturbances.find_unsettled_windows(stops, polls, settings, observed_hours.end, observed_hours.start)
 
 
 def make_samples(

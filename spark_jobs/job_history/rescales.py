@@ -6,16 +6,13 @@ A job that stopped and runs again bears a new RUNNING time in its ``job`` replie
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.domain.finished_operators import RESTORING
-from include.flink.job_states import RUNNING
-from include.settings import Ingest, Settings
+from include.settings import Ingest
 from include.tables import RESCALES
-from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s
+from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.lake import date_hour_columns
 
 _EVENT_KEY = ("cluster", "job", "started_at")
@@ -23,8 +20,6 @@ _EVENT_KEY = ("cluster", "job", "started_at")
 _STALE_REPLY_S = 2.0
 # Windows before the stop over which the load is averaged.
 _LOAD_WINDOWS = 2
-# A job that came to run this shortly before its first reply started then.
-_FRESH_START_S = 60
 # Windows after a job runs again over which the load is averaged; the first difference of its counters needs a second.
 _LOAD_AFTER_WINDOWS = 2
 # The replies about the sources of a job, at one poll of it, come within so long.
@@ -39,7 +34,6 @@ _EFFECTS = (
     "load_after_per_s",
     "source_load_per_s",
 )
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, rules: Ingest) -> DataFrame:
@@ -60,80 +54,6 @@ def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, ru
         {f"parallelism_{side}": _by_operator(f"vector_{side}") for side in ("before", "after")}
     )
     return named.select("*", *date_hour_columns("started_at")).select(*RESCALES.columns)
-
-
-def find_job_starts(polls: DataFrame) -> DataFrame:
-    """Return the first start of each job seen, as an event from its submission until it ran.
-
-    Only a job that had not run for long when it was first polled has one: the others started before the data do.
-    """
-    first = polls.where("running_at IS NOT NULL").groupBy("cluster", "job_id")
-    started = first.agg(F.min("running_at").alias("ended_at"), F.min("observed_at").alias("polled_at"))
-    fresh = F.unix_seconds("polled_at") - F.unix_seconds("ended_at") <= _FRESH_START_S
-    return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
-
-
-def find_restores(polls: DataFrame) -> DataFrame:
-    """Return when a running job's tasks did not work yet, as events that last until the next reply."""
-    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at")
-    is_restoring = F.exists("vertices", lambda vertex: vertex["status"].isin(*sorted(RESTORING)))
-    shown = polls.select("cluster", "job_id", "observed_at", "state", is_restoring.alias("is_restoring"))
-    followed = shown.withColumn("ended_at", F.coalesce(F.lead("observed_at").over(by_job), "observed_at"))
-    restoring = followed.where((F.col("state") == RUNNING) & F.col("is_restoring"))
-    return restoring.select("cluster", "job_id", F.col("observed_at").alias("started_at"), "ended_at")
-
-
-def find_unsettled_windows(
-    stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
-) -> DataFrame:
-    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
-
-    A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
-
-    Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
-        settings: of clusters and ingestion.
-        horizon: end of the data.
-        since: windows before it are not wanted.
-    """
-    events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(find_job_starts(polls))
-    events = events.unionByName(find_restores(polls))
-    return find_disturbed_windows(
-        events, window_length_s(settings.clusters), (since, horizon), settings.ingest.settle_s
-    )
-
-
-def find_disturbed_windows(
-    events: DataFrame, window_s: Column, bounds: tuple[datetime, datetime], settle_s: int
-) -> DataFrame:
-    """Return ``cluster, job_id, window_start`` of every window from a stop until ``settle_s`` after the job runs again.
-
-    A job that does not run yet is disturbed until the end of the data.
-
-    Args:
-        events: ``cluster, job_id, started_at, ended_at``.
-        window_s: length of the windows of a row's cluster.
-        bounds: of the data; whatever an event says of its time, there are no windows outside.
-        settle_s: how long after a start the windows still count as disturbed.
-    """
-    since_s, horizon_s = (int(bound.timestamp()) for bound in bounds)
-    ended = F.coalesce(F.unix_seconds("ended_at") + settle_s, F.lit(horizon_s))
-    dated = events.withColumns(
-        {
-            "window_s": window_s,
-            "first_s": F.greatest(F.unix_seconds("started_at"), F.lit(since_s)),
-            "last_s": F.least(ended, F.lit(horizon_s)),
-        }
-    )
-    inside = dated.where((F.col("first_s") <= horizon_s) & ((F.col("last_s") >= since_s) | F.col("last_s").isNull()))
-    starts = F.sequence(
-        F.col("first_s") - F.col("first_s") % F.col("window_s"),
-        F.greatest("first_s", "last_s"),
-        F.col("window_s").cast("BIGINT"),
-    )
-    spread = inside.select("cluster", "job_id", F.explode(starts).alias("window_start_s"))
-    return spread.select("cluster", "job_id", F.timestamp_seconds("window_start_s").alias("window_start")).distinct()
 
 
 def _seconds_between(start: str, end: str) -> Column:
