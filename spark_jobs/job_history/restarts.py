@@ -23,9 +23,9 @@ _JOB = ("cluster", "job")
 _ID = ("cluster", "job_id")
 _VERTICES = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>>"
 _STOPS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
-    running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING, cause_kind STRING,
-    vector_before {_VERTICES}, vector_after {_VERTICES}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
-    next_started_at TIMESTAMP"""
+    running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
+    cause_kind STRING, vector_before {_VERTICES}, vector_after {_VERTICES}, checkpoint_at TIMESTAMP,
+    state_size_bytes DOUBLE, next_started_at TIMESTAMP"""
 _Row = Mapping[str, Any]
 _Rows = Sequence[_Row]
 
