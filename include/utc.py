@@ -11,6 +11,8 @@ HOUR_S = 60 * MINUTE_S
 DAY_S = 24 * HOUR_S
 WEEK_S = 7 * DAY_S
 HOUR = timedelta(hours=1)
+LAST_MS = 253_402_300_799_999
+"""Epoch milliseconds of the end of year 9999: beyond it no timestamp can be built."""
 
 
 class IntervalError(ValueError):

@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import CLUSTER_WIDE, Kind
 from include.settings import Ingest
+from include.utc import LAST_MS
 from spark_jobs.raw_parsing.event_rules import HEX_ID
-
-LAST_MS = 253_402_300_799_999  # year 9999: beyond it no timestamp can be built
 
 
 def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
