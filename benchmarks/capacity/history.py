@@ -11,9 +11,9 @@ import pandas as pd
 from deltalake import DeltaTable
 
 from benchmarks.capacity.generations import Windows
+from include.utc import DAY_S
 from models.arrays import Bools
 
-DAY_S: Final = 86_400.0
 CUTS: Final = tuple(range(1, 19))  # days before the end; no constant of the models was chosen on them
 MIN_BUSY_SHARE: Final = 0.15
 EVEN_LOAD: Final = 1.1

@@ -1,11 +1,12 @@
-"""What polls tell of the restarts of a simulated job, as the pipeline reads it from them.
+"""What polls tell of the restarts of a simulated job, as the pipeline reads it from them, without raw files between.
 
-Ingestion and training do this in Spark (spark_jobs/job_history/rescales.py, spark_jobs/train/training_events.py); here
-it is done on the samples of the simulator, without raw files between.
+What followed a restart is told by the function that ingestion calls (models/observing/catch_ups.py); the capacities
+are found here on the samples of the simulator, as training does in Spark (spark_jobs/train/training_events.py).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +16,24 @@ from include.settings import Ingest, Training
 from models.arrays import Bools, Floats, Ints
 from models.capacity.capacity_samples import pack
 from models.capacity.curves import fit_curves
+from models.live.windows import LONGEST_GAP_WINDOWS
+from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
 from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
 from models.simulation.state import Restart
 
-LOAD_S = 600.0  # before a stop and after a start, over which the load is averaged
 WINDOW_S = 300.0
+LOAD_S = 2 * WINDOW_S  # so far back from a stop polls are looked at
 MEASURED_S = 3600.0  # after an event, over which its capacity is measured
-STALE_S = 2.0
 LAG_S = Ingest().caught_up_lag_s
+_OF_EFFECTS = (
+    "unseen_s",
+    "emitted_records",
+    "pending_records",
+    "pending_before_records",
+    "load_per_s",
+    "load_after_per_s",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,23 @@ class JobPolls:
     out_per_s: Floats
     arriving_per_s: Floats
     windows: Windows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return a name for each source."""
+        return tuple(map(str, range(self.emitted.shape[1])))
+
+    def by_source(self, used: Bools) -> dict[str, SourcePolls]:
+        """Return what some of the polls show of each source, by its name; used: (n,)."""
+        at_ms = np.rint(1000.0 * self.at_s[used]).astype(np.int64)
+        each = zip(self.names, self.out_per_s.T, self.arriving_per_s.T, self.emitted.T, self.pending.T, strict=True)
+        result = {}
+        for name, out, arriving, emitted, pending in each:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                lag_s = np.where(pending == 0, 0.0, np.where(out > 0, pending / out, np.nan))
+            values = (self.since_s, lag_s, arriving, emitted, pending)
+            result[name] = SourcePolls(at_ms, *(one[used] for one in values))
+        return result
 
     @classmethod
     def of(cls, fleet: Fleet, samples: Samples, job: int, polled: Bools, regular: Bools) -> JobPolls:
@@ -135,29 +162,21 @@ class EventReader:
 
         Names are those of silver.rescales, and ``capacity_per_s`` and ``capacity_after_per_s`` of all sources.
         """
-        polls = self.polls
-        near = (polls.at_s <= restart.down_from_s) & (polls.at_s >= restart.down_from_s - LOAD_S)
-        mine = np.flatnonzero((polls.running_s == restart.down_until_s) & (polls.at_s < end_s))
-        for_s, since_s = polls.at_s[mine] - restart.down_until_s, polls.since_s[mine]
-        before = _mean(polls.arriving_per_s[near])
-        after = _mean(polls.arriving_per_s[mine[(for_s <= LOAD_S) & np.isfinite(since_s)]])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            out = polls.out_per_s[mine]
-            rate = np.where(np.isfinite(out), out, polls.emitted[mine] / for_s[:, None])
-            has_caught_up = (polls.pending[mine] < LAG_S * rate) & (for_s > STALE_S)[:, None]
-        result = dict.fromkeys(("catch_up_s", "unseen_s", "emitted_records", "pending_records"), float("nan"))
-        if has_caught_up.any(axis=0).all():
-            shown = int(has_caught_up.argmax(axis=0).max())  # the poll at which the last source is shown to
-            result["catch_up_s"], result["unseen_s"] = float(for_s[shown]), float(np.fmin(since_s[shown], for_s[shown]))
-            result["emitted_records"] = float(polls.emitted[mine[shown]].sum())
-            result["pending_records"] = float(polls.pending[mine[shown]].sum())
-        around = 0.5 * (np.where(np.isfinite(before), before, after) + np.where(np.isfinite(after), after, before))
+        polls, loads = self.polls, self.polls.at_s >= restart.down_from_s - LOAD_S
+        span = EventSpan(
+            started_ms=_to_ms(restart.down_from_s),
+            running_ms=_to_ms(restart.down_until_s),
+            until_ms=_to_ms(end_s),
+            window_s=int(WINDOW_S),
+            longest_gap_s=LONGEST_GAP_WINDOWS * WINDOW_S,
+        )
+        effects = find_effects(span, polls.by_source(loads & (polls.at_s < end_s)), LAG_S)
+        shown_s = math.nan if effects.caught_up_ms is None else effects.caught_up_ms / 1000.0
+        around = [effects.source_load_per_s.get(name, math.nan) for name in polls.names]
         return {
-            **result,
-            "pending_before_records": float(polls.pending[near][-1].sum()) if near.any() else float("nan"),
-            "load_per_s": float(before.sum()),
-            "load_after_per_s": float(after.sum()),
-            "capacity_per_s": self._find_capacity(restart, around),
+            **{name: getattr(effects, name) for name in _OF_EFFECTS},
+            "catch_up_s": shown_s - restart.down_until_s,
+            "capacity_per_s": self._find_capacity(restart, np.array(around)),
             "capacity_after_per_s": self._find_sustained(restart, end_s),
         }
 
@@ -187,6 +206,5 @@ class EventReader:
         return float((emitted / windows.busy[inside].max(axis=1)).mean())
 
 
-def _mean(rates: Floats) -> Floats:
-    known = rates[np.isfinite(rates).all(axis=1)]
-    return np.asarray(known.mean(axis=0)) if len(known) else np.full(rates.shape[1], np.nan)
+def _to_ms(at_s: float) -> int:
+    return round(1000.0 * at_s)

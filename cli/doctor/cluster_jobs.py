@@ -12,6 +12,7 @@ from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
+from include.flink.job_states import TERMINAL_STATES
 from include.flink.rescale_times import read_rescale_times
 from include.flink.versions import Version
 from include.settings import Cluster, Settings
@@ -58,7 +59,7 @@ class SeenJob:
 def read_jobs(probe: Probe) -> list[SeenJob]:
     """Return the jobs that have not ended, by name."""
     listed = probe.get_json("/jobs/overview", {}).get("jobs", [])
-    running = [one for one in listed if one.get("state") not in endpoints.TERMINAL_STATES]
+    running = [one for one in listed if one.get("state") not in TERMINAL_STATES]
     return sorted((_read_job(probe, one) for one in running), key=lambda job: job.name)
 
 

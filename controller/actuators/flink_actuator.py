@@ -13,8 +13,8 @@ from controller.actuators.flink_configuration import FlinkConfiguration
 from controller.actuators.flink_readiness import FlinkReadiness
 from include.domain.reply_limits import is_hex_id
 from include.flink.client import FlinkClient
-from include.flink.endpoints import RESTARTING_STATES, TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused, SentTooLate
+from include.flink.job_states import ENDING_STATES, RESTARTING_STATES, RUNNING
 from include.flink.versions import explain_no_requirements, read_version
 from include.metric_sources.collection import open_client
 from include.settings import Settings
@@ -22,12 +22,10 @@ from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
 from models.live.faults import ReplyError, shorten
-from models.live.job_replies import RUNNING, JobReply, ListedJob, Requirements, Slots
+from models.live.job_replies import JobReply, ListedJob, Requirements, Slots
 
 log = logging.getLogger(__name__)
 
-# A job in one of them will not run again: a new one of its name may already have taken its place.
-_ENDING_STATES = TERMINAL_STATES | {"CANCELLING", "FAILING"}
 _FINISHED = "FINISHED"
 _NO_REQUIREMENTS = "UnsupportedOperationException"  # a scheduler other than the adaptive one: 500 with it
 _PASSING = frozenset({408, 425, 429})  # refusals that say nothing about the request
@@ -218,7 +216,8 @@ class FlinkActuator:
 
     def _ask(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> ObservedJob:
         cluster, _, name = job.partition("/")
-        alive = [one for one in listed if one.name == name and one.state not in _ENDING_STATES]
+        # One that is ending will not run again: a new one of its name may already have taken its place.
+        alive = [one for one in listed if one.name == name and one.state not in ENDING_STATES]
         if cluster != self._cluster or not alive:
             return ObservedJob(None, "", {}, None)
         if len(alive) > 1:

@@ -18,13 +18,13 @@ from controller.view.job_view import ActiveTarget, EvaluationState, JobView, Not
 from controller.view.plan_rows import EVALUATED, LoadBand
 from controller.view.present_names import follow_kept, match_kept
 from include.domain.graph import JobGraph
+from include.flink.job_states import BATCH
 from include.policy_catalogue import decides_at_evaluations
 from include.settings import Settings
 from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
 from models.control.reasons import Reason
 from models.control.state import Intention, Origin
-from models.live.job_replies import BATCH
 from models.plausibility import agree, limit_rise
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep

@@ -14,7 +14,7 @@ from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_memory, follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
-from include.flink.endpoints import TERMINAL_STATES
+from include.flink.job_states import TERMINAL_STATES
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
 from models.policies.registry import memory_codec

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from include.flink.job_states import RUNNING
 from include.flink.source_counters import PENDING_RECORDS
 
 # The gauges of busy, idle and back-pressured time are means over 60 s; the counters beside them give any window.
@@ -42,9 +43,6 @@ JOB_METRICS = (
     "numberOfCompletedCheckpoints",
     "numberOfFailedCheckpoints",
 )
-# A job that ran and is in one of them is being brought back; the adaptive scheduler takes requirements meanwhile.
-RESTARTING_STATES = frozenset({"RESTARTING", "CREATED"})
-TERMINAL_STATES = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
 
 
 def job_path(job_id: str, leaf: str = "") -> str:
@@ -113,7 +111,7 @@ def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
 def running_parallelism(job: Mapping[str, Any]) -> dict[str, int]:
     """Return operator name -> parallelism of a ``/jobs/:jobid`` reply; empty unless it and all vertices are RUNNING."""
     vertices = job.get("vertices", [])
-    if job["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in vertices):
+    if job["state"] != RUNNING or any(vertex["status"] != "RUNNING" for vertex in vertices):
         return {}
     return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
 

@@ -16,6 +16,7 @@ from typing import Any
 from include.domain.reply_limits import is_hex_id
 from include.flink import endpoints
 from include.flink.client import FlinkClient
+from include.flink.job_states import RUNNING, TERMINAL_STATES
 from include.flink.poll_requests import MOST_SILENT, PollRequests
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.source_counters import list_source_counters
@@ -186,7 +187,7 @@ class RestSource:
 
     def _keep_rescales(self, requests: PollRequests, job_id: str, job: dict[str, Any]) -> None:
         """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
-        running_ms = _object(job.get("timestamps")).get("RUNNING")
+        running_ms = _object(job.get("timestamps")).get(RUNNING)
         now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
         asked_at, asked, retained = self._rescales.get(job_id, (now, 0, frozenset[str]()))
         asked = asked if asked_at == now else 0
@@ -261,7 +262,7 @@ def _listed_jobs(reply: Reply | None, faults: list[str]) -> Iterator[tuple[str, 
         if not is_hex_id(job_id):
             faults.append(f"/jobs/overview names a job without an id: {str(job_id)[:80]!r}")
         else:
-            yield job_id, str(job.get("state")) in endpoints.TERMINAL_STATES
+            yield job_id, str(job.get("state")) in TERMINAL_STATES
 
 
 def _parse(reply: Reply | None, what: str, faults: list[str]) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.flink import cluster_facts
+from include.flink.job_states import ENDED_STATES
 from include.kubernetes.configuration import flatten
 from include.kubernetes.overrides import read_overrides
 
@@ -18,7 +19,6 @@ GROUP, VERSION = "flink.apache.org", "v1beta1"
 IN_PLACE = "kubernetes.operator.job.upgrade.inplace-scaling.enabled"
 SCHEDULER = "jobmanager.scheduler"
 _OLDEST_IN_PLACE = (1, 18)
-_TERMINAL = frozenset({"FINISHED", "FAILED", "CANCELED"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def find_upgrade_reason(resource: JobResource, scheduler: str) -> str | None:
 
 def find_obstacle(resource: JobResource) -> Obstacle | None:
     """Return why a change of the resource has to wait."""
-    if resource.job_state in _TERMINAL:
+    if resource.job_state in ENDED_STATES:
         return Obstacle("job_ended", f"{resource.title}: the job is {resource.job_state}")
     if resource.is_pending or resource.reconciliation != "DEPLOYED":
         detail = (

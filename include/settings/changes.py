@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from include.settings.section import HOUR_S, Section
+from include.settings.section import Section
+from include.utc import HOUR_S
 
 
 class SettingsChanges(Section):

@@ -10,8 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 from include.settings.connection import Connection, check_http_url
 from include.settings.kubernetes import Kubernetes
 from include.settings.limits import ClusterLimits
-from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
+from include.settings.section import SLOTS_MAX, Section, Text, WholeSeconds
 from include.settings.sources import Kafka, Prometheus, SourceKey
+from include.utc import DAY_S, HOUR_S
 
 POLL_LEAST_S = 0.2
 """A JobManager that is polled more often has no time left for its jobs."""

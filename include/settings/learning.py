@@ -8,8 +8,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from include.settings.names import ClusterOrJob
-from include.settings.section import DAY_S, HOUR_S, Days, Hours, Section, Share
+from include.settings.section import Days, Hours, Section, Share
 from include.settings.time_zone import TimeZone
+from include.utc import DAY_S, HOUR_S
 
 
 class Training(Section):

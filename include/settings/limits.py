@@ -10,8 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from include.settings.cron import check_cron, longest_interval_s
 from include.settings.names import BlackoutName, JobKey
-from include.settings.section import DAY_S, SLOTS_MAX, Section, Text
+from include.settings.section import SLOTS_MAX, Section, Text
 from include.settings.time_zone import TimeZone
+from include.utc import DAY_S
 
 SINGLE_WINDOW_UP_SHARE = 1.0
 """Largest rise for which one observation window is enough, where no ``steps.up_max_share`` is set."""

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from include.settings.names import JobKey
-from include.settings.section import DAY_S, HOUR_S, Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
+from include.settings.section import Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
+from include.utc import DAY_S, HOUR_S
 
 
 class Capacity(Section):

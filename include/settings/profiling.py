@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, check_http_url
 from include.settings.names import JobKey
-from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text
+from include.settings.section import SLOTS_MAX, Section, Text
+from include.utc import DAY_S, HOUR_S
 
 SIMULATED, FLINK = "simulated", "flink"
 PLACEHOLDERS = ("job_name", "parallelism", "rate_per_s", "trace")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-HOUR_S = 3600
-DAY_S = 86_400
+from include.utc import DAY_S
+
 SLOTS_MAX = 32_768  # Flink's largest maximum parallelism
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 

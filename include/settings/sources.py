@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, SecretReference, check_http_url
-from include.settings.section import HOUR_S, Section, Text
+from include.settings.section import Section, Text
+from include.utc import HOUR_S
 
 _METRIC_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 _MATCHER = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(=|!=|=~|!~)"(?:[^"\\\n]|\\.)*"')

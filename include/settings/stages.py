@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.cron import check_cron, shortest_interval_s
-from include.settings.section import DAY_S, HOUR_S, Days, Hours, Section, Text
+from include.settings.section import Days, Hours, Section, Text
+from include.utc import DAY_S, HOUR_S
 
 Cron = Annotated[str, AfterValidator(check_cron)]
 

@@ -22,9 +22,10 @@ from include.settings.planner import Planner
 from include.settings.profiling import Profiling
 from include.settings.refusals import faults_of_parameters
 from include.settings.retention import Retention
-from include.settings.section import HOUR_S, Section
+from include.settings.section import Section
 from include.settings.stages import Apply, Backtest, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
+from include.utc import HOUR_S
 
 
 class SettingsError(ValueError):

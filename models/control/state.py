@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from include.domain.slots import count_slots
-from include.flink.endpoints import RESTARTING_STATES
+from include.flink.job_states import RESTARTING_STATES
 from models.control.readiness import Failure, Readiness
 
 Parallelism = Mapping[str, int]

@@ -8,7 +8,8 @@ from typing import Any
 
 from include.domain.quarantine_rules import Rule
 from models.control.readiness import Checkpoints
-from models.live.faults import ReplyError, shorten
+from models.live.faults import ReplyError
+from models.live.reply_values import object_or_empty, read_time_ms, require_object
 
 _NEVER_MS = 10**15  # an interval of Long.MAX_VALUE is Flink's way to say that checkpoints are off
 _IN_PROGRESS, _FAILED = "IN_PROGRESS", "FAILED"
@@ -37,14 +38,14 @@ def read_config(result: object) -> CheckpointConfig:
     Raises:
         ReplyError: it does not tell the interval.
     """
-    reply = _object(result)
+    reply = require_object(result)
     interval_ms = reply.get("interval")
     if isinstance(interval_ms, bool) or not isinstance(interval_ms, int | float):
         raise ReplyError(Rule.MISSING_FIELD, "interval of checkpoints")
     if not 0 < interval_ms < _NEVER_MS:
         return CheckpointConfig(None)
-    pause_ms, timeout_ms = _time_ms(reply.get("min_pause")) or 0, _time_ms(reply.get("timeout")) or 600_000
-    is_concurrent = _time_ms(reply.get("max_concurrent")) not in {None, 1}
+    pause_ms, timeout_ms = read_time_ms(reply.get("min_pause")) or 0, read_time_ms(reply.get("timeout")) or 600_000
+    is_concurrent = read_time_ms(reply.get("max_concurrent")) not in {None, 1}
     return CheckpointConfig(max(float(interval_ms), float(pause_ms)) / 1000.0, timeout_ms / 1000.0, is_concurrent)
 
 
@@ -58,18 +59,22 @@ def read_checkpoints(result: object, config: CheckpointConfig) -> Checkpoints:
     Raises:
         ReplyError: it does not tell counts, latest checkpoints and history.
     """
-    reply = _object(result)
-    counts, latest, history = _object(reply.get("counts")), _object(reply.get("latest")), reply.get("history")
+    reply = require_object(result)
+    counts, latest, history = (
+        require_object(reply.get("counts")),
+        require_object(reply.get("latest")),
+        reply.get("history"),
+    )
     in_progress = counts.get("in_progress")
     if type(in_progress) is not int or not isinstance(history, list):
         raise ReplyError(Rule.MISSING_FIELD, "counts.in_progress, history")
     listed = [one for one in history if isinstance(one, dict)]
     running = [one for one in listed if one.get("status") == _IN_PROGRESS]
     savepoints = sum(map(_is_savepoint, running))
-    completed, restored = _dict(latest.get("completed")), _dict(latest.get("restored"))
-    good = [_time_ms(completed.get("latest_ack_timestamp")), _time_ms(restored.get("restore_timestamp"))]
+    completed, restored = object_or_empty(latest.get("completed")), object_or_empty(latest.get("restored"))
+    good = [read_time_ms(completed.get("latest_ack_timestamp")), read_time_ms(restored.get("restore_timestamp"))]
     good_ms = max((at for at in good if at), default=None)
-    failed = [_dict(latest.get("failed")), *(one for one in listed if one.get("status") == _FAILED)]
+    failed = [object_or_empty(latest.get("failed")), *(one for one in listed if one.get("status") == _FAILED)]
     failed_ms = max((_failed_ms(one) for one in failed if not _is_savepoint(one)), default=0)
     size = completed.get("state_size")
     last_id = completed.get("id")
@@ -91,18 +96,4 @@ def _is_savepoint(checkpoint: Mapping[str, Any]) -> bool:
 
 def _failed_ms(checkpoint: Mapping[str, Any]) -> int:
     times = (checkpoint.get(key) for key in ("failure_timestamp", "latest_ack_timestamp", "trigger_timestamp"))
-    return max((at for at in map(_time_ms, times) if at), default=0)
-
-
-def _object(result: object) -> Mapping[str, Any]:
-    if not isinstance(result, dict):
-        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(result))}")
-    return result
-
-
-def _dict(result: object) -> Mapping[str, Any]:
-    return result if isinstance(result, dict) else {}
-
-
-def _time_ms(value: object) -> int | None:
-    return value if type(value) is int and 0 < value < 10**15 else None
+    return max((at for at in map(read_time_ms, times) if at), default=0)

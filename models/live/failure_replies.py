@@ -10,6 +10,7 @@ from typing import Any
 from include.domain.quarantine_rules import Rule
 from models.control.readiness import Failure
 from models.live.faults import ReplyError, shorten
+from models.live.reply_values import encodable, read_time_ms
 
 _CAUSED_BY, _AT = "Caused by: ", "at "
 _MOST_LETTERS = 300
@@ -49,8 +50,8 @@ def read_failures(result: object) -> tuple[Failure, ...]:
 
 
 def _read_entry(entry: Mapping[str, Any]) -> Failure | None:
-    at_ms = entry.get("timestamp")
-    if type(at_ms) is not int or at_ms <= 0:
+    at_ms = read_time_ms(entry.get("timestamp"))
+    if at_ms is None:
         return None
     texts = [entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str) and entry[key]]
     trace = texts[0] if texts else ""
@@ -67,7 +68,7 @@ def _root_of(trace: str) -> tuple[str, list[str]]:
     first = causes[-1] if causes else 0
     root = lines[first].removeprefix(_CAUSED_BY) if lines else "an exception without a text"
     below = takewhile(lambda line: line.startswith(_AT), lines[first + 1 :])
-    return _encodable(root[:_MOST_LETTERS]), [_encodable(line) for line in islice(below, _PLACES)]
+    return encodable(root[:_MOST_LETTERS]), [encodable(line) for line in islice(below, _PLACES)]
 
 
 def _kind_of(cause: str, places: list[str]) -> str:
@@ -77,7 +78,3 @@ def _kind_of(cause: str, places: list[str]) -> str:
     """
     text = "\n".join([cause.partition(":")[0], *places]) if places else cause
     return _VARYING.sub("#", text)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.domain.quarantine_rules import Rule
-from include.domain.reply_limits import is_time_ms
+from include.flink.job_states import CHECKPOINT_COMPLETED, RUNNING, STOPPED_STATES
 from models.live.faults import ReplyError, shorten
+from models.live.reply_values import encodable, read_count, read_time_ms, require_object
 
-RUNNING = "RUNNING"
-# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
-STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-ENDED = frozenset({"FINISHED", "CANCELED"})
-"""States of a job that came to its end, which is no outage."""
-BATCH = "BATCH"
 _DEFAULT_KEY_GROUPS = 128
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
@@ -106,29 +101,29 @@ def read_job(result: object) -> JobReply:
     Raises:
         ReplyError: it lacks name, state or vertices, or a vertex has no id of its own.
     """
-    reply = _object(result)
+    reply = require_object(result)
     times = reply.get("timestamps")
     times = times if isinstance(times, dict) else {}
-    stopped = (_time_ms(times.get(state)) for state in STOPPED)
+    stopped = (read_time_ms(times.get(state)) for state in STOPPED_STATES)
     return JobReply(
         name=_text(reply, "name"),
         state=_text(reply, "state"),
-        running_ms=_time_ms(times.get(RUNNING)),
+        running_ms=read_time_ms(times.get(RUNNING)),
         stopped_ms=tuple(at for at in stopped if at is not None),
         vertices=tuple(
             Vertex(
                 vertex_id=vertex["id"],
-                name=_encodable(vertex["name"]) if isinstance(vertex.get("name"), str) else "",
-                parallelism=_count(vertex.get("parallelism")),
-                max_parallelism=_count(vertex.get("maxParallelism")) or _DEFAULT_KEY_GROUPS,
+                name=encodable(vertex["name"]) if isinstance(vertex.get("name"), str) else "",
+                parallelism=read_count(vertex.get("parallelism")),
+                max_parallelism=read_count(vertex.get("maxParallelism")) or _DEFAULT_KEY_GROUPS,
                 state=str(vertex.get("status", "")),
                 slot_sharing_group=str(vertex.get("slotSharingGroupId") or ""),
             )
             for vertex in _with_ids(reply.get("vertices"), "vertices")
         ),
-        submitted_ms=_time_ms(reply.get("start-time")),
+        submitted_ms=read_time_ms(reply.get("start-time")),
         job_type=_read_type(reply),
-        told_at_ms=_time_ms(reply.get("now")),
+        told_at_ms=read_time_ms(reply.get("now")),
     )
 
 
@@ -145,13 +140,13 @@ def read_job_list(result: object) -> tuple[ListedJob, ...]:
     Raises:
         ReplyError: it has no list of jobs.
     """
-    jobs = _object(result).get("jobs")
+    jobs = require_object(result).get("jobs")
     if not isinstance(jobs, list):
         raise ReplyError(Rule.MISSING_FIELD, "jobs")
     listed = []
     for job in jobs:
         reported = [job.get(field) if isinstance(job, dict) else None for field in ("jid", "name", "state")]
-        texts = [_encodable(text) for text in reported if isinstance(text, str)]
+        texts = [encodable(text) for text in reported if isinstance(text, str)]
         if len(texts) == len(reported):
             listed.append(ListedJob(*texts))
     return tuple(listed)
@@ -164,10 +159,10 @@ def read_requirements(result: object) -> Requirements:
         ReplyError: this is no object.
     """
     upper, lower = {}, {}
-    for vertex_id, requirement in _object(result).items():
+    for vertex_id, requirement in require_object(result).items():
         parallelism = requirement.get("parallelism") if isinstance(requirement, dict) else None
         reported = parallelism if isinstance(parallelism, dict) else {}
-        bounds = _count(reported.get("lowerBound")), _count(reported.get("upperBound"))
+        bounds = read_count(reported.get("lowerBound")), read_count(reported.get("upperBound"))
         if all(bounds):
             lower[vertex_id], upper[vertex_id] = bounds
     return Requirements(upper, lower)
@@ -179,7 +174,7 @@ def read_plan(result: object) -> tuple[Node, ...]:
     Raises:
         ReplyError: it has no nodes, or one of them has no id of its own.
     """
-    plan = _object(result).get("plan")
+    plan = require_object(result).get("plan")
     if not isinstance(plan, dict):
         raise ReplyError(Rule.MISSING_FIELD, "plan")
     nodes = []
@@ -198,13 +193,13 @@ def read_checkpoints(result: object) -> tuple[int, ...]:
     Raises:
         ReplyError: this is no object.
     """
-    reply = _object(result)
+    reply = require_object(result)
     latest, history = reply.get("latest"), reply.get("history")
     listed = list(history) if isinstance(history, list) else []
     if isinstance(latest, dict):
         listed.append(latest.get("completed"))
-    done = [one for one in listed if isinstance(one, dict) and one.get("status") == "COMPLETED"]
-    times = (_time_ms(one.get("latest_ack_timestamp")) for one in done)
+    done = [one for one in listed if isinstance(one, dict) and one.get("status") == CHECKPOINT_COMPLETED]
+    times = (read_time_ms(one.get("latest_ack_timestamp")) for one in done)
     return tuple(at for at in times if at is not None)
 
 
@@ -214,15 +209,15 @@ def read_failures(result: object) -> dict[int, str]:
     Raises:
         ReplyError: this is no object.
     """
-    history = _object(result).get("exceptionHistory")
+    history = require_object(result).get("exceptionHistory")
     entries = history.get("entries") if isinstance(history, dict) else None
     causes: dict[int, str] = {}
     for entry in entries if isinstance(entries, list) else ():
-        at_ms = _time_ms(entry.get("timestamp")) if isinstance(entry, dict) else None
+        at_ms = read_time_ms(entry.get("timestamp")) if isinstance(entry, dict) else None
         if at_ms is None:
             continue
         text = next((entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str)), "")
-        cause = _encodable(text.partition("\n")[0][:500])
+        cause = encodable(text.partition("\n")[0][:500])
         causes[at_ms] = min(cause, causes.get(at_ms, cause))
     return causes
 
@@ -254,7 +249,7 @@ def read_overview(result: object) -> Slots:
     Raises:
         ReplyError: it does not tell the slots.
     """
-    reply = _object(result)
+    reply = require_object(result)
     total, free = reply.get("slots-total"), reply.get("slots-available")
     if type(total) is not int or type(free) is not int:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
@@ -263,17 +258,11 @@ def read_overview(result: object) -> Slots:
     return Slots(total, free)
 
 
-def _object(result: object) -> Mapping[str, Any]:
-    if not isinstance(result, dict):
-        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(result))}")
-    return result
-
-
 def _text(reply: Mapping[str, Any], field: str) -> str:
     value = reply.get(field)
     if not isinstance(value, str) or not value:
         raise ReplyError(Rule.MISSING_FIELD, field)
-    return _encodable(value)
+    return encodable(value)
 
 
 def _with_ids(result: object, field: str) -> list[Mapping[str, Any]]:
@@ -284,17 +273,3 @@ def _with_ids(result: object, field: str) -> list[Mapping[str, Any]]:
     if not all(isinstance(one, str) and one for one in ids) or len(set(ids)) < len(ids):
         raise ReplyError(Rule.WRONG_TYPE, f"{field} without an id of their own")
     return result
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and 1 <= value < 2**31 else 0
-
-
-def _time_ms(value: object) -> int | None:
-    """Return a time; None for 0 and below, Flink's "never", and for what is no time."""
-    return value if is_time_ms(value) else None
-
-
-def _encodable(text: str) -> str:
-    """Return a text that can be written as UTF-8: JSON may hold half of a surrogate pair."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

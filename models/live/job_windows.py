@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from models.arrays import Bools, Floats, Ints
-from models.live.run_log import Stop
 from models.live.windows import Roles, RowWindows
+from models.observing.disturbances import find_disturbed_spans
+from models.observing.stops import Stop
 from models.policies.observations import MEASURES, Observations
 
 _T = TypeVar("_T", bound=np.generic)
@@ -141,19 +143,14 @@ def by_job(
 def _find_disturbed(
     keys: Ints, stops: Sequence[tuple[int, Stop]], window_s: Ints, settle_s: int, now_s: float
 ) -> Bools:
-    """Return (all W,) whether a window lies between a stop and ``settle_s`` after the job runs again.
-
-    A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
-    """
+    """Return (all W,) whether a window lies between a stop and ``settle_s`` after the job runs again."""
     if not stops:
         return np.zeros(len(keys), bool)
     job = np.array([number for number, _ in stops])
     began_s = np.array([stop.started_ms // 1000 for _, stop in stops])
-    settled_s = np.array(
-        [int(now_s) if stop.ended_ms is None else stop.ended_ms // 1000 + settle_s for _, stop in stops]
-    )
+    ended_s = np.array([math.nan if stop.ended_ms is None else stop.ended_ms // 1000 for _, stop in stops])
+    first_s, last_s = find_disturbed_spans(began_s, ended_s, window_s[job], settle_s=settle_s, until_s=int(now_s))
     # A reply may hold a time that cannot be: it must not reach into the next job's windows.
-    first_s, last_s = began_s - began_s % window_s[job], np.maximum(began_s, settled_s)
     first = np.searchsorted(keys, job * _TIMES + np.clip(first_s, 0, _TIMES - 1))
     after = np.searchsorted(keys, job * _TIMES + np.clip(last_s, 0, _TIMES - 1), side="right")
     marks = np.zeros(len(keys) + 1, np.int64)

@@ -10,11 +10,12 @@ import numpy as np
 from include.domain.finished_operators import FINISHED
 from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import HTTP_OK, is_hex_id
+from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, RawRecord
 from models.live import job_replies
 from models.live.faults import Fault, ReplyError, shorten
 from models.live.job_layout import lay_out
-from models.live.job_replies import RUNNING, JobReply, Node, Slots
+from models.live.job_replies import JobReply, Node, Slots
 from models.live.job_windows import JobWindows, Rows, by_job
 from models.live.metric_values import drop_outside, read_metrics, values_of
 from models.live.seen_job import JobRecord, SeenJob

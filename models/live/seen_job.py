@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from include.domain.graph import JobGraph
 from include.domain.operator_matching import PlacedOperator
-from include.flink.endpoints import RESTARTING_STATES
+from include.flink.job_states import RESTARTING_STATES, RUNNING
 from models.live.job_layout import JobLayout
-from models.live.job_replies import RUNNING, JobReply, Node
-from models.live.run_log import RunLog, Stop
+from models.live.job_replies import JobReply, Node
+from models.live.run_log import RunLog
+from models.observing.stops import Stop
 
 
 @dataclass(frozen=True, slots=True)

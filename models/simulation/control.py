@@ -8,13 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
+from include.utc import DAY_S, HOUR_S, WEEK_S
 from models.arrays import Bools, Floats, Ints
 from models.simulation.capacity import find_needed_parallelism
 from models.simulation.fleet import Fleet
-
-_HOUR_S = 3600.0
-_DAY_S = 24 * _HOUR_S
-_WEEK_S = 7 * _DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +103,13 @@ class Timetable:
 
     def load_share(self, time_s: float, week_s: float) -> float:
         """Return the share of peak load that the job is configured for."""
-        hour, weekend = int(week_s % _DAY_S // _HOUR_S), week_s >= 5 * _DAY_S
+        hour, weekend = int(week_s % DAY_S // HOUR_S), week_s >= 5 * DAY_S
         current = self.slots[-1]
         for slot in self.slots:
             if slot.hour <= hour:
                 current = slot
         share = current.weekend_share if weekend and current.weekend_share is not None else current.load_share
-        return share * self.weekly_review[int(time_s // _WEEK_S) % len(self.weekly_review)]
+        return share * self.weekly_review[int(time_s // WEEK_S) % len(self.weekly_review)]
 
 
 @dataclass(slots=True)
@@ -151,7 +148,7 @@ class UserControl:
     @staticmethod
     def _is_rescued(planned: Ints, current: Ints, settled_s: float) -> bool:
         """Whether the job was enlarged by the rule within the hour; the timetable waits that long."""
-        return bool((planned < current).any() and settled_s < _HOUR_S)
+        return bool((planned < current).any() and settled_s < HOUR_S)
 
     def _plan(self, job: int, share: float, utilisation: float) -> Ints:
         load = self.fleet.mean_gain[job] @ self.peak_per_s[job] * share

@@ -27,6 +27,7 @@ from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours, select_hours
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
+    disturbances,
     job_graphs,
     job_replies,
     kafka_arrivals,
@@ -37,7 +38,7 @@ from spark_jobs.job_history import (
 )
 from spark_jobs.job_history.observations import build_observations
 from spark_jobs.job_history.operator_keys import build_operator_keys
-from spark_jobs.job_history.rescales import build_rescales, find_unsettled_windows
+from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
 from spark_jobs.lake import Lake
 
@@ -116,7 +117,9 @@ def write_observations(
     """
     hours = replies.hours
     observed_hours = _choose_observed_hours(replies.stops, replies.rescale_hours, hours)
-    unsettled = find_unsettled_windows(replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start)
+    unsettled = disturbances.find_unsettled_windows(
+        replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start
+    )
     unsettling = pool.submit(unsettled.localCheckpoint)
     earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
     measured = samples.build_samples(

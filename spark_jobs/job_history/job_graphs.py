@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.flink.job_states import RUNNING
 from include.tables import JOB_GRAPHS, JOBS
 from spark_jobs.lake import date_hour_columns
-from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 
 def build_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:

@@ -7,11 +7,12 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.flink.job_states import CHECKPOINT_COMPLETED, ENDED_STATES, RUNNING, STOPPED_STATES
 from include.flink.raw_format import Kind
 from spark_jobs.job_history.operator_names import name_jobs, operators_of
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
 from spark_jobs.raw_parsing.event_bodies import are_unusable, vertex_ids
-from spark_jobs.raw_parsing.reply_schema import ENDED, REPLY, RUNNING, STOPPED
+from spark_jobs.raw_parsing.reply_schema import REPLY
 
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
@@ -37,7 +38,7 @@ def select_polls(replies: DataFrame) -> DataFrame:
     ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
     ``vector`` are those of which the parallelism is told.  ``ended_at`` is null of a job that has not ended.
     """
-    stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
+    stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED_STATES])
     polls = _of(replies, Kind.JOB).select(
         "cluster",
         F.col("reply.name").alias("job"),
@@ -99,7 +100,7 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
     listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
     result = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
     return (
-        result.where("one.status = 'COMPLETED'")
+        result.where(F.col("one.status") == CHECKPOINT_COMPLETED)
         .select(
             "cluster",
             "job_id",
@@ -142,7 +143,7 @@ def select_failures(replies: DataFrame) -> DataFrame:
 def _ended_at() -> Column:
     """Return when a job of a ``job`` reply ended, as far as Flink tells; null of one that has not."""
     state, ended_at = F.col("reply.state"), F.lit(None).cast("TIMESTAMP")
-    for one in ENDED:
+    for one in ENDED_STATES:
         reported_ms = F.col(f"reply.timestamps.{one}")
         dated = F.when(reported_ms > 0, timestamp_of_ms(reported_ms)).otherwise(F.col("observed_at"))
         ended_at = F.when(state == one, dated).otherwise(ended_at)

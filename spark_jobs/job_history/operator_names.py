@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.raw_parsing.reply_schema import ENDING
+from include.flink.job_states import ENDING_STATES
 
 _SHORT = 8  # digits of an id that tell namesakes apart
 _JOB_HOUR = ("cluster", "job", "job_hour")
@@ -81,7 +81,7 @@ def name_jobs(polls: DataFrame) -> DataFrame:
         polls: of :func:`spark_jobs.job_history.job_replies.select_polls`, with ``job`` as Flink names it.
     """
     dated = polls.withColumn("job_hour", F.date_trunc("hour", "observed_at"))
-    alive = dated.where(~F.col("state").isin(*ENDING))
+    alive = dated.where(~F.col("state").isin(*ENDING_STATES))
     spans = alive.groupBy(*_JOB_HOUR, "job_id").agg(F.min("observed_at").alias("a"), F.max("observed_at").alias("b"))
     together = spans.groupBy(*_JOB_HOUR).agg(F.collect_list(F.struct("job_id", "a", "b")).alias("spans"))
     meets = F.filter(

@@ -1,37 +1,33 @@
-"""When jobs stopped and ran again, told from ``job``, ``exceptions`` and ``checkpoints`` replies.
+"""When jobs stopped and ran again, told from their replies by the rules of ``models/observing/stops.py``.
 
-Two polls with different RUNNING times have a stop between them.  Its time is, in this order: a failure that Flink
-lists, the time at which it left RUNNING if a reply shows it, else the last moment at which it was seen at work (a reply
-in state RUNNING or a completed checkpoint, whichever is later): then the downtime is an upper bound.
+Spark sums replies up, and brings together those of each job that may have stopped: few rows of few jobs.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.job_history.job_endings import drop_endings
-from spark_jobs.raw_parsing.reply_schema import RUNNING
+from include.flink.job_states import BATCH, ENDED_WITHOUT_FAILURE, RUNNING
+from models.observing import stop_kinds, stops
+from models.observing.job_ends import JobFacts
+from models.observing.stops import Checkpoint, JobHistory, Run, Stop, Vertices
+from spark_jobs.job_history.arrow_rows import arrow_schema, micros, times_in_ms, to_table
 
-# Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
-_STALE_REPLY_S = 10
-# Flink's default `web.refresh-interval`: a reply of the former run that came after the new one ran was as old as this.
-_REFRESH_S = 3
-# How Flink words the loss of a TaskManager: by its heartbeat, its connections or the resource manager.
-_LOST_TASK_MANAGER = (
-    "no longer reachable|task ?manager.*(lost|closed|timed out|terminat|fail)|heartbeat of task ?manager"
-)
-_TRANSITION_KEY = ("cluster", "job", "running_at")
-_TRANSITION = (
-    *_TRANSITION_KEY,
-    "job_id",
-    "job_id_before",
-    "ran_since",
-    "last_seen",
-    "detected_at",
-    "vector_before",
-    "vector_after",
-)
+_JOB = ("cluster", "job")
+_ID = ("cluster", "job_id")
+_VERTICES = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>>"
+_STOPS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
+    running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
+    cause_kind STRING, vector_before {_VERTICES}, vector_after {_VERTICES}, checkpoint_at TIMESTAMP,
+    state_size_bytes DOUBLE, next_started_at TIMESTAMP"""
+_Row = Mapping[str, Any]
+_Rows = Sequence[_Row]
 
 
 def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, state_moves: DataFrame) -> DataFrame:
@@ -42,145 +38,150 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, st
     yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
     ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
-    changes = drop_endings(
-        _transitions(polls), polls, state_moves
-    ).localCheckpoint()  # few, of many replies, and used twice
-    stops = _stops(polls, failures)
-    incidents = _incidents(changes, stops, checkpoints)
-    by_job = Window.partitionBy("cluster", "job").orderBy("started_at")
-    closed = incidents.withColumn("next_started_at", F.lead("started_at").over(by_job))
-    return closed.unionByName(_open_stops(polls), allowMissingColumns=True)
+    summed = _sum_up(polls).localCheckpoint()  # few, of many replies, and used twice
+    names = F.broadcast(_find_candidates(summed))
+    replies = summed.withColumnRenamed("job", "named").withColumn("what", F.lit("polls"))
+    for what, rows in (("failure", failures), ("checkpoint", checkpoints), ("state", state_moves)):
+        replies = replies.unionByName(rows.withColumn("what", F.lit(what)), allowMissingColumns=True)
+    of_job = times_in_ms(replies.join(names, list(_ID)))
+    return of_job.groupBy(*_JOB).applyInArrow(_stops_by_job(arrow_schema(_STOPS)), _STOPS)
 
 
-def _transitions(polls: DataFrame) -> DataFrame:
-    """Return consecutive runs of a job that differ in their RUNNING time, also across a resubmission under one name."""
-    running = polls.where((F.col("state") == RUNNING) & F.col("running_at").isNotNull())
-    runs = running.groupBy("cluster", "job", "job_id", "running_at").agg(
+def _sum_up(polls: DataFrame) -> DataFrame:
+    """Return what the polls of a job id tell together that show the same state and the same time of RUNNING."""
+    return polls.groupBy(*_JOB, "job_id", "state", "running_at").agg(
         F.min("observed_at").alias("first_seen"),
         F.max("observed_at").alias("last_seen"),
         F.max_by("vector", "observed_at").alias("vector"),
-    )
-    by_job = Window.partitionBy("cluster", "job").orderBy("running_at", "job_id")
-    before = F.lag(F.struct("job_id", "running_at", "last_seen", "vector")).over(by_job)
-    paired = runs.withColumn("before", before).where("before.last_seen < first_seen")
-    cached = F.col("running_at") - F.make_dt_interval(secs=F.lit(float(_REFRESH_S)))
-    last_observed = F.when(F.col("before.last_seen") < F.col("running_at"), F.col("before.last_seen")).otherwise(cached)
-    return paired.select(
-        "cluster",
-        "job",
-        "running_at",
-        "job_id",
-        F.col("before.job_id").alias("job_id_before"),
-        F.col("before.running_at").alias("ran_since"),
-        F.greatest("before.running_at", last_observed).alias("last_seen"),
-        F.col("first_seen").alias("detected_at"),
-        F.col("before.vector").alias("vector_before"),
-        F.col("vector").alias("vector_after"),
-    ).select(*_TRANSITION)
-
-
-def _stops(polls: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return the times at which a job is said to have stopped, with the cause where Flink gives one."""
-    shown = polls.select("cluster", "job", F.explode("stopped_at").alias("stopped_at")).distinct()
-    names = F.broadcast(polls.select("cluster", "job", "job_id").distinct())
-    failed = failures.join(names, ["cluster", "job_id"]).select(
-        "cluster", "job", F.col("failed_at").alias("stopped_at"), "cause"
-    )
-    both = failed.unionByName(shown, allowMissingColumns=True)
-    return both.groupBy("cluster", "job", "stopped_at").agg(F.min("cause").alias("cause"))
-
-
-def _incidents(changes: DataFrame, stops: DataFrame, checkpoints: DataFrame) -> DataFrame:
-    """Split each transition into its stops: several when the job was at work between two of them.
-
-    A checkpoint completed between two failures shows that the job ran there; so does a stop that Flink dates well after
-    the failure before. Failures in one downtime (of an attempt to restart) are one incident.
-    """
-    earliest = F.greatest("ran_since", F.col("last_seen") - F.make_dt_interval(secs=F.lit(float(_STALE_REPLY_S))))
-    inside = (F.col("stopped_at") > earliest) & (F.col("stopped_at") <= F.col("running_at"))
-    candidates = changes.join(stops, ["cluster", "job"]).where(inside).select(*_TRANSITION, "stopped_at", "cause")
-    with_stop = changes.join(candidates.select(*_TRANSITION_KEY, "stopped_at", "cause"), list(_TRANSITION_KEY), "left")
-    dated = _with_checkpoint(with_stop, checkpoints)
-    in_order = Window.partitionBy(*_TRANSITION_KEY).orderBy("stopped_at")
-    before = F.lag("stopped_at").over(in_order)
-    worked = F.col("checkpoint.completed_at") > before
-    has_stopped_again = F.col("cause").isNull() & (
-        F.unix_seconds("stopped_at") - F.unix_seconds(before) > _STALE_REPLY_S
-    )
-    is_head = before.isNull() | F.coalesce(worked, F.lit(False)) | has_stopped_again
-    heads = dated.withColumn("is_head", is_head).where("is_head")
-    following = F.lead("stopped_at").over(in_order)
-    last_at_work = F.least("running_at", F.greatest("last_seen", "checkpoint.completed_at"))
-    events = heads.withColumn("following", following).withColumn("started_at", F.coalesce("stopped_at", last_at_work))
-    return events.select(*_event_columns())
-
-
-def _with_checkpoint(stops: DataFrame, checkpoints: DataFrame) -> DataFrame:
-    """Add the last checkpoint that was completed before each stop (before it ran again, where no stop is dated)."""
-    timestamp = F.coalesce("stopped_at", "running_at")
-    at_stops = stops.select(
-        "cluster", F.col("job_id_before").alias("job_id"), timestamp.alias("at"), F.struct("*").alias("stop")
-    )
-    at_ends = checkpoints.select(
-        "cluster",
-        "job_id",
-        F.col("completed_at").alias("at"),
-        F.struct("completed_at", "triggered_at", "state_size_bytes").alias("checkpoint"),
-    )
-    # As of, by a walk along time: joining every stop with every checkpoint before it would grow with their product.
-    timeline = at_stops.unionByName(at_ends, allowMissingColumns=True)
-    walk = Window.partitionBy("cluster", "job_id").orderBy("at", F.col("checkpoint").isNull())
-    so_far = walk.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    last = timeline.withColumn("checkpoint", F.last("checkpoint", ignorenulls=True).over(so_far))
-    return last.where("stop IS NOT NULL").select("stop.*", "checkpoint")
-
-
-def _event_columns() -> list[Column | str]:
-    is_last = F.col("following").isNull()
-    changed = is_last & (_levels("vector_before") != _levels("vector_after"))
-    kind = F.when(F.col("cause").isNull() & changed, "rescale").otherwise("restart")
-    return [
-        "cluster",
-        "job",
-        "job_id",
-        "job_id_before",
-        "started_at",
-        F.when(is_last, F.col("running_at")).alias("running_at"),
-        F.coalesce("following", "running_at").alias("ended_at"),
-        F.lit(False).alias("is_open"),
-        "detected_at",
-        kind.alias("kind"),
-        "cause",
-        _cause_kind(kind).alias("cause_kind"),
-        "vector_before",
-        F.when(is_last, F.col("vector_after")).otherwise(F.col("vector_before")).alias("vector_after"),
-        F.col("checkpoint.triggered_at").alias("checkpoint_at"),
-        F.col("checkpoint.state_size_bytes").alias("state_size_bytes"),
-    ]
-
-
-def _cause_kind(kind: Column) -> Column:
-    """Return the kind of event, finer than ``kind``: which part of a recovery takes how long depends on it."""
-    is_other_job = F.coalesce(F.col("job_id") != F.col("job_id_before"), F.lit(False))
-    return (
-        F.when(is_other_job, "upgrade")
-        .when(kind == "rescale", "rescale")
-        .when(F.lower("cause").rlike(_LOST_TASK_MANAGER), "taskmanager_lost")
-        .otherwise("job_failure")
+        F.array_distinct(F.flatten(F.collect_set(F.transform("stopped_at", F.unix_millis)))).alias("stopped_ms"),
+        F.min("ended_at").alias("ended_at"),
+        F.coalesce(F.max(F.col("job_type") == BATCH), F.lit(False)).alias("is_batch"),
     )
 
 
-def _levels(vector: str) -> Column:
-    """Return the parallelism by vertex: another name is no rescale."""
-    return F.transform(vector, lambda pair: F.struct(pair["vertex_id"], pair["parallelism"]))
-
-
-def _open_stops(polls: DataFrame) -> DataFrame:
-    """Return jobs whose last reply does not show them running: stopped since they were last seen so."""
-    last = polls.groupBy("cluster", "job", "job_id").agg(
-        F.max_by("state", "observed_at").alias("state"),
-        F.max(F.when(F.col("state") == RUNNING, F.col("observed_at"))).alias("started_at"),
-        F.max("observed_at").alias("detected_at"),
+def _find_candidates(summed: DataFrame) -> DataFrame:
+    """Return ``cluster, job, job_id`` of the jobs that may have stopped: seen in more than one run, or not running."""
+    has_run = (F.col("state") == RUNNING) & F.col("running_at").isNotNull()
+    by_job = summed.groupBy(*_JOB).agg(
+        F.collect_set("job_id").alias("job_ids"),
+        F.count_if(has_run).alias("runs"),
+        F.max(F.col("state") != RUNNING).alias("was_down"),
     )
-    down = last.where((F.col("state") != RUNNING) & F.col("started_at").isNotNull())
-    return down.select("cluster", "job", "job_id", "started_at", F.lit(True).alias("is_open"), "detected_at")
+    return by_job.where("runs > 1 OR was_down").select(*_JOB, F.explode("job_ids").alias("job_id"))
+
+
+def _stops_by_job(schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+    """Return what gives the stops of the jobs of one name from their replies."""
+
+    def find(table: pa.Table) -> pa.Table:
+        rows = table.to_pylist()
+        by_kind: defaultdict[str, list[_Row]] = defaultdict(list)
+        for row in rows:
+            by_kind[row["what"]].append(row)
+        # An id may have borne another name: what it was polled under that tells of its end alone.
+        polls = [row for row in by_kind["polls"] if row["named"] == row["job"]]
+        history = JobHistory(
+            runs=list(_read_runs(polls)),
+            stopped_ms={at for row in polls for at in row["stopped_ms"] if at is not None},
+            failures=_read_failures(by_kind["failure"]),
+            checkpoints=_read_checkpoints(by_kind["checkpoint"]),
+            facts=_read_facts(by_kind["polls"], by_kind["state"]),
+        )
+        own = {name: rows[0][name] for name in _JOB}
+        result = [*_closed_rows(stops.find_stops(history)), *_open_rows(polls)]
+        return to_table([{**own, **row} for row in result], schema)
+
+    return find
+
+
+def _read_runs(polls: _Rows) -> Iterator[Run]:
+    for row in polls:
+        if row["state"] == RUNNING and row["running_at"] is not None:
+            yield Run(
+                row["running_at"], row["first_seen"], row["last_seen"], row["job_id"], _read_vertices(row["vector"])
+            )
+
+
+def _read_vertices(vector: _Rows | None) -> Vertices | None:
+    return None if vector is None else tuple((one["vertex_id"], one["parallelism"], one["operator"]) for one in vector)
+
+
+def _read_failures(rows: _Rows) -> dict[int, str]:
+    causes: dict[int, str] = {}
+    for row in rows:
+        at_ms, cause = row["failed_at"], row["cause"] or ""
+        if at_ms is not None:
+            causes[at_ms] = min(cause, causes.get(at_ms, cause))
+    return causes
+
+
+def _read_checkpoints(rows: _Rows) -> dict[str, list[Checkpoint]]:
+    result: defaultdict[str, list[Checkpoint]] = defaultdict(list)
+    known = (row for row in rows if row["completed_at"] is not None)
+    for row in sorted(known, key=lambda one: (one["completed_at"], one["triggered_at"] or 0)):
+        result[row["job_id"]].append(Checkpoint(row["completed_at"], row["triggered_at"], row["state_size_bytes"]))
+    return dict(result)
+
+
+def _read_facts(polls: _Rows, states: _Rows) -> dict[str, JobFacts]:
+    reported = {row["job_id"]: row for row in states}
+    return {job_id: _read_facts_of(rows, reported.get(job_id, {})) for job_id, rows in _by_id(polls)}
+
+
+def _read_facts_of(polls: _Rows, state: _Row) -> JobFacts:
+    ends = [row for row in polls if row["state"] in ENDED_WITHOUT_FAILURE]
+    return JobFacts(
+        is_batch=any(row["is_batch"] for row in polls),
+        end_state=max(ends, key=lambda row: row["last_seen"])["state"] if ends else None,
+        ended_ms=min((row["ended_at"] for row in ends if row["ended_at"] is not None), default=None),
+        is_restored=state.get("is_restored"),
+        savepoint_ms=state.get("savepoint_at"),
+    )
+
+
+def _by_id(polls: _Rows) -> Iterable[tuple[str, _Rows]]:
+    result: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in polls:
+        result[row["job_id"]].append(row)
+    return result.items()
+
+
+def _closed_rows(found: Iterable[Stop]) -> Iterator[_Row]:
+    in_order = sorted(found, key=lambda stop: stop.started_ms)
+    for stop, following in zip(in_order, [*in_order[1:], None], strict=False):
+        before, after, checkpoint = stop.before, stop.after, stop.checkpoint
+        if before is None or after is None:
+            continue
+        yield {
+            "job_id": after.job_id,
+            "job_id_before": before.job_id,
+            "started_at": micros(stop.started_ms),
+            "running_at": None if stop.is_followed else micros(after.running_ms),
+            "ended_at": micros(stop.ended_ms),
+            "is_open": False,
+            "detected_at": micros(after.first_seen_ms),
+            "kind": stop_kinds.event_kind(stop),
+            "cause": stop.cause,
+            "cause_kind": stop_kinds.cause_kind(stop),
+            "vector_before": _vertex_rows(before),
+            "vector_after": _vertex_rows(before if stop.is_followed else after),
+            "checkpoint_at": None if checkpoint is None else micros(checkpoint.triggered_ms),
+            "state_size_bytes": None if checkpoint is None else checkpoint.state_bytes,
+            "next_started_at": None if following is None else micros(following.started_ms),
+        }
+
+
+def _vertex_rows(run: Run) -> list[_Row] | None:
+    if run.vertices is None:
+        return None
+    return [dict(zip(("vertex_id", "parallelism", "operator"), one, strict=True)) for one in run.vertices]
+
+
+def _open_rows(polls: _Rows) -> Iterator[_Row]:
+    for job_id, rows in _by_id(polls):
+        last = max(rows, key=lambda row: row["last_seen"])
+        ran_ms = max((row["last_seen"] for row in rows if row["state"] == RUNNING), default=None)
+        stop = stops.find_open_stop(last["state"], ran_ms)
+        if stop is not None:
+            started_at, detected_at = micros(stop.started_ms), micros(last["last_seen"])
+            yield {"job_id": job_id, "started_at": started_at, "is_open": True, "detected_at": detected_at}

@@ -8,12 +8,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.finished_operators import FINISHED
+from include.flink.job_states import BATCH
 from spark_jobs.timestamps import timestamp_column
 
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
 LOOKBACK = timedelta(days=2)
 JOB = ["cluster", "job"]
-BATCH = "BATCH"
 STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
 QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
 

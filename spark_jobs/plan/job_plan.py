@@ -15,6 +15,7 @@ from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
 from include.domain.operator_matching import follow_names
+from include.flink.job_states import BATCH
 from include.settings import Settings
 from include.short_names import shorten_name
 from include.tables.plan_row import PlanRow
@@ -29,7 +30,7 @@ from models.policies.renamed_memory import find_operators, rename_operators
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
-from spark_jobs.job_inputs.newest_rows import BATCH, QUANTILES
+from spark_jobs.job_inputs.newest_rows import QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of

@@ -16,6 +16,7 @@ from typing import Any
 from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
+from include.flink.job_states import RUNNING, TERMINAL_STATES
 from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
 from include.settings.profiling import ProfiledJob, Profiling
 from include.utc import DAY_S
@@ -157,7 +158,7 @@ class FlinkDeployments:
     def _read_emitted(self, job_id: str) -> tuple[float, float] | None:
         """Return what the sources have emitted so far and when; None when the job does not run."""
         job = self._client.job(job_id)
-        if job.get("state") != "RUNNING":
+        if job.get("state") != RUNNING:
             return None
         total = sum(self._source_sum(job_id, source, "numRecordsOut") for source in endpoints.sources_of(job))
         return total, self._clock()
@@ -209,7 +210,7 @@ class FlinkDeployments:
             str(job["jid"])
             for job in self._client.jobs()["jobs"]
             if str(job["name"]).startswith(prefix) and str(job["name"])[len(prefix) :].isdigit()
-            if job["state"] not in endpoints.TERMINAL_STATES and job["jid"] not in self._running.values()
+            if job["state"] not in TERMINAL_STATES and job["jid"] not in self._running.values()
         ]
         for job_id in remaining:
             log.warning("a deployment that an earlier run left is cancelled: %s", job_id)
@@ -225,7 +226,7 @@ class FlinkDeployments:
     def _wait_for_end(self, job_ids: Sequence[str]) -> None:
         until = self._clock() + self._settings.start_timeout_s
         for job_id in job_ids:
-            while self._client.job(job_id).get("state") not in endpoints.TERMINAL_STATES:
+            while self._client.job(job_id).get("state") not in TERMINAL_STATES:
                 if self._clock() >= until:
                     raise FlinkError(f"side deployment {job_id} was cancelled and still runs")
                 self._sleep(_POLL_S)

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import EARLIEST_MS, HEX_ID
+from include.flink.job_states import CHECKPOINT_COMPLETED, DATED_STATES
 from include.flink.raw_format import Kind
-from spark_jobs.raw_parsing.reply_schema import STATES
 
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -135,13 +135,13 @@ class _Rules:
     def _impossible_times(self) -> Iterator[tuple[int, str]]:
         every = np.arange(len(self._event))
         times = pc.struct_field(self._event, "timestamps")
-        for state in STATES:
+        for state in DATED_STATES:
             yield from self._impossible(every, pc.struct_field(times, state), self._is[Kind.JOB])
         of_checkpoints = self._is[Kind.CHECKPOINTS]
         history = pc.struct_field(self._event, "history")
         latest = pc.struct_field(pc.struct_field(self._event, "latest"), "completed")
         for rows, some in ((_parents(history), pc.list_flatten(history)), (every, latest)):
-            done = _flags(pc.equal(pc.struct_field(some, "status"), "COMPLETED")) & of_checkpoints[rows]
+            done = _flags(pc.equal(pc.struct_field(some, "status"), CHECKPOINT_COMPLETED)) & of_checkpoints[rows]
             for field in ("trigger_timestamp", "latest_ack_timestamp"):
                 yield from self._impossible(rows, pc.struct_field(some, field), done)
         entries = pc.struct_field(pc.struct_field(self._event, "exceptionHistory"), "entries")

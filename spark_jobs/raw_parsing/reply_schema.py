@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-RUNNING = "RUNNING"
-# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
-STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-STATES = (RUNNING, *STOPPED)
-# States of a job that has come to its end, or will.
-ENDING = ("CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-# States of a job that does not come back by itself.
-ENDED = ("FINISHED", "CANCELED", "FAILED")
+from include.flink.job_states import DATED_STATES
+
 _CHECKPOINT = (
     "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
 )
@@ -20,7 +14,7 @@ _FIELDS = (
     "jid STRING",
     "name STRING",
     "state STRING",
-    f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in STATES)}>",
+    f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in DATED_STATES)}>",
     "`job-type` STRING",
     "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT, status: STRING,"
     " slotSharingGroupId: STRING>>",

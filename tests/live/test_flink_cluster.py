@@ -13,7 +13,7 @@ from waiting import is_running, wait_until
 
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
-from include.flink.endpoints import RESTARTING_STATES
+from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.metric_sources.collection import collect_for

@@ -10,9 +10,9 @@ import pytest
 from cli.local_flink.build import ENTRY_CLASS, build_job
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import LoadOptions, submit_load, write_trace
-from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
+from include.flink.job_states import TERMINAL_STATES
 from include.settings.profiling import ProfiledJob, Profiling
 from models.policies.phoebe.capacity_profile import Capacity
 from models.profiling.journal import Journal
@@ -67,7 +67,7 @@ def deployments(cluster: LocalCluster, traces: Path) -> FlinkDeployments:
 def running(cluster: LocalCluster) -> dict[str, str]:
     """Return name -> id of the jobs that have not ended."""
     jobs = cluster.client.jobs()["jobs"]
-    return {job["name"]: job["jid"] for job in jobs if job["state"] not in endpoints.TERMINAL_STATES}
+    return {job["name"]: job["jid"] for job in jobs if job["state"] not in TERMINAL_STATES}
 
 
 def submit_other(cluster: LocalCluster, folder: Path, name: str) -> str:

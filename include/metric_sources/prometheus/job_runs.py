@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from include.flink.job_states import RUNNING
 from include.metric_sources.prometheus.client import Floats
 from include.metric_sources.prometheus.measurements import JobMeasurements
 from include.metric_sources.prometheus.targets import Target
 
-RUNNING = "RUNNING"
 _STATES = {
     "restartingTime": "RESTARTING",
     "failingTime": "FAILING",

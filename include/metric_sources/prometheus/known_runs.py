@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, hour_directory
-from include.metric_sources.prometheus.job_runs import RUNNING, KnownRun
+from include.metric_sources.prometheus.job_runs import KnownRun
 from include.raw_files import KAFKA_PREFIX, is_raw_name, open_raw
 
 REACH_H = 48

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from include.flink.endpoints import AGGREGATES, JOB_METRICS
+from include.flink.job_states import CHECKPOINT_COMPLETED, RUNNING
 from include.flink.raw_format import Kind, RawRecord
 from include.metric_sources.prometheus.client import Floats
 from include.metric_sources.prometheus.graphs import Graph, GraphBook, as_label
-from include.metric_sources.prometheus.job_runs import RUNNING, JobSteps, KnownRun, follow_job
+from include.metric_sources.prometheus.job_runs import JobSteps, KnownRun, follow_job
 from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements
 from include.metric_sources.prometheus.vertex_steps import VertexSteps, aggregate, find_parallelism, join_subtasks
 
@@ -194,7 +195,7 @@ class _JobWriter:
             last = done
             latest: dict[str, Any] = {
                 "id": int(number),
-                "status": "COMPLETED",
+                "status": CHECKPOINT_COMPLETED,
                 "trigger_timestamp": int(done - took),
                 "latest_ack_timestamp": int(done),
                 "end_to_end_duration": int(took),

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.settings.section import DAY_S, SLOTS_MAX
+from include.settings.section import SLOTS_MAX
+from include.utc import DAY_S
 
 # The larger of the two bounds of ContTune's random search (the p_max that ContTune reached on the query).
 BOUND = 32

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.settings.section import DAY_S
+from include.utc import DAY_S
 
 # The paper gives no scale of its kernel.  Calibrated on the published 7 and 8 slots of the word count (Fig. 4), as were
 # the linear prior mean and the printed form of the bonus: of 0.1, 0.2, 0.3, 0.5 and 1 this comes nearest.  The

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.settings.section import DAY_S
+from include.utc import DAY_S
 
 
 class Aggregation(StrEnum):

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from include.settings.section import DAY_S, SLOTS_MAX
+from include.settings.section import SLOTS_MAX
+from include.utc import DAY_S
 from models.policies.flink_autoscaler.excluded_periods import in_period
 from models.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, ConfigError, Option
 from models.policies.flink_autoscaler.values import Value, read

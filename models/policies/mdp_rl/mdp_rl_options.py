@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.settings.section import DAY_S
+from include.utc import DAY_S
 
 DISCOUNT = 0.99  # gamma
 LEARNING_RATE = 0.1  # alpha of Eq. 6

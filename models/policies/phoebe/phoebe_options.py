@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from include.settings.section import DAY_S, SLOTS_MAX
+from include.settings.section import SLOTS_MAX
+from include.utc import DAY_S
 
 RECOVERY_TARGET_S = 180.0
 EVALUATION_INTERVAL_S = 600

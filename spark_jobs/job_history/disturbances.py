@@ -1,0 +1,100 @@
+"""Windows in which a job stopped, started or restored tasks, by the rules of ``models/observing/disturbances.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.domain.finished_operators import RESTORING
+from include.flink.job_states import RUNNING
+from include.settings import Settings
+from models.observing.disturbances import find_disturbed_spans, find_restores, is_fresh_start
+from spark_jobs.job_history.arrow_rows import arrow_schema, times_in_ms, to_table
+from spark_jobs.job_history.samples import window_length_s
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_EVENTS = "cluster STRING, job_id STRING, started_s BIGINT, ended_s BIGINT"
+_WINDOWS = "cluster STRING, job_id STRING, window_start TIMESTAMP"
+_Batches = Iterable[pa.RecordBatch]
+_Mapped = Callable[[_Batches], Iterator[pa.RecordBatch]]
+
+
+def find_unsettled_windows(
+    stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
+) -> DataFrame:
+    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
+
+    Args:
+        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
+        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
+        settings: of clusters and ingestion.
+        horizon: end of the data, until which a job that does not run yet is disturbed.
+        since: windows before it are not wanted.
+    """
+    times = [F.unix_seconds(f"{name}_at").alias(f"{name}_s") for name in ("started", "ended")]
+    events = stops.select("cluster", "job_id", *times).unionByName(find_starts_and_restores(polls))
+    spread = _windows_of(since, horizon, settings.ingest.settle_s)
+    return events.withColumn("window_s", window_length_s(settings.clusters)).mapInArrow(spread, _WINDOWS).distinct()
+
+
+def find_starts_and_restores(polls: DataFrame) -> DataFrame:
+    """Return as events the first start of each job seen that had not run for long, and when its tasks were restored."""
+    status = F.transform("vertices", lambda vertex: vertex["status"])
+    is_restoring = (F.col("state") == RUNNING) & F.arrays_overlap(status, F.array(*map(F.lit, sorted(RESTORING))))
+    shown = polls.withColumn("is_restoring", F.coalesce(is_restoring, F.lit(False)))
+    replies = F.collect_list(F.struct(F.unix_millis("observed_at").alias("at"), "is_restoring"))
+    by_id = shown.groupBy("cluster", "job_id").agg(
+        F.min("running_at").alias("running_at"),
+        F.min(F.when(F.col("running_at").isNotNull(), F.col("observed_at"))).alias("polled_at"),
+        F.when(F.max("is_restoring"), F.sort_array(replies)).alias("replies"),
+    )
+    return times_in_ms(by_id).mapInArrow(_events_of(arrow_schema(_EVENTS)), _EVENTS)
+
+
+def _events_of(schema: pa.Schema) -> _Mapped:
+    """Return what gives a job's events from what its replies show."""
+
+    def find(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            events = [
+                {**row, "started_s": began_ms // 1000, "ended_s": ended_ms // 1000}
+                for row in batch.to_pylist()
+                for began_ms, ended_ms in _spans_of(row)
+            ]
+            yield from to_table(events, schema).to_batches()
+
+    return find
+
+
+def _spans_of(row: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    polled_ms, running_ms = row["polled_at"], row["running_at"]
+    if polled_ms is not None and is_fresh_start(polled_ms, running_ms):
+        yield running_ms, running_ms
+    yield from find_restores((one["at"], one["is_restoring"]) for one in row["replies"] or ())
+
+
+def _windows_of(since: datetime, horizon: datetime, settle_s: int) -> _Mapped:
+    """Return what gives the windows that events disturb; whatever an event says of its time, none outside."""
+    since_s, horizon_s, schema = int(since.timestamp()), int(horizon.timestamp()), arrow_schema(_WINDOWS)
+
+    def spread(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            started_s, window_s = (batch[name].to_numpy().astype(np.int64) for name in ("started_s", "window_s"))
+            ended_s = batch["ended_s"].to_numpy(zero_copy_only=False).astype(np.float64)
+            first_s, last_s = find_disturbed_spans(started_s, ended_s, window_s, settle_s=settle_s, until_s=horizon_s)
+            first_s, last_s = np.maximum(first_s, since_s - since_s % window_s), np.minimum(last_s, horizon_s)
+            counts = np.where((started_s <= horizon_s) & (last_s >= since_s), (last_s - first_s) // window_s + 1, 0)
+            rows = np.repeat(np.arange(len(counts)), counts)
+            number = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+            starts_us = (first_s[rows] + number * window_s[rows]) * 1_000_000
+            ids = [batch[name].take(pa.array(rows)) for name in ("cluster", "job_id")]
+            starts = pa.array(starts_us, pa.int64()).cast(schema.field("window_start").type)
+            yield pa.RecordBatch.from_arrays([*ids, starts], schema=schema)
+
+    return spread
