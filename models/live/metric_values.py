@@ -10,50 +10,27 @@ from typing import TypeGuard
 import numpy as np
 
 from include.domain.quarantine_rules import Rule
-from include.flink.source_counters import PENDING_RECORDS, SOURCE_COUNTERS, is_cut, is_source_counter
-from models.arrays import Floats
+from include.flink.source_counters import PENDING_RECORDS, is_cut, is_source_counter
+from models.arrays import Bools, Floats
 from models.live.faults import ReplyError, shorten
+from models.observing.metric_table import COLUMNS, PLACE, SOURCE_METRICS, SUBTASK_COUNTERS, TASK_METRICS, TELLING_MEAN
+from models.observing.value_rules import (
+    NO_RULE,
+    SUBTASK_AGGREGATIONS,
+    TIME_SHARES,
+    VALUE_RULES,
+    Values,
+    find_broken_rules,
+)
 
-
-def _of_source(counter: str) -> str:
-    return f"<source>.{counter}"
-
-
-# column -> (metric, aggregation over the subtasks)
-_METRICS = {
-    "in_total": ("numRecordsIn", "sum"),
-    "out_total": ("numRecordsOut", "sum"),
-    "busy_total_ms": ("accumulateBusyTimeMs", "avg"),
-    "busy_max_total_ms": ("accumulateBusyTimeMs", "max"),
-    "idle_total_ms": ("accumulateIdleTimeMs", "avg"),
-    "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
-    "source_in_total": (_of_source("numRecordsIn"), "sum"),
-    "source_out_total": (_of_source("numRecordsOut"), "sum"),
-    "pending": ("pendingRecords", "sum"),
-    "in_gauge_per_s": ("numRecordsInPerSecond", "sum"),
-    "out_gauge_per_s": ("numRecordsOutPerSecond", "sum"),
-    "busy_gauge_ms": ("busyTimeMsPerSecond", "avg"),
-    "busy_gauge_max_ms": ("busyTimeMsPerSecond", "max"),
-    "idle_gauge_ms": ("idleTimeMsPerSecond", "avg"),
-    "backpressured_gauge_ms": ("backPressuredTimeMsPerSecond", "avg"),
-}
-COLUMNS = tuple(_METRICS)
-PLACE = {column: place for place, column in enumerate(COLUMNS)}
-COUNTERS = COLUMNS[:8]
-GAUGES = COLUMNS[9:]
-_OF_SOURCE = {
-    counter: PLACE[column] for counter, column in zip((*SOURCE_COUNTERS, PENDING_RECORDS), COLUMNS[6:9], strict=True)
-}
-"""Metrics of source operators, so Flink puts the operator's name in front."""
-_OF_SUBTASKS = frozenset(metric for metric, _ in list(_METRICS.values())[:6])
-_TELLING_MEAN = 100.0  # of a counter over its subtasks: below, rounding may hide how many they are
-TIME_SHARES = frozenset({"busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond"})
-SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a little, more cannot be
+_METRICS = TASK_METRICS | {column: (f"<source>.{name}", how) for column, (name, how) in SOURCE_METRICS.items()}
 _BY_METRIC = {
-    metric: tuple((place, how) for place, (other, how) in enumerate(_METRICS.values()) if other == metric)
-    for metric, _ in _METRICS.values()
+    metric: tuple((PLACE[column], how) for column, (other, how) in TASK_METRICS.items() if other == metric)
+    for metric, _ in TASK_METRICS.values()
 }
-_IS_SHARE = np.array([metric in TIME_SHARES for metric, _ in _METRICS.values()])
+_OF_SOURCE = {counter: PLACE[column] for column, (counter, _) in SOURCE_METRICS.items()}
+_IS_SHARE = np.array([_METRICS[column][0] in TIME_SHARES for column in COLUMNS])
+_IS_OF_SUBTASK = np.array([_METRICS[column][1] in SUBTASK_AGGREGATIONS for column in COLUMNS])
 _NOTHING = [math.nan] * len(COLUMNS)
 
 
@@ -65,14 +42,27 @@ class ValueFault:
     detail: str
 
 
-def read_metrics(result: object) -> tuple[list[float], list[ValueFault], int | None] | None:
-    """Return the numbers of a reply in the order of :data:`COLUMNS`; None when the vertex had none (it is deployed).
+@dataclass(frozen=True, slots=True)
+class MetricReply:
+    """The metrics of one reply as received.
 
-    Limits are not looked at here: see :func:`drop_outside`.
+    Attributes:
+        values: in the order of :data:`COLUMNS`, NaN for what is missing, and of a source's operators.
+        of_sources: (place, value) of each of a source's operators: their sum counts.
+        mixed: places where such operators cannot be told apart.
+        subtasks: over how many subtasks the counters were added up; None where no counter tells.
+    """
 
-    Returns:
-        The numbers, what cannot be used, and over how many subtasks the counters were added up; None where no counter
-        tells.  Several backlogs of one source, and the counters of several sources of one chain, add up.
+    values: list[object]
+    of_sources: list[tuple[int, object]]
+    mixed: list[int]
+    subtasks: int | None
+
+
+def read_metrics(result: object) -> MetricReply | None:
+    """Return the metrics of a reply; None when the vertex had none (it is deployed).
+
+    What can be used of them is told by :func:`check_replies`.
 
     Raises:
         ReplyError: this is no list of metrics with ids.
@@ -89,82 +79,88 @@ def read_metrics(result: object) -> tuple[list[float], list[ValueFault], int | N
             raise ReplyError(Rule.WRONG_TYPE, "a metric without an id")
         for place, how in _BY_METRIC.get(name, ()):
             row[place] = metric.get(how)
-        if "." in name and name.rpartition(".")[2] in _OF_SOURCE:
+        if name == PENDING_RECORDS or ("." in name and name.rpartition(".")[2] in _OF_SOURCE):
             of_sources.append((name, metric.get("sum")))
-        elif name in _OF_SUBTASKS:
+        elif name in SUBTASK_COUNTERS:
             subtasks.append(_count_subtasks(metric.get("sum"), metric.get("avg")))
-    faults: list[ValueFault] = []
-    for place, value in _sum_of_sources(of_sources, faults).items():
-        row[place] = value
-    if {type(value) for value in row} != {float}:
-        row = [value if type(value) is float else _number(place, value, faults) for place, value in enumerate(row)]
-    reported = [count for count in subtasks if count is not None]
-    return row, faults, min(reported, default=None)  # type: ignore[return-value]
+    parts, mixed = _find_parts(of_sources)
+    return MetricReply(row, parts, mixed, min((count for count in subtasks if count is not None), default=None))
 
 
 def _count_subtasks(total: object, mean: object) -> int | None:
     """Return over how many subtasks a counter was added up, None where it does not tell."""
     added, average = (_parse_number(value) if _is_number(value) else None for value in (total, mean))
-    if added is None or average is None or not _TELLING_MEAN <= average <= added < math.inf:
+    if added is None or average is None or not TELLING_MEAN <= average <= added < math.inf:
         return None
     return round(added / average)
 
 
-def _sum_of_sources(result: list[tuple[str, object]], faults: list[ValueFault]) -> dict[int, float]:
-    """Return place -> sum over the source operators; NaN where one of them cannot be told or read.
+def _find_parts(result: list[tuple[str, object]]) -> tuple[list[tuple[int, object]], list[int]]:
+    """Return (place, value) of each of a source's operators, and the places where one of them cannot be told.
 
     Args:
         result: metrics with an operator's name in front, the first of a reply last.
-        faults: those that cannot be read are added.
     """
-    sums = dict[int, float]()
-    for counter, place in _OF_SOURCE.items():
+    parts, mixed = list[tuple[int, object]](), list[int]()
+    for counter, place in _OF_SOURCE.items() if result else ():
         is_backlog = counter == PENDING_RECORDS
         meant = [
             (name, value)
             for name, value in result
-            if (name.endswith(f".{counter}") if is_backlog else is_source_counter(name, counter))
+            if (f".{name}".endswith(f".{counter}") if is_backlog else is_source_counter(name, counter))
         ]
-        values = {name: value if type(value) is float else _number(place, value, faults) for name, value in meant}
-        if not values:
-            continue
-        is_mixed = not is_backlog and (len(values) < len(meant) or any(map(is_cut, values)))
-        sums[place] = math.nan if is_mixed else sum(values.values())
-    return sums
+        values = dict(meant)
+        parts += [(place, value) for value in values.values()]
+        if not is_backlog and (len(values) < len(meant) or any(map(is_cut, values))):
+            mixed.append(place)
+    return parts, mixed
 
 
-def drop_outside(rows: Floats, max_value: float) -> list[tuple[int, ValueFault]]:
-    """Make NaN of every value that is negative or larger than it can be; returns these with the numbers of their rows.
+def check_replies(replies: Sequence[MetricReply], max_value: float) -> tuple[Floats, list[tuple[int, ValueFault]]]:
+    """Return (n, columns) the numbers of n replies, and what cannot be used, with the numbers of the replies.
 
     Args:
-        rows: (n, columns) changed in place.
+        replies: n of them.
         max_value: the largest value of any metric.
     """
-    limits = np.where(_IS_SHARE, min(SHARE_LIMIT_MS, max_value), max_value)
-    with np.errstate(invalid="ignore"):
-        negative, huge = rows < 0.0, rows > limits
-    result = []
-    for row, place in zip(*(index.tolist() for index in np.nonzero(negative | huge)), strict=True):
-        rule = Rule.VALUE_NEGATIVE if negative[row, place] else Rule.VALUE_HUGE
-        result.append((row, ValueFault(rule, _locate(place, f"{rows[row, place]:g}"))))
-    rows[negative | huge] = np.nan
-    return result
+    parts = [(row, place, value) for row, one in enumerate(replies) for place, value in one.of_sources]
+    received = [value for one in replies for value in one.values] + [value for _, _, value in parts]
+    count, width = len(replies), len(COLUMNS)
+    row = np.concatenate((np.repeat(np.arange(count), width), np.array([row for row, _, _ in parts], np.int64)))
+    place = np.concatenate((np.tile(np.arange(width), count), np.array([place for _, place, _ in parts], np.int64)))
+    number, is_given, is_number = _parse_numbers(received)
+    values = Values(_IS_SHARE[place], is_given, is_number, number, _IS_OF_SUBTASK[place])
+    broken = find_broken_rules(values, max_value)
+    faults = [
+        (int(row[one]), ValueFault(VALUE_RULES[broken[one]].reason, _locate(int(place[one]), received[one])))
+        for one in np.flatnonzero(broken != NO_RULE).tolist()
+    ]
+    number = np.where(broken == NO_RULE, number, np.nan)
+    result = number[: count * width]
+    if parts:
+        cell = (row * width + place)[count * width :]
+        total = np.bincount(cell, weights=number[count * width :], minlength=len(result))
+        result = np.where(np.bincount(cell, minlength=len(result)) > 0, total, result)
+    result[[number * width + one for number, reply in enumerate(replies) for one in reply.mixed]] = np.nan
+    return result.reshape(count, width), faults
 
 
-def _number(place: int, value: object, faults: list[ValueFault]) -> float:
-    """Return a value that is no float as one; NaN and a fault for no number, but Flink's own "NaN" of a share."""
-    if value is None:
-        return math.nan
-    rule = Rule.WRONG_TYPE
-    if _is_number(value):
-        number = _parse_number(value)
-        if number is not None and not math.isnan(number):
-            return number
-        if number is not None:
-            rule = Rule.VALUE_NAN
-    if rule is not Rule.VALUE_NAN or not _IS_SHARE[place]:
-        faults.append(ValueFault(rule, _locate(place, shorten(str(value)))))
-    return math.nan
+def _parse_numbers(received: list[object]) -> tuple[Floats, Bools, Bools]:
+    """Return values as numbers, NaN for what is none; whether each was given; whether it is a number ("NaN" is one)."""
+    if set(map(type, received)) <= {float}:
+        number = np.array(received, float)
+        is_given = ~np.isnan(number)
+        return number, is_given, is_given
+    other = {place: value for place, value in enumerate(received) if type(value) is not float}
+    parsed = {place: _parse_number(value) if _is_number(value) else None for place, value in other.items()}
+    numbers = list(received)
+    for place, one in parsed.items():
+        numbers[place] = math.nan if one is None else one
+    number = np.array(numbers, float)
+    is_given, is_number = ~np.isnan(number), ~np.isnan(number)
+    is_given[list(other)] = [value is not None for value in other.values()]
+    is_number[list(other)] = [one is not None for one in parsed.values()]
+    return number, is_given, is_number
 
 
 def _is_number(value: object) -> TypeGuard[float | str]:
@@ -182,11 +178,6 @@ def _parse_number(value: float | str) -> float | None:
         return None
 
 
-def _locate(place: int, text: str) -> str:
+def _locate(place: int, value: object) -> str:
     metric, how = _METRICS[COLUMNS[place]]
-    return f"{metric}.{how} = {text}"
-
-
-def values_of(rows: Sequence[Sequence[float]]) -> Floats:
-    """Return (n, columns) of rows of :func:`read_metrics`."""
-    return np.array(rows, float).reshape(len(rows), len(COLUMNS))
+    return f"{metric}.{how} = {shorten(str(value))}"

@@ -88,6 +88,14 @@ class RingBuffers:
         """Return (rows, kept) one column in an order, NaN where there is no entry."""
         return np.take_along_axis(self._values[column, : self.rows], order, axis=1)
 
+    def all_entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return (n,) rows, (n,) times, (columns, n) values of all entries, by row, from the oldest to the newest."""
+        flat = (np.arange(self.rows)[:, None] * self.kept + self.order()).ravel()
+        held = np.minimum(self.counts[: self.rows], self.kept)
+        row = np.repeat(np.arange(self.rows), held)
+        flat = flat[self._times_ms.ravel()[flat] > 0]
+        return row, self._times_ms.ravel()[flat], self._values.reshape(len(self._values), -1)[:, flat]
+
     def is_overwritten(self) -> Bools:
         """Return (rows,) whether a row had more entries than it keeps."""
         return np.asarray(self.counts[: self.rows] > self.kept)

@@ -12,8 +12,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
-from models.live.windows import BACKPRESSURED_ABOVE
-from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY, spread_over_hours
+from models.observing.metric_table import GAUGES
+from models.observing.windows import BACKPRESSURED_ABOVE
+from spark_jobs.job_history.samples import VERTEX_KEY, spread_over_hours
 from spark_jobs.job_history.source_rates import SourceCounts, choose_capacity, choose_taken, stands_still
 from spark_jobs.lake import date_hour_columns
 

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from include.domain.finished_operators import RESTORING
 from include.settings import Ingest, Settings
 from include.tables import RESCALES
-from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s
+from models.observing.samples import LONGEST_GAP_WINDOWS
+from spark_jobs.job_history.samples import window_length_s
 from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 

@@ -13,48 +13,14 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
+from models.observing.metric_table import COUNTERS, SUBTASK_COUNTERS, TASK_METRICS, TELLING_MEAN
+from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.job_history.operator_names import is_named_at
 from spark_jobs.job_history.source_rates import SourceCounts, choose_taken, sum_of_backlogs, sum_of_sources
 
-# column -> (metric, aggregation over the subtasks)
-_METRICS = {
-    "in_total": ("numRecordsIn", "sum"),
-    "out_total": ("numRecordsOut", "sum"),
-    "in_gauge_per_s": ("numRecordsInPerSecond", "sum"),
-    "out_gauge_per_s": ("numRecordsOutPerSecond", "sum"),
-    "busy_gauge_ms": ("busyTimeMsPerSecond", "avg"),
-    "busy_gauge_max_ms": ("busyTimeMsPerSecond", "max"),
-    "idle_gauge_ms": ("idleTimeMsPerSecond", "avg"),
-    "backpressured_gauge_ms": ("backPressuredTimeMsPerSecond", "avg"),
-    "busy_total_ms": ("accumulateBusyTimeMs", "avg"),
-    "busy_max_total_ms": ("accumulateBusyTimeMs", "max"),
-    "idle_total_ms": ("accumulateIdleTimeMs", "avg"),
-    "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
-}
-_SUBTASK_COUNTERS = (
-    "numRecordsIn",
-    "numRecordsOut",
-    "accumulateBusyTimeMs",
-    "accumulateIdleTimeMs",
-    "accumulateBackPressuredTimeMs",
-)
-_TELLING_MEAN = 100.0  # of a counter over its subtasks: below, rounding may hide how many they are
 # Ids first: when rows are sorted, most of them differ in the first bytes that are compared.
 VERTEX_KEY = ("job_id", "vertex_id", "cluster", "job", "operator", "is_source", "window_s")
-COUNTERS = (
-    "in_total",
-    "out_total",
-    "source_in_total",
-    "source_out_total",
-    "busy_total_ms",
-    "busy_max_total_ms",
-    "idle_total_ms",
-    "backpressured_total_ms",
-)
 _RETAINED = ("in_total", "taken_total")
-GAUGES = tuple(column for column in _METRICS if column not in COUNTERS)
-# A difference over more than this many windows would smear one rate over a gap in the data.
-LONGEST_GAP_WINDOWS = 2
 
 
 def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
@@ -177,9 +143,9 @@ def _wide_columns() -> list[Column]:
         "pending": sum_of_backlogs(),
     }
     return [
-        *[_metric(metric)[aggregation].alias(column) for column, (metric, aggregation) in _METRICS.items()],
+        *[_metric(metric)[aggregation].alias(column) for column, (metric, aggregation) in TASK_METRICS.items()],
         *[F.when(F.col("is_source"), value).alias(column) for column, value in of_source.items()],
-        F.least(*[_count_subtasks(_metric(metric)) for metric in _SUBTASK_COUNTERS]).alias("subtasks"),
+        F.least(*[_count_subtasks(_metric(metric)) for metric in SUBTASK_COUNTERS]).alias("subtasks"),
     ]
 
 
@@ -190,7 +156,7 @@ def _metric(metric: str) -> Column:
 
 def _count_subtasks(metric: Column) -> Column:
     """Return over how many subtasks a counter was added up, null where it does not tell."""
-    return F.when(metric["avg"] >= _TELLING_MEAN, F.round(metric["sum"] / metric["avg"]))
+    return F.when(metric["avg"] >= TELLING_MEAN, F.round(metric["sum"] / metric["avg"]))
 
 
 def _drop_partial(samples: DataFrame, changes: DataFrame) -> DataFrame:

@@ -1,6 +1,6 @@
 """The rules for quantities of sources over Spark columns: what a source takes in, and what it could take in.
 
-They are those of ``models/live/source_rates.py``, which says why.
+They are those of ``models/observing/source_rates.py``, which says why.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from include.domain.operator_matching import CHAINED
 from include.flink.source_counters import CUT_AT, PENDING_RECORDS, SOURCE_PREFIX
-from models.live.source_rates import (
+from models.observing.source_rates import (
     BATCH_FACTOR,
     CATCH_UP_LAG_S,
     GROWTH_ABOVE,
@@ -19,8 +20,6 @@ from models.live.source_rates import (
     SATURATED_ABOVE,
     SWITCH_ABOVE,
 )
-
-CHAINED = " -> "  # how Flink joins the names of a chain
 
 
 def sum_of_sources(counter: str) -> Column:

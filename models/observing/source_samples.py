@@ -1,0 +1,66 @@
+"""The samples of sources that show their backlog: how far behind they are, and what arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.observing.samples import Samples, Vertices
+from models.observing.source_rates import SourceCounts, choose_taken
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSamples:
+    """m samples, all (m,), NaN for what is not known.
+
+    Attributes:
+        place: which of the samples each is.
+        lag_s: seconds of input that wait.
+        target_per_s: records/s that arrive.
+        taken_total: records taken in since the job runs.
+        pending: records that wait.
+    """
+
+    place: Ints
+    lag_s: Floats
+    target_per_s: Floats
+    taken_total: Floats
+    pending: Floats
+
+
+def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
+    """Return the samples of sources that show their backlog.
+
+    Args:
+        samples: of (V,) vertices.
+        vertices: (V,)
+    """
+    polls = samples.polls
+    own = vertices.of(polls.vertex)
+    never = np.zeros(len(own.is_source), bool)
+    unknown = np.full(len(own.is_source), np.nan)
+    pending, in_total = polls.value("pending"), polls.value("in_total")
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        has_counted = in_total > 0
+        differences = [samples.difference(name) for name in ("in_total", "out_total")]
+        of_operators = [samples.difference(name) for name in ("source_in_total", "source_out_total")]
+        counted = choose_taken(SourceCounts(*differences, *of_operators, has_counted, own.is_chained))
+        gauges = polls.value("in_gauge_per_s"), polls.value("out_gauge_per_s")
+        shown = choose_taken(SourceCounts(*gauges, unknown, unknown, has_counted, own.is_chained))
+        by_counters = counted / samples.elapsed_s
+        taken = np.where(np.isnan(by_counters), shown, by_counters)
+        growth = samples.difference("pending") / samples.elapsed_s
+        lag_s = np.where(pending == 0, 0.0, np.where(taken > 0, pending / taken, np.nan))
+        target = np.maximum(taken + growth, 0.0)
+    totals = SourceCounts(
+        in_total,
+        polls.value("out_total"),
+        polls.value("source_in_total"),
+        polls.value("source_out_total"),
+        never,
+        own.is_chained,
+    )
+    place = np.flatnonzero(own.is_source & ~np.isnan(pending))
+    return SourceSamples(place, lag_s[place], target[place], choose_taken(totals)[place], pending[place])
