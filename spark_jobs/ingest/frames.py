@@ -30,8 +30,8 @@ from spark_jobs.ingest.dependency_graph import Node
 from spark_jobs.ingest.hours import hours_where, select_hours
 from spark_jobs.job_history import job_replies
 from spark_jobs.job_history.job_graphs import build_graphs, build_jobs, select_job_graphs
+from spark_jobs.job_history.observations import select_source_samples
 from spark_jobs.job_history.operator_keys import build_operator_keys
-from spark_jobs.job_history.samples import select_source_samples
 from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing.parsed_lines import select_files, select_lines
 from spark_jobs.timestamps import timestamp_literal

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Cluster
 from include.tables import AGGREGATES
-from spark_jobs.job_history.observations import build_observations
-from spark_jobs.job_history.samples import build_samples, select_source_samples
+from spark_jobs.job_history.observations import build_observations, select_source_samples
+from spark_jobs.job_history.samples import build_samples
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
