@@ -31,6 +31,7 @@ _BY_METRIC = {
 _OF_SOURCE = {counter: PLACE[column] for column, (counter, _) in SOURCE_METRICS.items()}
 _IS_SHARE = np.array([_METRICS[column][0] in TIME_SHARES for column in COLUMNS])
 _IS_OF_SUBTASK = np.array([_METRICS[column][1] in SUBTASK_AGGREGATIONS for column in COLUMNS])
+_COUNTED_BY_SUBTASKS = frozenset(SUBTASK_COUNTERS)
 _NOTHING = [math.nan] * len(COLUMNS)
 
 
@@ -81,7 +82,7 @@ def read_metrics(result: object) -> MetricReply | None:
             row[place] = metric.get(how)
         if name == PENDING_RECORDS or ("." in name and name.rpartition(".")[2] in _OF_SOURCE):
             of_sources.append((name, metric.get("sum")))
-        elif name in SUBTASK_COUNTERS:
+        elif name in _COUNTED_BY_SUBTASKS:
             subtasks.append(_count_subtasks(metric.get("sum"), metric.get("avg")))
     parts, mixed = _find_parts(of_sources)
     return MetricReply(row, parts, mixed, min((count for count in subtasks if count is not None), default=None))
