@@ -16,7 +16,7 @@ from models.live.faults import Fault, ReplyError, shorten
 from models.live.job_layout import lay_out
 from models.live.job_replies import RUNNING, JobReply, Node, Slots
 from models.live.job_windows import JobWindows, Rows, by_job
-from models.live.metric_values import MetricReply, check_replies, read_metrics
+from models.live.metric_values import MetricReply, read_replies, select_metrics
 from models.live.seen_job import JobRecord, SeenJob
 from models.live.vertex_arrays import VertexArrays
 from models.live.windows import row_windows
@@ -199,22 +199,24 @@ class PollHistory:
         row = job.rows.get(vertex_id)
         if row is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
-        metrics = read_metrics(result)
-        if metrics is None:  # a vertex that is being deployed: no measurement
-            return
-        subtasks = metrics.subtasks
-        if subtasks is not None and subtasks < self._arrays.find_parallelism(row, record.observed_at_ms):
-            raise ReplyError(Rule.MISSING_SUBTASKS, f"vertex {vertex_id}: aggregates over {subtasks} subtasks alone")
-        measured.append((row, record, metrics))
+        metrics = select_metrics(result)
+        if metrics is not None:  # else a vertex that is being deployed: no measurement
+            measured.append((row, record, metrics))
 
     def _add_measured(self, measured: Sequence[_Measured], faults: list[Fault]) -> None:
         records = [record for _, record, _ in measured]
-        values, unusable = check_replies([metrics for _, _, metrics in measured], self._max_value)
+        columns, unusable = read_replies([metrics for _, _, metrics in measured], self._max_value)
         for number, one in unusable:
             faults.append(self._vertex_fault(records[number], one.rule, one.detail))
         rows = np.array([row for row, _, _ in measured])
         times_ms = np.array([record.observed_at_ms for record in records])
-        for number in self._arrays.push_metrics(rows, times_ms, values).tolist():
+        is_partial = columns.subtasks < self._arrays.find_parallelism(rows, times_ms)
+        for number in np.flatnonzero(is_partial).tolist():
+            detail = f"aggregates over {columns.subtasks[number]:.0f} subtasks alone"
+            faults.append(self._vertex_fault(records[number], Rule.MISSING_SUBTASKS, detail))
+        whole = np.flatnonzero(~is_partial)
+        late = self._arrays.push_metrics(rows[whole], times_ms[whole], columns.values.T[whole])
+        for number in whole[late].tolist():
             detail = f"observed at {records[number].observed_at_ms}"
             faults.append(self._vertex_fault(records[number], Rule.NOT_NEWER, detail))
 

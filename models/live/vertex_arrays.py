@@ -50,11 +50,9 @@ class VertexArrays:
         values = np.array(parallelism, float).reshape(len(rows), 1)
         self.parallelism.push(np.array(rows, np.int64), np.full(len(rows), at_ms), values)
 
-    def find_parallelism(self, row: int, at_ms: int) -> int:
-        """Return the parallelism of a row at a time, 0 where it is not known."""
-        times_ms, values = self.parallelism.entries(row)
-        place = int(np.searchsorted(times_ms, at_ms, side="right")) - 1
-        return int(values[0, place]) if place >= 0 else 0
+    def find_parallelism(self, rows: Ints, at_ms: Ints) -> Floats:
+        """Return (n,) the parallelism of some rows at a time each, NaN where it is not known."""
+        return self.parallelism.values_before(0, rows, at_ms + 1)
 
     def push_metrics(self, rows: Ints, times_ms: Ints, values: Floats) -> Ints:
         """Put metrics of one or more polls.

@@ -35,20 +35,11 @@ def row_windows(samples: RingBuffers, parallelism: RingBuffers, vertices: Vertic
         now_s: epoch seconds; windows that end later are left out.
     """
     row, times_ms, values = samples.all_entries()
-    result = build_windows(count_differences(Polls(row, 1000 * times_ms, values), vertices.window_s), vertices)
+    result = build_windows(count_differences(Polls(row, 1000 * times_ms, values), vertices), vertices)
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s
     # The window of the oldest poll has lost polls when one was overwritten.
     is_oldest = np.diff(result.vertex, prepend=-1) != 0
     ended = result.of(has_ended & ~(is_oldest & samples.is_overwritten()[result.vertex]))
     end_ms = 1000 * (ended.start_s + vertices.window_s[ended.vertex])
-    return RowWindows(ended, _find_parallelism(parallelism, ended.vertex, end_ms))
-
-
-def _find_parallelism(changes: RingBuffers, row: Ints, end_ms: Ints) -> Ints:
-    """Return (G,) the parallelism of the last change before the end of each window, 0 without one."""
-    if not len(row):
-        return np.zeros(0, np.int64)
-    order = changes.order()
-    times_ms, values = changes.times_ms(order), changes.values(0, order)
-    place = (times_ms[row] < end_ms[:, None]).sum(axis=1) - 1  # where nothing is yet, the time is 0: before any end
-    return np.asarray(np.nan_to_num(values[row, np.maximum(place, 0)]) * (place >= 0), np.int64)
+    last = parallelism.values_before(0, ended.vertex, end_ms)
+    return RowWindows(ended, np.nan_to_num(last).astype(np.int64))

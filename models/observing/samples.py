@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.observing.metric_table import COUNTERS, PLACE, RUN_TIMES
+from models.observing.metric_table import COUNTERS, PLACE, RUN_TIMES, SOURCE_METRICS
 
 LONGEST_GAP_WINDOWS = 2
 """A difference over more than this many windows would smear one rate over a gap in the data."""
@@ -90,28 +90,38 @@ def is_still(values: Floats, before: Floats) -> Bools:
     return np.asarray(_run_ms(values) == _run_ms(before))
 
 
-def build_samples(polls: Polls, window_s: Ints) -> Samples:
+def build_samples(polls: Polls, vertices: Vertices) -> Samples:
     """Return the polls that are a measurement as samples.
 
     Args:
         polls: of any vertices.
-        window_s: (V,) length of the windows of each vertex.
+        vertices: (V,)
     """
     follows = np.diff(polls.vertex, prepend=-1) == 0
     moved = ~follows
     moved[1:] |= ~is_still(polls.values[:, 1:], polls.values[:, :-1])
-    return count_differences(polls if moved.all() else polls.of(moved), window_s)
+    return count_differences(polls if moved.all() else polls.of(moved), vertices)
 
 
-def count_differences(polls: Polls, window_s: Ints) -> Samples:
-    """Return measurements as samples; see :func:`build_samples`."""
+def count_differences(polls: Polls, vertices: Vertices) -> Samples:
+    """Return measurements as samples; see :func:`build_samples`.  What sources count is of sources alone."""
+    polls = _hide_sources(polls, ~vertices.is_source[polls.vertex])
     follows = np.diff(polls.vertex, prepend=-1) == 0
     since_last_s = np.where(follows, np.diff(polls.at_us, prepend=0) / _US, np.nan)
     with np.errstate(invalid="ignore"):
-        usable = (since_last_s > 0) & (since_last_s <= LONGEST_GAP_WINDOWS * window_s[polls.vertex])
+        usable = (since_last_s > 0) & (since_last_s <= LONGEST_GAP_WINDOWS * vertices.window_s[polls.vertex])
         for counter in COUNTERS:
             usable &= ~(_since_last(polls.value(counter)) < 0)
     return Samples(polls, since_last_s, np.where(usable, since_last_s, np.nan))
+
+
+def _hide_sources(polls: Polls, is_other: Bools) -> Polls:
+    places = [PLACE[column] for column in SOURCE_METRICS]
+    if np.isnan(polls.values[places][:, is_other]).all():
+        return polls
+    values = polls.values.copy()
+    values[np.ix_(places, np.flatnonzero(is_other))] = np.nan
+    return Polls(polls.vertex, polls.at_us, values)
 
 
 def find_window_starts(polls: Polls, window_s: Ints) -> Ints:

@@ -44,11 +44,18 @@ def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
     pending, in_total = polls.value("pending"), polls.value("in_total")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         has_counted = in_total > 0
-        differences = [samples.difference(name) for name in ("in_total", "out_total")]
-        of_operators = [samples.difference(name) for name in ("source_in_total", "source_out_total")]
-        counted = choose_taken(SourceCounts(*differences, *of_operators, has_counted, own.is_chained))
-        gauges = polls.value("in_gauge_per_s"), polls.value("out_gauge_per_s")
-        shown = choose_taken(SourceCounts(*gauges, unknown, unknown, has_counted, own.is_chained))
+        counted = choose_taken(
+            SourceCounts(
+                samples.difference("in_total"),
+                samples.difference("out_total"),
+                samples.difference("source_in_total"),
+                samples.difference("source_out_total"),
+                has_counted,
+                own.is_chained,
+            )
+        )
+        gauges_in, gauges_out = polls.value("in_gauge_per_s"), polls.value("out_gauge_per_s")
+        shown = choose_taken(SourceCounts(gauges_in, gauges_out, unknown, unknown, has_counted, own.is_chained))
         by_counters = counted / samples.elapsed_s
         taken = np.where(np.isnan(by_counters), shown, by_counters)
         growth = samples.difference("pending") / samples.elapsed_s

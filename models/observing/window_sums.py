@@ -56,7 +56,8 @@ class WindowSums:
         known = ~np.isnan(values)
         windows = len(self._first)
         total = np.bincount(self._window, weights=np.where(known, values, 0.0), minlength=windows)
-        return total, np.bincount(self._window[known], minlength=windows)
+        count = np.bincount(self._window[known], minlength=windows)
+        return np.asarray(total, np.float64), np.asarray(count, np.int64)
 
 
 def _divide(total: Floats, parts: Floats, count: Ints) -> Floats:

@@ -76,7 +76,7 @@ def build_windows(samples: Samples, vertices: Vertices) -> Windows:
         "idle_share": _share(sums, "idle_total_ms", "idle_gauge_ms"),
         "backpressured_share": _share(sums, "backpressured_total_ms", "backpressured_gauge_ms"),
     }
-    pending = np.where(own.is_source, sums.last("pending"), np.nan)
+    pending = sums.last("pending")
     counts = np.diff(np.append(first, len(start_s)))
     return Windows(
         vertex=polls.vertex[first],

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import cast
-
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from include.tables import OBSERVATIONS
+from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.job_history.samples import spread_over_hours
 from spark_jobs.job_history.vertex_windows import read_sources, read_windows
 from spark_jobs.lake import date_hour_columns
 
-_Read = Callable[..., Iterator[pa.RecordBatch]]
 _JOINED = ("parallelism", "disturbed", "date", "hour")
 _WINDOW_COLUMNS = {name: kind for name, kind in OBSERVATIONS.columns.items() if name not in _JOINED}
 _SOURCE_COLUMNS = {
@@ -43,7 +36,7 @@ def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows
         changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
     """
-    windows = _map(samples, read_windows, _WINDOW_COLUMNS)
+    windows = map_batches(samples, read_windows, _WINDOW_COLUMNS)
     with_parallelism = _with_parallelism(windows, changes)
     disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
     marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
@@ -57,14 +50,7 @@ def select_source_samples(samples: DataFrame) -> DataFrame:
     Both are null where no rate is known; ``taken_total`` (records since the job runs) and ``pending`` are as read,
     ``since_last_s`` is null for the first of a vertex.
     """
-    return _map(samples.where("is_source"), read_sources, _SOURCE_COLUMNS)
-
-
-def _map(samples: DataFrame, read: _Read, columns: Mapping[str, str]) -> DataFrame:
-    """Return what a function of Arrow batches and their schema makes of samples."""
-    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    schema = to_arrow_schema(cast("StructType", StructType.fromDDL(ddl)))
-    return samples.mapInArrow(partial(read, schema=schema), ddl)
+    return map_batches(samples.where("is_source"), read_sources, _SOURCE_COLUMNS)
 
 
 def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:

@@ -7,12 +7,21 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.source_counters import PENDING_RECORDS
 from include.settings import Cluster
-from models.observing.metric_table import COLUMNS, SOURCE_METRICS, SUBTASK_COUNTERS, TASK_METRICS, TELLING_MEAN
+from models.observing.metric_table import COLUMNS
+from spark_jobs.job_history.arrow_maps import map_batches
+from spark_jobs.job_history.metric_rows import REPLY_KEY, read_rows
 from spark_jobs.job_history.operator_names import is_named_at
-from spark_jobs.job_history.source_metrics import sum_of_backlogs, sum_of_sources
 from spark_jobs.job_history.vertex_rows import OPERATOR_KEY, VERTEX_KEY
+
+_WIDE_COLUMNS = {
+    "cluster": "STRING",
+    "job_id": "STRING",
+    "vertex_id": "STRING",
+    "observed_at": "TIMESTAMP",
+    **dict.fromkeys(COLUMNS, "DOUBLE"),
+    "subtasks": "DOUBLE",
+}
 
 
 def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
@@ -52,37 +61,13 @@ def build_samples(
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
     keys = ["cluster", "job_id", "vertex_id"]
-    named = given.join(F.broadcast(operators), keys).where(is_named_at(F.col("observed_at")))
-    wide = named.select(*keys, "job", "operator", "is_source", "observed_at", *_wide_columns())
-    sized = _drop_partial(wide, changes).withColumn("window_s", window_length_s(clusters))
+    wide = map_batches(given.select(*REPLY_KEY, "metrics"), read_rows, _WIDE_COLUMNS)
+    named = wide.join(F.broadcast(operators), keys).where(is_named_at(F.col("observed_at")))
+    sized = _drop_partial(named, changes).withColumn("window_s", window_length_s(clusters))
     placed = sized.repartition(*OPERATOR_KEY)
     # A number first: when rows are sorted, most of them differ in what is compared first.
     ordered = placed.sortWithinPartitions(F.xxhash64(*OPERATOR_KEY), *VERTEX_KEY, "observed_at")
     return ordered.select(*VERTEX_KEY, "observed_at", *COLUMNS)
-
-
-def _wide_columns() -> list[Column]:
-    """Return each metric's aggregation, found by its name; a source's own by names that begin with its operator's."""
-    of_source = {column: _sum_of_source(metric) for column, (metric, _) in SOURCE_METRICS.items()}
-    return [
-        *[_metric(metric)[aggregation].alias(column) for column, (metric, aggregation) in TASK_METRICS.items()],
-        *[F.when(F.col("is_source"), value).alias(column) for column, value in of_source.items()],
-        F.least(*[_count_subtasks(_metric(metric)) for metric in SUBTASK_COUNTERS]).alias("subtasks"),
-    ]
-
-
-def _metric(metric: str) -> Column:
-    """Return a metric's aggregations, null where it is missing."""
-    return F.get("metrics", F.array_position("metrics.id", metric).cast("INT") - 1)  # null at -1
-
-
-def _sum_of_source(metric: str) -> Column:
-    return sum_of_backlogs() if metric == PENDING_RECORDS else sum_of_sources(metric)
-
-
-def _count_subtasks(metric: Column) -> Column:
-    """Return over how many subtasks a counter was added up, null where it does not tell."""
-    return F.when(metric["avg"] >= TELLING_MEAN, F.round(metric["sum"] / metric["avg"]))
 
 
 def _drop_partial(samples: DataFrame, changes: DataFrame) -> DataFrame:

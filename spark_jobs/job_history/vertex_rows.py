@@ -64,8 +64,8 @@ def _read(rows: pa.RecordBatch) -> VertexRows:
         is_source=keys.column("is_source").to_numpy(zero_copy_only=False),
         is_chained=pc.match_substring(keys.column("operator"), CHAINED).to_numpy(zero_copy_only=False),
     )
-    operator = np.cumsum(_find_begins(keys, OPERATOR_KEY))
-    return VertexRows(keys, operator, Polls(np.cumsum(begins) - 1, at_us, values), vertices)
+    operator = np.cumsum(_find_begins(keys, OPERATOR_KEY), dtype=np.int64)
+    return VertexRows(keys, operator, Polls(np.cumsum(begins, dtype=np.int64) - 1, at_us, values), vertices)
 
 
 def _find_begins(rows: pa.RecordBatch, key: Sequence[str]) -> Bools:

@@ -29,7 +29,7 @@ def read_windows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterat
         schema: columns of silver.observations.
     """
     for rows in read_vertices(batches):
-        windows = build_windows(build_samples(rows.polls, rows.vertices.window_s), rows.vertices)
+        windows = build_windows(build_samples(rows.polls, rows.vertices), rows.vertices)
         unique = windows.of(~find_superseded(windows, rows.operator[windows.vertex]))
         columns = {
             "window_start": 1_000_000 * unique.start_s,
@@ -48,7 +48,7 @@ def read_sources(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterat
         schema: names of ``VERTEX_KEY``, and ``observed_at, since_last_s, lag_s, target_per_s, taken_total, pending``.
     """
     for rows in read_vertices(batches):
-        samples = build_samples(rows.polls, rows.vertices.window_s)
+        samples = build_samples(rows.polls, rows.vertices)
         sources = read_source_samples(samples, rows.vertices)
         columns = {
             "observed_at": samples.polls.at_us[sources.place],

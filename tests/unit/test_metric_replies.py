@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from include.domain.quarantine_rules import Rule
-from models.live.metric_values import check_replies, read_metrics
+from models.live.metric_values import read_replies, select_metrics
+from models.observing.metric_columns import USED_AGGREGATIONS
 from models.observing.metric_table import COLUMNS, PLACE, TASK_METRICS
 from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.metric_values import check_values
@@ -21,10 +22,14 @@ Metrics = dict[str, object]
 
 def taken(*metrics: Metrics) -> tuple[dict[str, float], list[Rule]]:
     """What is known after one reply, and the rules that its values break."""
-    reply = read_metrics(list(metrics))
+    reply = select_metrics(list(metrics))
     assert reply is not None
-    values, faults = check_replies([reply], MAX_VALUE)
-    known = {name: float(values[0, PLACE[name]]) for name in COLUMNS if not math.isnan(values[0, PLACE[name]])}
+    columns, faults = read_replies([reply], MAX_VALUE)
+    known = {
+        name: float(columns.values[PLACE[name], 0])
+        for name in COLUMNS
+        if not math.isnan(columns.values[PLACE[name], 0])
+    }
     return known, [fault.rule for _, fault in faults]
 
 
@@ -55,13 +60,29 @@ def test_operators_that_cannot_be_told_apart_are_not_added_up() -> None:
     assert taken(summed("Source__a.numRecordsOut", 10.0)) == ({"source_out_total": 10.0}, [])
 
 
+def test_counters_tell_over_how_many_subtasks_they_were_added_up() -> None:
+    def told(*metrics: Metrics) -> float:
+        return float(read_replies([select_metrics(list(metrics)) or []], MAX_VALUE)[0].subtasks[0])
+
+    four = {"id": "numRecordsIn", "sum": 4000.0, "avg": 1000}
+    assert told(four, {"id": "numRecordsInPerSecond", "sum": 900.0, "avg": 300.0}) == 4.0
+    assert told(four, {"id": "accumulateIdleTimeMs", "sum": 3001.0, "avg": 1000.0}) == 3.0
+    assert told(four, {"id": "accumulateIdleTimeMs", "sum": 99.0, "avg": 99.0}) == 4.0
+    assert math.isnan(
+        told({"id": "numRecordsOut", "sum": 99.0, "avg": 99.0}, {"id": "accumulateBusyTimeMs", "avg": 1e9})
+    )
+
+
 def test_replies_are_read_apart_from_each_other() -> None:
-    replies = [read_metrics([summed("numRecordsIn", float(n)), summed("Source__a.numRecordsIn", n)]) for n in range(3)]
-    values, faults = check_replies([reply for reply in replies if reply is not None], MAX_VALUE)
-    assert values[:, PLACE["in_total"]].tolist() == values[:, PLACE["source_in_total"]].tolist() == [0.0, 1.0, 2.0]
-    assert np.isnan(values[:, PLACE["pending"]]).all()
+    replies = [
+        select_metrics([summed("numRecordsIn", float(n)), summed("Source__a.numRecordsIn", n)]) for n in range(3)
+    ]
+    columns, faults = read_replies([reply for reply in replies if reply is not None], MAX_VALUE)
+    for name in ("in_total", "source_in_total"):
+        assert columns.values[PLACE[name]].tolist() == [0.0, 1.0, 2.0]
+    assert np.isnan(columns.values[PLACE["pending"]]).all()
     assert faults == []
-    assert read_metrics([]) is None
+    assert select_metrics([]) is None
 
 
 def test_the_same_values_are_left_as_in_bronze() -> None:
@@ -83,7 +104,7 @@ def test_the_same_values_are_left_as_in_bronze() -> None:
         broken = {
             fault["detail"].rpartition(".")[2]: fault["reason"] for fault in checked.value_faults.to_pylist()[0] or []
         }
-        assert sorted(rules) == sorted(broken[how] for how in read.values() if how in broken)
+        assert sorted(rules) == sorted(broken[how] for how in USED_AGGREGATIONS if how in broken)
 
 
 def number(value: object) -> float | None:
