@@ -120,7 +120,8 @@ def _hide_sources(polls: Polls, is_other: Bools) -> Polls:
     if np.isnan(polls.values[places][:, is_other]).all():
         return polls
     values = polls.values.copy()
-    values[np.ix_(places, np.flatnonzero(is_other))] = np.nan
+    for place in places:
+        values[place, is_other] = np.nan
     return Polls(polls.vertex, polls.at_us, values)
 
 
