@@ -6,6 +6,7 @@ records; what leaves its chain is another quantity wherever a filter or a sink i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,12 @@ class SourceCounts:
     operator_out: Floats
     stands_still: Bools
     is_chained: Bools
+
+    @classmethod
+    def read(cls, column: Callable[[str], Floats], stands_still: Bools, is_chained: Bools) -> SourceCounts:
+        """Return what the columns of counters hold."""
+        task_in, task_out = column("in_total"), column("out_total")
+        return cls(task_in, task_out, column("source_in_total"), column("source_out_total"), stands_still, is_chained)
 
 
 def choose_taken(counts: SourceCounts) -> Floats:

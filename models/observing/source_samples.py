@@ -39,21 +39,11 @@ def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
     """
     polls = samples.polls
     own = vertices.of(polls.vertex)
-    never = np.zeros(len(own.is_source), bool)
-    unknown = np.full(len(own.is_source), np.nan)
-    pending, in_total = polls.value("pending"), polls.value("in_total")
+    unknown = np.full(len(polls.vertex), np.nan)
+    pending = polls.value("pending")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        has_counted = in_total > 0
-        counted = choose_taken(
-            SourceCounts(
-                samples.difference("in_total"),
-                samples.difference("out_total"),
-                samples.difference("source_in_total"),
-                samples.difference("source_out_total"),
-                has_counted,
-                own.is_chained,
-            )
-        )
+        has_counted = polls.value("in_total") > 0
+        counted = choose_taken(SourceCounts.read(samples.difference, has_counted, own.is_chained))
         gauges_in, gauges_out = polls.value("in_gauge_per_s"), polls.value("out_gauge_per_s")
         shown = choose_taken(SourceCounts(gauges_in, gauges_out, unknown, unknown, has_counted, own.is_chained))
         by_counters = counted / samples.elapsed_s
@@ -61,13 +51,6 @@ def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
         growth = samples.difference("pending") / samples.elapsed_s
         lag_s = np.where(pending == 0, 0.0, np.where(taken > 0, pending / taken, np.nan))
         target = np.maximum(taken + growth, 0.0)
-    totals = SourceCounts(
-        in_total,
-        polls.value("out_total"),
-        polls.value("source_in_total"),
-        polls.value("source_out_total"),
-        never,
-        own.is_chained,
-    )
+    total = choose_taken(SourceCounts.read(polls.value, np.zeros(len(unknown), bool), own.is_chained))
     place = np.flatnonzero(own.is_source & ~np.isnan(pending))
-    return SourceSamples(place, lag_s[place], target[place], choose_taken(totals)[place], pending[place])
+    return SourceSamples(place, lag_s[place], target[place], total[place], pending[place])
