@@ -67,15 +67,16 @@ def read_replies(
     reply = np.repeat(np.arange(len(replies)), [len(one) for one in replies])
     received = [metric.get(how) for how in USED_AGGREGATIONS for one in replies for _, metric in one]
     names, shape = list(codes), (len(USED_AGGREGATIONS), len(name))
-    number, is_given, is_number = (column.reshape(shape) for column in _parse_numbers(received))
+    number, is_given, is_number = _parse_numbers(received)
     is_share = np.array([is_time_share(one) for one in names], bool)[name]
-    broken = find_broken_rules(Values(is_share, is_given, is_number, number, _IS_OF_SUBTASK), max_value)
+    values = Values(is_share, is_given.reshape(shape), is_number.reshape(shape), number.reshape(shape), _IS_OF_SUBTASK)
+    broken = find_broken_rules(values, max_value)
     faults = [
         (int(reply[at]), ValueFault(VALUE_RULES[broken[how, at]].reason, f"{names[name[at]]}.{text}"))
         for at, how in np.argwhere(broken.T != NO_RULE).tolist()
         for text in (f"{USED_AGGREGATIONS[how]} = {shorten(str(received[how * len(name) + at]))}",)
     ]
-    usable = np.where(broken == NO_RULE, number, np.nan)
+    usable = np.where(broken == NO_RULE, values.number, np.nan)
     metrics = Metrics(reply, name, names, dict(zip(USED_AGGREGATIONS, usable, strict=True)))
     return read_columns(metrics, len(replies)), faults
 
