@@ -16,8 +16,8 @@ from include.settings import Ingest, Training
 from models.arrays import Bools, Floats, Ints
 from models.capacity.capacity_samples import pack
 from models.capacity.curves import fit_curves
-from models.live.windows import LONGEST_GAP_WINDOWS
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
+from models.observing.samples import LONGEST_GAP_WINDOWS
 from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
 from models.simulation.state import Restart

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 
-_CHAINED = " -> "  # how Flink joins the names of a chain
+CHAINED = " -> "  # how Flink joins the names of a chain
 _NUMBER = re.compile(r"\[\d+\]")  # that the SQL planner gives an operator
 
 
@@ -40,7 +40,7 @@ def match_operators(before: Sequence[PlacedOperator], after: Sequence[PlacedOper
     keys: list[Callable[[PlacedOperator], Hashable]] = [
         lambda operator: operator.vertex_id,
         lambda operator: _without_numbers(operator.name),
-        lambda operator: _without_numbers(operator.name.partition(_CHAINED)[0]),
+        lambda operator: _without_numbers(operator.name.partition(CHAINED)[0]),
     ]
     if _shape(before) == _shape(after):
         keys.append(lambda operator: operator.position)

@@ -1,6 +1,6 @@
 """Replies of Flink's REST API, poll by poll, to observation windows of all jobs at once (no I/O, no clock).
 
-The windows are those of ``silver.observations``; ``tests/spark/test_live_windows.py`` compares the two.  What differs:
+The windows are those of ``silver.observations``, by the same functions (:mod:`models.observing`).  What differs:
 
 - A job is known by its id: two running jobs of one name stay two, and a job submitted again begins without a past.
 - Only windows that ended are given, and only while all their polls are kept.

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from include.domain.finished_operators import FINISHED, drop_finished
 from include.domain.graph import GraphError, JobGraph, Operator
-from include.domain.operator_matching import PlacedOperator
+from include.domain.operator_matching import CHAINED, PlacedOperator
 from include.domain.slots import DEFAULT_GROUP
 from models.live.job_replies import Node, Vertex
 
 _SOURCE_PREFIX = "Source: "  # how Flink names sources
-_CHAINED = " -> "  # how Flink joins the names of a chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class JobLayout:
     @property
     def is_chained(self) -> tuple[bool, ...]:
         """Whether several operators are chained in a vertex, in the order of the operators."""
-        return tuple(_CHAINED in name for name in self.operators)
+        return tuple(CHAINED in name for name in self.operators)
 
 
 def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from models.arrays import Bools, Floats, Ints
-from models.live.windows import Roles, RowWindows
+from models.live.windows import RowWindows
 from models.observing.disturbances import find_disturbed_spans
+from models.observing.samples import Vertices
 from models.observing.stops import Stop
 from models.policies.observations import MEASURES, Observations
 
@@ -27,14 +28,14 @@ class Rows:
     Attributes:
         job: (rows,) number of the job.
         position: (rows,) of the operator in its job, -1 for a vertex that the job no longer has.
-        roles: of (rows,)
+        vertices: (rows,) what they are.
         window_s: (jobs,) length of a window.
         operators: (jobs,) how many a job has.
     """
 
     job: Ints
     position: Ints
-    roles: Roles
+    vertices: Vertices
     window_s: Ints
     operators: Ints
 
@@ -51,7 +52,7 @@ class JobWindows:
         window_start_s: (all W,) epoch seconds.
         disturbed: (all W,) whether the window overlaps a stop of the job or the time just after.
         parallelism, samples: (all cells,) 0 where nothing was seen.
-        target_is_lower_bound: (all cells,) see :class:`models.live.windows.RowWindows`.
+        target_is_lower_bound: (all cells,) see :class:`models.observing.windows.Windows`.
         measures: name -> (all cells,); see the same.
     """
 
@@ -112,9 +113,10 @@ def by_job(
         now_s: until when a job that does not run yet is disturbed.
     """
     jobs = len(rows.window_s)
-    known = np.flatnonzero(rows.position[result.row] >= 0)
-    row = result.row[known]
-    keys, window = np.unique(rows.job[row] * _TIMES + result.start_s[known], return_inverse=True)
+    windows = result.windows
+    known = np.flatnonzero(rows.position[windows.vertex] >= 0)
+    row = windows.vertex[known]
+    keys, window = np.unique(rows.job[row] * _TIMES + windows.start_s[known], return_inverse=True)
     job_of_window, start_s = keys // _TIMES, keys % _TIMES
     first_window = np.searchsorted(job_of_window, np.arange(jobs + 1))
     first_cell = np.concatenate(([0], np.cumsum(np.diff(first_window) * rows.operators)))
@@ -134,9 +136,9 @@ def by_job(
         window_start_s=start_s,
         disturbed=_find_disturbed(keys, stops, rows.window_s, settle_s, now_s),
         parallelism=spread(result.parallelism, 0),
-        samples=spread(result.samples, 0),
-        target_is_lower_bound=spread(result.target_is_lower_bound, False),
-        measures={name: spread(values, np.nan) for name, values in result.measures.items()},
+        samples=spread(windows.samples, 0),
+        target_is_lower_bound=spread(windows.target_is_lower_bound, False),
+        measures={name: spread(values, np.nan) for name, values in windows.measures.items()},
     )
 
 

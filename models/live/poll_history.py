@@ -17,17 +17,18 @@ from models.live.faults import Fault, ReplyError, shorten
 from models.live.job_layout import lay_out
 from models.live.job_replies import JobReply, Node, Slots
 from models.live.job_windows import JobWindows, Rows, by_job
-from models.live.metric_values import drop_outside, read_metrics, values_of
+from models.live.metric_values import MetricReply, read_replies, select_metrics
 from models.live.seen_job import JobRecord, SeenJob
 from models.live.vertex_arrays import VertexArrays
-from models.live.windows import Roles, row_windows
+from models.live.windows import row_windows
+from models.observing.samples import Vertices
 
 _KINDS = frozenset(Kind)
 _FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
 _OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALE})  # read by ingestion alone
 JobKey = tuple[str, str]
 """Cluster and Flink's job id."""
-_Measured = tuple[int, RawRecord, list[float]]  # row, reply and its values
+_Measured = tuple[int, RawRecord, MetricReply]  # row, reply and its metrics
 
 
 class PollHistory:
@@ -92,7 +93,7 @@ class PollHistory:
     def windows(self, now_s: float) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
         rows, arrays = self._known_rows(), self._arrays
-        result = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.roles, now_s)
+        result = row_windows(arrays.samples, arrays.parallelism, rows.vertices, now_s)
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
@@ -147,7 +148,7 @@ class PollHistory:
             case Kind.JOB_METRICS:
                 job.metrics = job_replies.read_job_metrics(result)
             case _:
-                self._add_metrics(record, job, result, measured, faults)
+                self._add_metrics(record, job, result, measured)
 
     def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[Fault]) -> None:
         job = self._jobs.setdefault(key, JobRecord(reply))
@@ -192,30 +193,29 @@ class PollHistory:
         if job.layout.problem is not None:
             raise ReplyError(Rule.BAD_GRAPH, shorten(job.layout.problem))
 
-    def _add_metrics(
-        self, record: RawRecord, job: JobRecord, result: object, measured: list[_Measured], faults: list[Fault]
-    ) -> None:
+    def _add_metrics(self, record: RawRecord, job: JobRecord, result: object, measured: list[_Measured]) -> None:
         vertex_id = _hex_id(record.vertex_id, "vertex_id")
         row = job.rows.get(vertex_id)
         if row is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
-        read = read_metrics(result)
-        if read is None:  # a vertex that is being deployed: no measurement
-            return
-        values, unusable, subtasks = read
-        if subtasks is not None and subtasks < self._arrays.find_parallelism(row, record.observed_at_ms):
-            raise ReplyError(Rule.MISSING_SUBTASKS, f"vertex {vertex_id}: aggregates over {subtasks} subtasks alone")
-        faults += [self._vertex_fault(record, one.rule, one.detail) for one in unusable]
-        measured.append((row, record, values))
+        metrics = select_metrics(result)
+        if metrics is not None:  # else a vertex that is being deployed: no measurement
+            measured.append((row, record, metrics))
 
     def _add_measured(self, measured: Sequence[_Measured], faults: list[Fault]) -> None:
         records = [record for _, record, _ in measured]
-        values = values_of([value for _, _, value in measured])
-        for number, one in drop_outside(values, self._max_value):
+        columns, unusable = read_replies([metrics for _, _, metrics in measured], self._max_value)
+        for number, one in unusable:
             faults.append(self._vertex_fault(records[number], one.rule, one.detail))
         rows = np.array([row for row, _, _ in measured])
         times_ms = np.array([record.observed_at_ms for record in records])
-        for number in self._arrays.push_metrics(rows, times_ms, values).tolist():
+        is_partial = columns.subtasks < self._arrays.find_parallelism(rows, times_ms)
+        for number in np.flatnonzero(is_partial).tolist():
+            detail = f"aggregates over {columns.subtasks[number]:.0f} subtasks alone"
+            faults.append(self._vertex_fault(records[number], Rule.MISSING_SUBTASKS, detail))
+        whole = np.flatnonzero(~is_partial)
+        late = self._arrays.push_metrics(rows[whole], times_ms[whole], columns.values.T[whole])
+        for number in whole[late].tolist():
             detail = f"observed at {records[number].observed_at_ms}"
             faults.append(self._vertex_fault(records[number], Rule.NOT_NEWER, detail))
 
@@ -227,15 +227,16 @@ class PollHistory:
     def _number_rows(self) -> Rows:
         count = self._arrays.samples.rows
         job_of, position = np.zeros(count, np.int64), np.full(count, -1)
-        roles = Roles(np.zeros(count, bool), np.zeros(count, bool))
+        is_source, is_chained = np.zeros(count, bool), np.zeros(count, bool)
         for number, job in enumerate(self._jobs.values()):
             job_of[list(job.rows.values())] = number
             at = [job.rows[vertex_id] for vertex_id in job.layout.vertex_ids]
             position[at] = np.arange(len(at))
-            roles.is_source[at], roles.is_chained[at] = job.layout.is_source, job.layout.is_chained
-        lengths = [self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs]
+            is_source[at], is_chained[at] = job.layout.is_source, job.layout.is_chained
+        lengths = np.array([self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs], np.int64)
         operators = [len(job.layout.operators) for job in self._jobs.values()]
-        return Rows(job_of, position, roles, np.array(lengths, np.int64), np.array(operators, np.int64))
+        vertices = Vertices(lengths[job_of] if count else job_of, is_source, is_chained)
+        return Rows(job_of, position, vertices, lengths, np.array(operators, np.int64))
 
     def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
         return self._fault(record, rule, f"vertex {record.vertex_id}: {detail}")

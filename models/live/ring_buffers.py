@@ -62,12 +62,6 @@ class RingBuffers:
         self._values[:, rows, place] = values.T
         self.counts[rows] += 1
 
-    def entries(self, row: int) -> tuple[Ints, Floats]:
-        """Return (n,) the times and (columns, n) the values of one row, from the oldest to the newest."""
-        held = min(int(self.counts[row]), self.kept)
-        order = (int(self.counts[row]) - held + np.arange(held)) % self.kept
-        return self._times_ms[row, order], self._values[:, row, order]
-
     def last_times_ms(self, rows: Ints) -> Ints:
         """Return (n,) the times of the last entries of some rows, 0 for rows without any."""
         return np.asarray(self._times_ms[rows, (self.counts[rows] - 1) % self.kept])
@@ -76,17 +70,22 @@ class RingBuffers:
         """Return (n, columns) the last entries of some rows, NaN for rows without any."""
         return np.asarray(self._values[:, rows, (self.counts[rows] - 1) % self.kept].T)
 
-    def order(self) -> Ints:
-        """Return (rows, kept) where the entries stand from the oldest to the newest; empty ones come first."""
-        return np.asarray((self.counts[: self.rows, None] + np.arange(self.kept)) % self.kept)
+    def all_entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return (n,) rows, (n,) times, (columns, n) values of all entries, by row, from the oldest to the newest."""
+        order = (self.counts[: self.rows, None] + np.arange(self.kept)) % self.kept  # empty ones come first
+        flat = (np.arange(self.rows)[:, None] * self.kept + order).ravel()
+        held = np.minimum(self.counts[: self.rows], self.kept)
+        row = np.repeat(np.arange(self.rows), held)
+        flat = flat[self._times_ms.ravel()[flat] > 0]
+        return row, self._times_ms.ravel()[flat], self._values.reshape(len(self._values), -1)[:, flat]
 
-    def times_ms(self, order: Ints) -> Ints:
-        """Return (rows, kept) the times in an order, 0 where there is no entry."""
-        return np.take_along_axis(self._times_ms[: self.rows], order, axis=1)
-
-    def values(self, column: int, order: Ints) -> Floats:
-        """Return (rows, kept) one column in an order, NaN where there is no entry."""
-        return np.take_along_axis(self._values[column, : self.rows], order, axis=1)
+    def values_before(self, column: int, rows: Ints, before_ms: Ints) -> Floats:
+        """Return (n,) of some rows the last value of a column before a time each, NaN without one."""
+        order = (self.counts[rows, None] + np.arange(self.kept)) % self.kept
+        times_ms = np.take_along_axis(self._times_ms[rows], order, axis=1)
+        place = (times_ms < before_ms[:, None]).sum(axis=1) - 1  # empty entries have the time 0: before any
+        entry = np.take_along_axis(order, np.maximum(place, 0)[:, None], axis=1)[:, 0]
+        return np.where(place >= 0, self._values[column, rows, entry], np.nan)
 
     def is_overwritten(self) -> Bools:
         """Return (rows,) whether a row had more entries than it keeps."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.arrays import Bools, Floats, Ints
-from models.live.metric_values import COLUMNS, PLACE
+from models.arrays import Floats, Ints
 from models.live.ring_buffers import RingBuffers
-
-_RAN_MS = [PLACE[name] for name in ("busy_total_ms", "idle_total_ms", "backpressured_total_ms")]
+from models.observing.metric_table import COLUMNS
+from models.observing.samples import is_still
 
 
 class VertexArrays:
@@ -20,7 +19,7 @@ class VertexArrays:
         polls: how many polls are kept of each.
 
     Attributes:
-        samples: metrics by :data:`models.live.metric_values.COLUMNS`, only those that are a measurement.
+        samples: metrics by :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
         parallelism: an entry per change.
     """
 
@@ -51,11 +50,9 @@ class VertexArrays:
         values = np.array(parallelism, float).reshape(len(rows), 1)
         self.parallelism.push(np.array(rows, np.int64), np.full(len(rows), at_ms), values)
 
-    def find_parallelism(self, row: int, at_ms: int) -> int:
-        """Return the parallelism of a row at a time, 0 where it is not known."""
-        times_ms, values = self.parallelism.entries(row)
-        place = int(np.searchsorted(times_ms, at_ms, side="right")) - 1
-        return int(values[0, place]) if place >= 0 else 0
+    def find_parallelism(self, rows: Ints, at_ms: Ints) -> Floats:
+        """Return (n,) the parallelism of some rows at a time each, NaN where it is not known."""
+        return self.parallelism.values_before(0, rows, at_ms + 1)
 
     def push_metrics(self, rows: Ints, times_ms: Ints, values: Floats) -> Ints:
         """Put metrics of one or more polls.
@@ -74,22 +71,9 @@ class VertexArrays:
             refused.append(turn[~newer])
             some = turn[newer]
             self._received_ms[rows[some]] = times_ms[some]
-            moved = some[~self._is_stale(rows[some], values[some])]
+            moved = some[~is_still(values[some].T, self.samples.last_values(rows[some]).T)]
             self.samples.push(rows[moved], times_ms[moved], values[moved])
         return np.concatenate(refused) if refused else np.zeros(0, np.int64)
-
-    def _is_stale(self, rows: Ints, values: Floats) -> Bools:
-        """Whether tasks have not aged since the metrics before.
-
-        While a JobManager waits for a TaskManager that was lost, all metrics stand still.  The time that tasks have run
-        moves without load, too; where Flink does not tell it, nothing is stale.
-        """
-        before = self.samples.last_values(rows)
-        return np.asarray(_ran_ms(values) == _ran_ms(before))
-
-
-def _ran_ms(values: Floats) -> Floats:
-    return np.asarray(values[:, _RAN_MS].sum(axis=1))
 
 
 def _turns(rows: Ints) -> list[Ints]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Bools, Floats
-from models.live.windows import BACKPRESSURED_ABOVE
+from models.observing.windows import BACKPRESSURED_ABOVE
 from models.policies.observations import Observations
 
 # One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.

@@ -36,7 +36,7 @@ from spark_jobs.job_history import (
     restarts,
     samples,
 )
-from spark_jobs.job_history.observations import build_observations
+from spark_jobs.job_history.observations import build_observations, select_source_samples
 from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
@@ -127,7 +127,7 @@ def write_observations(
     ).localCheckpoint()
 
     former = read_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
-    rescales = build_rescales(replies.stops, samples.select_source_samples(measured), former, settings.ingest)
+    rescales = build_rescales(replies.stops, select_source_samples(measured), former, settings.ingest)
     writes.start(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
 
     windows = build_observations(measured, replies.changes, unsettling.result())

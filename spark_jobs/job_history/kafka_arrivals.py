@@ -17,8 +17,9 @@ from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.tables import OBSERVATIONS
 from include.utc import Interval
+from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.job_history.operator_names import is_named_at
-from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s, window_start
+from spark_jobs.job_history.samples import window_length_s, window_start
 from spark_jobs.job_history.topic_sources import TopicSources
 from spark_jobs.lake import date_hour_columns
 

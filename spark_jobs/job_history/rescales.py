@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from include.settings import Ingest
 from include.tables import RESCALES
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
+from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.job_history.arrow_rows import arrow_schema, micros, times_in_ms, to_table
-from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.lake import date_hour_columns
 
 _EVENT_KEY = ("cluster", "job", "started_at")

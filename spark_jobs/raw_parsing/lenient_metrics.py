@@ -17,10 +17,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind
 from include.tables import AGGREGATES
+from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.envelopes import fault
 from spark_jobs.raw_parsing.metric_values import check_values
 from spark_jobs.raw_parsing.typed_lines import FAULT
-from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 VALUE_FAULTS = "ARRAY<STRUCT<reason: STRING, detail: STRING, raw: STRING>>"
 _TEXTS = AGGREGATES.replace("DOUBLE", "STRING")

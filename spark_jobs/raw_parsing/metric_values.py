@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.raw_parsing.value_rules import (
+from models.observing.value_rules import (
     AGGREGATIONS,
     NO_RULE,
     VALUE_RULES,

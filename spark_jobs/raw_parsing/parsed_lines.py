@@ -8,13 +8,13 @@ from pyspark.sql import functions as F
 from include.flink.raw_format import Kind
 from include.settings import Ingest
 from include.tables import AGGREGATES
+from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.envelopes import parse_envelope
 from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
 from spark_jobs.raw_parsing.raw_contents import RawContents
 from spark_jobs.raw_parsing.reply_schema import REPLY
 from spark_jobs.raw_parsing.typed_lines import FAULT, read_files
-from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 PARSED_COLUMNS = {
     "cluster_dir": "STRING",

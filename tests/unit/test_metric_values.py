@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.metric_values import CheckedRows, check_values, find_usable_rows
-from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 MAX_VALUE = 1e15
 

@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 from reply_types import reply_type
 
+from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, Limits, read_columns
-from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 TYPES = {
     "STRING": pa.string(),

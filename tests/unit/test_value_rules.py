@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spark_jobs.raw_parsing.value_rules import (
+from models.observing.value_rules import (
     AGGREGATIONS,
     NO_RULE,
     SHARE_LIMIT_MS,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from models.live.source_rates import SATURATED_ABOVE
+from models.observing.source_rates import SATURATED_ABOVE
 from models.policies.observations import Observations
 from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tuning.reading import Reading

@@ -1,12 +1,12 @@
 """What a source takes in, and what it could take in: the rules for quantities of sources.
 
 A source's rate is counted where records enter it, so that backlog, topic offsets, forecast and rate are of the same
-records; what leaves its chain is another quantity wherever a filter or a sink is chained to it.  The same rules stand
-in ``spark_jobs/job_history/source_rates.py``; ``tests/spark/test_live_windows.py`` compares the two.
+records; what leaves its chain is another quantity wherever a filter or a sink is chained to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,27 +29,31 @@ SWITCH_ABOVE = 0.15
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """Records per second of G windows of vertices, all (G,), NaN where nothing is counted.
+    """Records, or records per second, of G vertices, all (G,), NaN where nothing is counted.
 
     Attributes:
         task_in, task_out: that the task counts.
         operator_in, operator_out: that the source operators of its chain count, summed.
-        has_counted: whether the task has counted any record in since it runs.
+        stands_still: whether a task that counts nothing in takes nothing in.
         is_chained: whether operators are chained to the source.
-        busy: its busy share.
     """
 
     task_in: Floats
     task_out: Floats
     operator_in: Floats
     operator_out: Floats
-    has_counted: Bools
+    stands_still: Bools
     is_chained: Bools
-    busy: Floats
+
+    @classmethod
+    def read(cls, column: Callable[[str], Floats], stands_still: Bools, is_chained: Bools) -> SourceCounts:
+        """Return what the columns of counters hold."""
+        task_in, task_out = column("in_total"), column("out_total")
+        return cls(task_in, task_out, column("source_in_total"), column("source_out_total"), stands_still, is_chained)
 
 
 def choose_taken(counts: SourceCounts) -> Floats:
-    """Return (G,) records/s that sources take in; NaN where none of the counters tells.
+    """Return (G,) records, or records/s, that sources take in; NaN where none of the counters tells.
 
     In this order: what the task counts in; the source operator in; the source operator out, which is also taken where
     in counts batches.  A task's own output is the source operator's where nothing is chained to it.  Counters that
@@ -58,11 +62,17 @@ def choose_taken(counts: SourceCounts) -> Floats:
     out = np.where(np.isnan(counts.operator_out) & ~counts.is_chained, counts.task_out, counts.operator_out)
     with np.errstate(invalid="ignore"):
         into = np.where(counts.task_in > 0, counts.task_in, counts.operator_in)
-        counts_batches = (into > 0) & (out > BATCH_FACTOR * into)
-        is_idle = counts.has_counted | (counts.busy < IDLE_BELOW)
-        stands_still = np.isfinite(counts.operator_in) | np.isfinite(out) | (np.isfinite(counts.task_in) & is_idle)
+        counts_batches = out > BATCH_FACTOR * into
+        is_known = ~np.isnan(counts.operator_in) | ~np.isnan(out)
+        nothing = is_known | (~np.isnan(counts.task_in) & counts.stands_still)
         taken = np.where((into > 0) & ~counts_batches, into, np.where(out > 0, out, np.nan))
-    return np.where(np.isnan(taken) & stands_still, 0.0, taken)
+    return np.where(np.isnan(taken) & nothing, 0.0, taken)
+
+
+def stands_still(in_total: Floats, busy: Floats) -> Bools:
+    """Return (G,) whether a task whose counter does not grow takes nothing in: it has counted, or it does nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((in_total > 0) | (busy < IDLE_BELOW))
 
 
 def choose_capacity(
@@ -84,11 +94,13 @@ def choose_capacity(
     """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         by_busy = np.where((busy > 0) & (taken > 0), taken / busy, np.nan)
-        lag_s, lag_before_s = pending / taken, (pending - growth * window_s) / taken
-        observed = np.where((taken > 0) & (backpressured < 1.0), taken / (1.0 - np.nan_to_num(backpressured)), np.nan)
-        is_behind = lag_s >= CATCH_UP_LAG_S
+        held_up = np.where(np.isnan(backpressured), 0.0, backpressured)
+        observed = np.where((taken > 0) & (held_up < 1.0), taken / (1.0 - held_up), np.nan)
+        is_behind = (pending >= CATCH_UP_LAG_S * taken) & (taken > 0)
+        was_behind = pending - growth * window_s >= CATCH_UP_LAG_S * taken
         falls = growth < -GROWTH_ABOVE * taken  # a backlog that stays may be records that nobody can read yet
-        works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S) & falls
-        replaced = works_off & np.isfinite(observed) & ~(by_busy <= (1.0 + SWITCH_ABOVE) * observed)
-        unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~(np.abs(growth) > GROWTH_ABOVE * taken)
+        is_plausible = by_busy <= (1.0 + SWITCH_ABOVE) * observed
+        replaced = is_behind & was_behind & falls & ~np.isnan(observed) & ~is_plausible
+        moves = np.abs(growth) > GROWTH_ABOVE * taken
+        unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~moves
     return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy))

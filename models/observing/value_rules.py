@@ -6,7 +6,7 @@ Pure NumPy: it is given typed values and does not know whether Arrow or Spark re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -36,19 +36,21 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric.
+    """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric, or of any one shape.
 
     Attributes:
         is_share: whether the metric is a time share, one flag per column.
         is_given: whether anything was received.
         is_number: whether a number was read; NaN counts as one.
         number: the number, NaN where there is none.
+        is_of_subtask: whether the value is of one subtask; by the rows when they are not given.
     """
 
     is_share: Flags
     is_given: Flags
     is_number: Flags
     number: npt.NDArray[np.float64]
+    is_of_subtask: Flags = field(default_factory=lambda: _IS_OF_SUBTASK)
 
     def are_in(self, scope: Scope) -> Flags:
         """Whether each value is among those of a scope."""
@@ -58,7 +60,7 @@ class Values:
             case Scope.OTHER_METRICS:
                 return ~self.is_share
             case Scope.SUBTASK_SHARES:
-                return self.is_share & _IS_OF_SUBTASK
+                return self.is_share & self.is_of_subtask
 
     @property
     def are_not_measured(self) -> Flags:

@@ -1,0 +1,26 @@
+"""Functions of Arrow batches over Spark frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+MapBatches = Callable[[Iterable[pa.RecordBatch], pa.Schema], Iterator[pa.RecordBatch]]
+
+
+def map_batches(rows: DataFrame, apply: MapBatches, columns: Mapping[str, str]) -> DataFrame:
+    """Return what a function makes of the batches of each partition.
+
+    Args:
+        rows: any.
+        apply: gets the batches and the schema of what it returns; a worker imports it.
+        columns: name -> type of what it returns.
+    """
+    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    schema = to_arrow_schema(cast("StructType", StructType.fromDDL(ddl)))
+    return rows.mapInArrow(lambda batches: apply(batches, schema), ddl)

@@ -1,0 +1,115 @@
+"""Rows of vertices from Arrow to windows, as a Python worker of Spark does it."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from models.observing.metric_table import COLUMNS
+from spark_jobs.job_history.vertex_rows import VERTEX_KEY, read_vertices
+from spark_jobs.job_history.vertex_windows import read_sources, read_windows
+
+START_S = 1_763_632_800
+_KINDS = {"is_source": pa.bool_(), "window_s": pa.int32()}
+KEYS = [(name, _KINDS.get(name, pa.string())) for name in VERTEX_KEY]
+ROWS = pa.schema([*KEYS, ("observed_at", pa.timestamp("us", "UTC")), *[(name, pa.float64()) for name in COLUMNS]])
+WINDOWS = pa.schema(
+    [
+        *[(name, _KINDS.get(name, pa.string())) for name in ("job", "operator", "job_id", "window_s")],
+        ("window_start", pa.timestamp("us", "UTC")),
+        ("samples", pa.int32()),
+        ("observed_processing_rate_per_s", pa.float64()),
+        ("target_data_rate_per_s", pa.float64()),
+        ("pending_records", pa.float64()),
+    ]
+)
+SOURCES = pa.schema(
+    [
+        ("job", pa.string()),
+        ("observed_at", pa.timestamp("us", "UTC")),
+        *[(name, pa.float64()) for name in ("since_last_s", "lag_s", "target_per_s", "taken_total", "pending")],
+    ]
+)
+
+
+def polled(
+    job: str, second: float, job_id: str = "a", operator: str = "Source: x", **values: float
+) -> dict[str, object]:
+    """A row of a vertex with windows of a minute."""
+    key = dict(
+        zip(VERTEX_KEY, ("c", job, operator, job_id, job_id * 3, operator.startswith("Source"), 60), strict=True)
+    )
+    return {**key, "observed_at": round(1e6 * (START_S + second)), **values}
+
+
+def batches(rows: list[dict[str, object]], size: int = 1000) -> list[pa.RecordBatch]:
+    columns = [pa.array([row.get(field.name) for row in rows]).cast(field.type) for field in ROWS]
+    whole = pa.RecordBatch.from_arrays(columns, schema=ROWS)
+    return [whole.slice(first, size) for first in range(0, len(rows), size)]
+
+
+def windows(rows: list[dict[str, object]], size: int = 1000) -> list[dict[str, object]]:
+    return [row for batch in read_windows(batches(rows, size), WINDOWS) for row in batch.to_pylist()]
+
+
+def fleet() -> list[dict[str, object]]:
+    return [
+        polled(f"job {job}", 20.0 * poll, in_total=(job + 1.0) * 20 * poll, pending=5.0 * poll)
+        for job in range(4)
+        for poll in range(3 + 5 * job)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_batches_may_end_anywhere(size: int) -> None:
+    assert windows(fleet(), size) == windows(fleet())
+    counts = [len(one.polls.at_us) for one in read_vertices(batches(fleet(), size))]
+    assert sum(counts) == len(fleet())
+    assert len(counts) >= (4 if size == 1 else 1)
+    assert windows([]) == []
+
+
+def test_rates_are_of_a_vertex_and_its_window() -> None:
+    result = {(row["job"], row["window_start"].timestamp() - START_S): row for row in windows(fleet())}
+    assert len(result) == 1 + 3 + 5 + 6
+    for (job, began), row in result.items():
+        taken = int(str(job)[-1]) + 1.0
+        assert row["observed_processing_rate_per_s"] == taken, began
+        assert row["target_data_rate_per_s"] == taken + 0.25
+
+
+def test_of_two_ids_in_one_window_the_later_stands() -> None:
+    former = [polled("rides", second, "b", in_total=10.0 * second) for second in (0, 30, 60, 90)]
+    later = [polled("rides", second, "c", in_total=7.0 * second) for second in (95, 115, 130)]
+    alike = [polled("rides", 130, "d", in_total=1.0)]
+    other = [polled("fares", 100, "e", in_total=1.0)]
+    result = [(row["job"], row["job_id"], row["window_start"].timestamp() - START_S, row["samples"]) for row in
+              windows([*other, *former, *later, *alike])]  # fmt: skip
+    assert result == [("fares", "e", 60, 1), ("rides", "b", 0, 2), ("rides", "c", 60, 2), ("rides", "c", 120, 1)]
+
+
+def test_what_is_not_known_is_null() -> None:
+    (row,) = windows([polled("rides", 0, operator="map", pending=3.0)])
+    assert row["observed_processing_rate_per_s"] is None
+    assert row["target_data_rate_per_s"] is None
+    assert row["pending_records"] is None  # of no source
+    (source,) = windows([polled("rides", 0, pending=3.0, in_total=math.nan)])
+    assert source["pending_records"] == 3.0
+    assert source["target_data_rate_per_s"] is None
+
+
+def test_samples_of_sources_show_lag_and_what_arrives() -> None:
+    rows = [
+        polled("rides", 0, in_total=0.0, pending=10.0),
+        polled("rides", 10, in_total=50.0),
+        polled("rides", 30, in_total=150.0, pending=20.0),
+        polled("rides", 300, in_total=160.0, pending=0.0),
+        polled("rides", 310, in_total=210.0, pending=10.0),
+    ]
+    result = [row for batch in read_sources(batches(rows), SOURCES) for row in batch.to_pylist()]
+    assert [row["since_last_s"] for row in result] == [None, 20.0, 270.0, 10.0]
+    assert [row["lag_s"] for row in result] == [None, 4.0, 0.0, 2.0]
+    assert [row["target_per_s"] for row in result] == [None, None, None, 6.0]
+    assert [row["taken_total"] for row in result] == [None, 150.0, 160.0, 210.0]
