@@ -56,6 +56,6 @@ def standardise_ahead(tests: JobTests, trial: Fits) -> Residuals:
 
 def scale_intervals(residuals: Residuals, fitted: Sequence[OperatorFit]) -> Floats:
     """Return (places, levels) factors with which intervals would have held what was ahead and what was hidden."""
-    left_out = np.concatenate([np.zeros(0), *(one.left_out for one in fitted)])
+    excluded = np.concatenate([np.zeros(0), *(one.left_out for one in fitted)])
     place = np.concatenate([np.zeros(0, np.int64), *(one.left_out_place for one in fitted)])
-    return learn_scales(residuals.residual, residuals.place, left_out, place)
+    return learn_scales(residuals.residual, residuals.place, excluded, place)

@@ -6,6 +6,7 @@ has it (Collet, specification of XXH64, public domain), one column after the oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -33,10 +34,24 @@ def find_held(job: tuple[str, str], start_s: Ints, share: float) -> Bools:
         start_s: (W,) epoch seconds at which they begin.
         share: of the windows, 0..1.
     """
-    seed = _SEED
-    for part in job:
-        seed = hash_text(part, seed)
-    return np.asarray(hash_numbers(start_s, seed) % BUCKETS < int(share * BUCKETS))
+    return np.asarray(hash_numbers(start_s, _chain(job)) % BUCKETS < int(share * BUCKETS))
+
+
+def hash_texts(texts: Sequence[str]) -> int:
+    """Return the signed hash of several texts, one after the other.
+
+    >>> hash_texts(("eu", "orders", "map")) == hash_texts(("eu", "orders", "sink"))
+    False
+    """
+    result = _chain(texts)
+    return result - 2**64 if result >= 2**63 else result
+
+
+def _chain(texts: Sequence[str]) -> int:
+    result = _SEED
+    for text in texts:
+        result = hash_text(text, result)
+    return result
 
 
 def hash_numbers(values: Ints, seed: int = _SEED) -> Ints:

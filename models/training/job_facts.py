@@ -18,7 +18,7 @@ from models.latency import fit_windows
 from models.topology import Edge, learn_edge_ratios
 from models.training.busy_choice import choose_busy
 from models.training.held_out import find_held
-from models.training.job_windows import JobHistory, JobWindows, find_kinds
+from models.training.job_windows import JobHistory, JobWindows, KnownOperator, find_kinds
 from models.training.operator_fits import OperatorPoints, list_points
 
 EDGE_DAYS: Final = 7
@@ -55,19 +55,19 @@ class JobFacts:
         return tuple(sorted({*self.kinds, *self.selectivity, *(one.operator for one in self.points)}))
 
 
-def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, seen: Bools | None = None) -> JobFacts:
+def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, usable: Bools | None = None) -> JobFacts:
     """Return what is learnt of a job as of an epoch second.
 
     Args:
         history: of the job.
         options: the settings.
         as_of_s: when; ratios of edges are those of the EDGE_DAYS before.
-        seen: (W,) which windows may be learnt from; None for all.
+        usable: (W,) which windows may be learnt from; None for all.
     """
     windows = history.windows
-    seen = np.ones(len(windows.start_s), bool) if seen is None else seen
-    used = seen & ~find_held(history.job, windows.start_s, options.holdout_share)
-    rates, resolution_s = _measure_sources(windows, seen)
+    usable = np.ones(len(windows.start_s), bool) if usable is None else usable
+    used = usable & ~find_held(history.job, windows.start_s, options.holdout_share)
+    rates, resolution_s = _measure_sources(windows, usable)
     return JobFacts(
         history.job,
         kinds=find_kinds(history.operators),
@@ -78,6 +78,12 @@ def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, seen:
         source_rates=rates,
         resolution_s=resolution_s,
     )
+
+
+def learn_nothing(job: JobKey, operators: tuple[KnownOperator, ...]) -> JobFacts:
+    """Return what is known of a job by its graph alone."""
+    nothing = LatencyModel(np.zeros(0), np.zeros(0))
+    return JobFacts(job, find_kinds(operators), (), {}, {}, nothing, {}, float("nan"))
 
 
 def _measure_selectivity(windows: JobWindows, used: Bools) -> dict[str, float]:

@@ -35,6 +35,12 @@ class Events:
     checkpoint_age_s: Floats
     state_bytes: Floats
 
+    @classmethod
+    def none(cls) -> Events:
+        """Return no events."""
+        numbers, texts = np.zeros(0), np.zeros(0, str)
+        return cls(np.zeros(0, np.int64), texts, texts, numbers, numbers, numbers)
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryFits:
@@ -85,7 +91,7 @@ def fit_recoveries(events: Events, cluster_of_job: Ints) -> RecoveryFits:
     return RecoveryFits(np.column_stack([*columns, factors]), before, observed_before)
 
 
-def with_intervals(recovery: Floats, errors: Floats) -> Floats:
+def set_factors(recovery: Floats, errors: Floats) -> Floats:
     """Return recovery models whose intervals come from the standardised errors (n,) of the fleet's events."""
     result = recovery.copy()
     result[:, -2:] = find_factors(errors)

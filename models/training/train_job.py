@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from models.training.job_facts import JobFacts, learn_facts
 from models.training.job_tests import JobTests, list_tests
 from models.training.job_windows import JobHistory
 from models.training.operator_fits import Fits, OperatorPoints, fit_operators
-from models.training.recovery_fits import Events, fit_recoveries, with_intervals
+from models.training.recovery_fits import Events, RecoveryFits, fit_recoveries, set_factors
 
 ALONE: Final = "alone"
 """Version of the models of a job that is trained without a fleet."""
@@ -50,40 +50,53 @@ def learn_job(history: JobHistory, options: Training, as_of_s: float, since_s: f
     """
     before = None
     if since_s is not None:
-        before = learn_facts(history, options, since_s, seen=history.windows.end_s <= since_s)
+        before = learn_facts(history, options, since_s, usable=history.windows.end_s <= since_s)
     return Learnt(learn_facts(history, options, as_of_s), before, list_tests(history, options, since_s))
 
 
-def calibrate_bundle(bundle: FleetBundle, fits: Sequence[Fits], residuals: Residuals) -> FleetBundle:
-    """Return a fleet's bundle with intervals that would have held what was ahead of its trial."""
-    return bundle.with_interval_scale(scale_intervals(residuals, list_fits(fits)))
-
-
-def train_fleet(
-    model_version: str,
-    learnt: Sequence[Learnt],
-    events: Events,
-    fits: Sequence[Fits],
-    trial: Sequence[Fits],
-    *,
-    recovery_errors: Floats,
-) -> FleetBundle:
-    """Return the bundle of jobs that learn from each other.
+def assemble_fleet(
+    model_version: str, jobs: Sequence[JobFacts], fits: Sequence[Fits], events: Events
+) -> tuple[FleetBundle, RecoveryFits]:
+    """Return the bundle of jobs that learn from each other, without its intervals, and what was expected of events.
 
     Args:
         model_version: of this training.
-        learnt: of each job, in the order of their names.
+        jobs: what was learnt of each, in the order of their names.
+        fits: of the operators of each.
         events: of all of them.
-        fits: of ``facts`` of each job.
-        trial: of ``before`` of each job, empty without a trial.
-        recovery_errors: (n,) standardised errors of recovery times, in order of time; empty where catch-ups are not
-            measured.
     """
-    jobs = [one.facts for one in learnt]
     fitted = fit_recoveries(events, number_clusters(one.job for one in jobs))
-    bundle = assemble_bundle(model_version, jobs, fits, with_intervals(fitted.recovery, recovery_errors))
-    residuals = Residuals.join(standardise_ahead(one.tests, own) for one, own in zip(learnt, trial, strict=True))
-    return calibrate_bundle(bundle, fits, residuals)
+    return assemble_bundle(model_version, jobs, fits, fitted.recovery), fitted
+
+
+def with_intervals(
+    bundle: FleetBundle, fits: Sequence[Fits], residuals: Residuals, recovery_errors: Floats
+) -> FleetBundle:
+    """Return a bundle whose intervals would have held what came.
+
+    Args:
+        bundle: of :func:`assemble_fleet`.
+        fits: the same.
+        residuals: of what was ahead of the trial, of all jobs.
+        recovery_errors: (n,) standardised errors of recovery times, in order of time; empty where none is measured.
+    """
+    recovery = set_factors(bundle.arrays["recovery"], recovery_errors)
+    arrays = {**bundle.arrays, "recovery": recovery, "interval_scale": scale_intervals(residuals, list_fits(fits))}
+    return replace(bundle, arrays=arrays)
+
+
+def build_alone(facts: JobFacts, fits: Fits, events: Events, residuals: Residuals | None = None) -> JobModels:
+    """Return the models of a job that is a fleet of its own.
+
+    Args:
+        facts: what was learnt of it.
+        fits: of its operators.
+        events: its own, whose catch-ups are not measured.
+        residuals: of what was ahead of a trial; None without one.
+    """
+    bundle, _ = assemble_fleet(ALONE, [facts], [fits], events)
+    residuals = Residuals.join(()) if residuals is None else residuals
+    return with_intervals(bundle, [fits], residuals, np.zeros(0)).for_job(*facts.job)
 
 
 def fit_jobs(points: Sequence[Sequence[OperatorPoints]], *, leaves_out: bool = True) -> list[Fits]:
@@ -113,11 +126,7 @@ def train_alone(
     learnt = [learn_job(one, options, as_of_s, since) for one, since in zip(histories, since_s, strict=True)]
     fits = fit_jobs([one.facts.points for one in learnt])
     trial = fit_jobs([one.before.points if one.before else () for one in learnt], leaves_out=False)
-    none, result = np.zeros(0), list[JobModels | None]()
-    for one, own, mine, tried in zip(learnt, events, fits, trial, strict=True):
-        if not one.facts.points:
-            result.append(None)
-            continue
-        bundle = train_fleet(ALONE, [one], own, [mine], [tried], recovery_errors=none)
-        result.append(bundle.for_job(*one.facts.job))
-    return result
+    return [
+        build_alone(one.facts, mine, own, standardise_ahead(one.tests, tried)) if one.facts.points else None
+        for one, own, mine, tried in zip(learnt, events, fits, trial, strict=True)
+    ]
