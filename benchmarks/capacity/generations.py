@@ -1,24 +1,21 @@
-"""Two generations of capacity models behind one interface, so that a commit can be measured beside another.
-
-A generation is what ``spark_jobs/train`` does with the windows of a fleet: reduce, fit, and say how wide intervals are.
-"""
+"""The capacity models of training for windows of a fleet, so that a commit can be measured beside another."""
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from models.arrays import Floats, Ints
-from models.capacity.capacity_samples import Samples, pack
+from models.arrays import Bools, Floats, Ints
+from models.capacity.interval_calibration import find_places
+from models.conformal import Z
+from models.training.calibration import Residuals, scale_intervals
+from models.training.job_tests import WINDOWS_PER_POINT
+from models.training.operator_fits import OperatorFit, fit_operators, list_saturated
 
 KEPT: Final = 5  # windows per parallelism, as training.recent_per_parallelism
-PER_POINT: Final = 3  # as interval_scores.WINDOWS_PER_POINT
-NORMAL_Z: Final = np.array([1.2816, 1.9600])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,83 +37,51 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Curves of B operators on the grid 1..P.
+    """Curves of B' operators on the grid 1..P.
 
     Attributes:
         rows: (B',) operators that have a curve; the other arrays are of these.
-        samples: what they were fitted to.
-        mean_per_s: (B', P).
-        sd_per_s: (B', P) of the capacity, before any calibration.
+        fits: of each.
+        mean_per_s, sd_per_s: (B', P); the deviation of the capacity, before any calibration.
+        is_observed: (B', P) where it was observed.
         noise_share: (B',) of one window.
         cpu_s: what the fit took.
-        left_out, left_out_place: residuals of hidden points; empty where a generation has none.
     """
 
     rows: Ints
-    samples: Samples
+    fits: list[OperatorFit]
     mean_per_s: Floats
     sd_per_s: Floats
+    is_observed: Bools
     noise_share: Floats
     cpu_s: float
-    left_out: Floats
-    left_out_place: Ints
-
-
-def is_calibrated() -> bool:
-    """Whether the code at hand calibrates its intervals (since version 4 of the models' format)."""
-    return importlib.util.find_spec("models.capacity.interval_calibration") is not None
 
 
 def fit_model(windows: Windows, top: int) -> Model:
-    """Fit a fleet with the code at hand; windows of every operator must be there."""
-    rows, owner = np.unique(windows.owner, return_inverse=True)
-    fit: Callable[..., Model] = _fit_now if is_calibrated() else _fit_before
-    return fit(windows, rows, owner.astype(np.int64), top)
-
-
-def _fit_now(windows: Windows, rows: Ints, owner: Ints, top: int) -> Model:
-    from models.capacity.operator_curves import fit_operator_curves
-    from models.capacity.robust_means import reduce_windows, select_recent
-
+    """Fit a fleet as training does; every window counts."""
     began = time.process_time()
-    recent = select_recent(owner, windows.parallelism, windows.timestamp, KEPT)
-    samples = pack(*reduce_windows(owner[recent], windows.parallelism[recent], windows.capacity_per_s[recent]))
-    curves = fit_operator_curves(samples, windows.largest[rows], windows.key_groups[rows], top)
-    cpu_s = time.process_time() - began
-    return Model(
-        rows,
-        samples,
-        curves.mean_per_s,
-        curves.sd_per_s,
-        curves.noise_share,
-        cpu_s,
-        curves.left_out.ravel(),
-        curves.left_out_place.ravel(),
+    points = list_saturated(
+        windows.owner,
+        windows.parallelism,
+        windows.timestamp,
+        windows.capacity_per_s,
+        keep=KEPT,
+        largest=windows.largest,
+        key_groups=windows.key_groups,
+        top=top,
     )
-
-
-def _fit_before(windows: Windows, rows: Ints, owner: Ints, top: int) -> Model:
-    from models.capacity.capacity_samples import recent_means
-    from models.capacity.curves import fit_curves, scaling_error, widen
-
-    began = time.process_time()
-    points = recent_means(owner, windows.parallelism, windows.timestamp, windows.capacity_per_s, keep=KEPT)
-    samples = pack(*points)
-    curves = fit_curves(samples, windows.largest[rows], top)
-    noise = curves.noise_share[points[0]] / np.sqrt(points[2])
-    error = scaling_error(points[0], points[1], points[3], noise)
-    lowest, highest = observed_range(samples)
-    grid = np.broadcast_to(np.arange(1.0, top + 1), curves.mean_per_s.shape)
-    sd = widen(curves.mean_per_s, curves.sd_per_s, grid, lowest=lowest[:, None], highest=highest[:, None], error=error)
+    fits = fit_operators(points)
     cpu_s = time.process_time() - began
-    none = np.zeros(0)
-    return Model(rows, samples, curves.mean_per_s, sd, curves.noise_share, cpu_s, none, none.astype(np.int64))
-
-
-def observed_range(samples: Samples) -> tuple[Floats, Floats]:
-    """Return the smallest and the largest parallelism that each operator was seen at."""
-    lowest = np.where(samples.present, samples.parallelism, np.inf).min(axis=1)
-    return lowest, np.asarray(samples.parallelism.max(axis=1), float)
+    grid = np.arange(1, top + 1)
+    return Model(
+        np.unique(windows.owner),
+        fits,
+        np.stack([one.mean_per_s for one in fits]),
+        np.stack([one.sd_per_s for one in fits]),
+        np.stack([np.isin(grid, one.observed) for one in fits]),
+        np.array([one.noise_share for one in fits]),
+        cpu_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,34 +109,30 @@ def predict(model: Model, owner: Ints, parallelism: Ints) -> Predicted:
     row, at = np.searchsorted(model.rows, owner[known]), parallelism[known]
     mean = model.mean_per_s[row, at - 1]
     sd = np.hypot(model.sd_per_s[row, at - 1], model.noise_share[row] * mean)
-    lowest, highest = (ends[row] for ends in observed_range(model.samples))
-    is_observed = (model.samples.parallelism[row] == at[:, None]).any(axis=1)
-    place = np.where(is_observed, 0, np.where((at >= lowest) & (at <= highest), 1, 2))
-    return Predicted(known, mean, sd, place.astype(np.int64), at / highest)
+    grid = np.arange(1, model.mean_per_s.shape[1] + 1)
+    lowest = np.where(model.is_observed, grid, len(grid)).min(axis=1)[row]
+    highest = np.where(model.is_observed, grid, 0).max(axis=1)[row]
+    place = find_places(at, lowest, highest, model.is_observed[row, at - 1])
+    return Predicted(known, mean, sd, place, at / highest)
 
 
 def _thin_out(windows: Windows) -> Windows:
-    """Return at most PER_POINT windows of each operator and parallelism, as the training stage calibrates on."""
+    """Return at most WINDOWS_PER_POINT windows of each operator and parallelism, as training calibrates on."""
     draws = np.random.default_rng(0).permutation(len(windows.owner))
     point = windows.owner[draws] * 10_000 + windows.parallelism[draws]
     order = np.argsort(point, kind="stable")
     first = np.flatnonzero(np.diff(point[order], prepend=-1))
     rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-    return windows.take(draws[order[rank < PER_POINT]])
+    return windows.take(draws[order[rank < WINDOWS_PER_POINT]])
 
 
 def learn_half_widths(model: Model, windows: Windows, is_ahead: np.ndarray, top: int) -> Floats:
     """Return (places, levels) half-widths of intervals in standard deviations.
 
-    The code before has those of a normal distribution.  The code now has a trial, fitted without the windows ahead,
-    predict them.
+    A trial, fitted without the windows ahead, predicts them.
     """
-    if not is_calibrated():
-        return np.tile(NORMAL_Z, (3, 1))
-    from models.capacity.interval_calibration import learn_scales
-    from models.conformal import Z
-
     ahead = _thin_out(windows.take(is_ahead))
     reported = predict(fit_model(windows.take(~is_ahead), top), ahead.owner, ahead.parallelism)
     residual = (ahead.capacity_per_s[reported.known] - reported.mean_per_s) / reported.sd_per_s
-    return np.asarray(learn_scales(residual, reported.place, model.left_out, model.left_out_place) * Z, float)
+    residuals = Residuals(ahead.timestamp[reported.known].astype(np.int64), reported.place, residual)
+    return np.asarray(scale_intervals(residuals, model.fits) * Z, float)

@@ -7,60 +7,58 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from benchmarks.capacity.generations import Windows
 from include.utc import DAY_S
+from include.settings import Training
+from include.tables import OBSERVATIONS
 from models.arrays import Bools
+from models.training.busy_choice import choose_busy
+from spark_jobs.train.job_tables import read_windows as read_job
 
 CUTS: Final = tuple(range(1, 19))  # days before the end; no constant of the models was chosen on them
-MIN_BUSY_SHARE: Final = 0.15
-EVEN_LOAD: Final = 1.1
 _RECORDED_TRIAL, _RECORDED_TRAINED = 0.4, 0.6  # shares of a recording of minutes
-_COLUMNS: Final = (
-    "job",
-    "operator",
-    "window_start",
-    "parallelism",
-    "true_processing_rate_per_s",
-    "busy_share",
-    "busy_share_max",
-    "disturbed",
-)
 
 
 def read_windows(lake: Path, cluster: str) -> tuple[Windows, int]:
-    """Return the busy, undisturbed windows of one cluster and the largest parallelism of the grid."""
-    table = DeltaTable(str(lake / "silver" / "observations"))
-    rows = table.to_pandas(columns=list(_COLUMNS), filters=[("cluster", "=", cluster)])
-    rate, busy = rows["true_processing_rate_per_s"], rows["busy_share"]
-    rows = rows[
-        ~rows["disturbed"].fillna(value=False).astype(bool) & rows["parallelism"].notna() & (rate > 0) & (busy > 0)
-    ]
-    name = rows["job"] + "/" + rows["operator"]
-    busiest = rows.groupby(name)["busy_share"].transform("max")
-    idle = busiest < MIN_BUSY_SHARE
-    rows = rows[~idle & (rows["busy_share"] >= MIN_BUSY_SHARE)].sort_values("window_start", ignore_index=True)
-    owner = pd.factorize(rows["job"] + "/" + rows["operator"])[0].astype(np.int64)
-    skew = np.maximum(rows["busy_share_max"].fillna(0.0) / rows["busy_share"] / EVEN_LOAD, 1.0)
-    operators = int(owner.max()) + 1
-    largest = rows.groupby("job")["parallelism"].transform("max").to_numpy(float)
-    of_job = np.zeros(operators)
-    np.maximum.at(of_job, owner, largest)
+    """Return the windows of one cluster that tell capacities, and the largest parallelism of the grid."""
+    table = DeltaTable(str(lake / OBSERVATIONS.relative_path)).to_pyarrow_table(filters=[("cluster", "=", cluster)])
+    usable = pc.and_(pc.invert(pc.fill_null(table["disturbed"], False)), pc.is_valid(table["parallelism"]))
+    owners, parts, largest = 0, [], list[int]()
+    for job in sorted(set(table["job"].to_pylist())):
+        windows = read_job(_as_read(table.filter(pc.and_(usable, pc.equal(table["job"], job)))))
+        every = np.ones(len(windows.start_s), bool)
+        chosen = choose_busy(windows, every, Training())
+        parts.append((owners + chosen.operator, chosen))
+        owners += len(windows.operators)
+        largest += [int(chosen.parallelism.max(initial=0))] * len(windows.operators)
+    owner = np.concatenate([one for one, _ in parts])
+    _, place = np.unique(owner, return_inverse=True)
     windows = Windows(
-        owner,
-        rows["parallelism"].to_numpy(np.int64),
-        rows["window_start"].astype("int64").to_numpy(float) / _per_second(rows["window_start"]),
-        (rows["true_processing_rate_per_s"] / skew).to_numpy(float),
-        np.full(operators, 128.0),
-        of_job,
+        place.astype(np.int64),
+        np.concatenate([one.parallelism for _, one in parts]),
+        np.concatenate([one.start_s for _, one in parts]).astype(float),
+        np.concatenate([one.capacity_per_s for _, one in parts]),
+        np.full(int(place.max()) + 1, 128.0),
+        np.array(largest, float)[np.unique(owner)],
     )
-    return windows, int(max(64, of_job.max()))
+    return windows, max(64, *largest)
 
 
-def _per_second(times: pd.Series) -> float:
-    return float(pd.Timedelta(seconds=1) / pd.Timedelta(1, unit=times.dt.unit))
+def _as_read(table: pa.Table) -> pa.Table:
+    """Return rows of silver.observations under the names of spark_jobs.train.training_data."""
+    own = {"rate_per_s": "observed_processing_rate_per_s", "output_per_s": "observed_output_rate_per_s"}
+    own["true_rate_per_s"] = "true_processing_rate_per_s"
+    same = ("operator", "window_s", "is_source", "parallelism", "busy_share", "busy_share_max", "latency_ms")
+    columns = {name: table[name] for name in same} | {name: table[column] for name, column in own.items()}
+    start_s = pc.cast(
+        pc.divide(pc.cast(pc.cast(table["window_start"], pa.timestamp("us")), pa.int64()), 10**6), pa.int64()
+    )
+    demand = pc.invert(pc.fill_null(table["target_is_lower_bound"], False))
+    return pa.table(columns | {"start_s": start_s, "is_demand": demand})
 
 
 def split_in_time(windows: Windows) -> Iterator[tuple[Bools, Bools, Bools]]:

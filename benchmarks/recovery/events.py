@@ -1,7 +1,8 @@
 """What polls tell of the restarts of a simulated job, as the pipeline reads it from them, without raw files between.
 
-What followed a restart is told by the function that ingestion calls (models/observing/catch_ups.py); the capacities
-are found here on the samples of the simulator, as training does in Spark (spark_jobs/train/training_events.py).
+
+What followed a restart is told by the function that ingestion calls (models/observing/catch_ups.py), and capacities are
+learnt by that of training (models/training); here both are asked on the samples of the simulator.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from include.settings import Ingest, Training
 from models.arrays import Bools, Floats, Ints
-from models.capacity.capacity_samples import pack
-from models.capacity.curves import fit_curves
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
 from models.simulation.state import Restart
+from models.training.job_facts import learn_facts
+from models.training.job_windows import JobHistory, JobWindows, KnownOperator
+from models.training.operator_fits import fit_operators
 
 WINDOW_S = 300.0
 LOAD_S = 2 * WINDOW_S  # so far back from a stop polls are looked at
@@ -121,26 +122,32 @@ def _cut_windows(fleet: Fleet, samples: Samples, job: int, rows: Ints) -> Window
 
 def fit_capacities(fleet: Fleet, job: int, windows: Windows, until_s: float) -> dict[int, Floats]:
     """Return the capacity curve of each operator of a job, over its parallelism, from windows before a time."""
-    training, before = Training(), windows.end_s < until_s
-    curves: dict[int, Floats] = {}
-    for operator in np.flatnonzero(fleet.present[job]).tolist():
-        busy = windows.busy[:, operator]
-        used = before & (busy >= training.min_busy_share)
-        observed = pd.DataFrame(
-            {"p": windows.parallelism[used, operator], "c": (windows.rate_per_s[:, operator] / busy)[used]}
-        )
-        points = (
-            observed.groupby("p").tail(training.recent_per_parallelism).groupby("p")["c"].agg(["size", "mean", "var"])
-        )
-        if points.empty:
-            continue
-        squares = (points["var"].fillna(0.0) * (points["size"] - 1)).to_numpy(float)
-        owner = np.zeros(len(points), np.int64)
-        samples = pack(owner, points.index.to_series(), points["size"], points["mean"], pd.Series(squares))
-        top = int(fleet.p_max[job, operator])
-        made = fit_curves(samples, np.array([float(points.index.max())]), top, np.array([np.nan]))
-        curves[operator] = made.mean_per_s[0]
-    return curves
+    present = np.flatnonzero(fleet.present[job])
+    before = windows.end_s < until_s
+    busy, rate = windows.busy[before][:, present], windows.rate_per_s[before][:, present]
+    unknown = np.full(busy.shape, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        true_rate = rate / busy
+    measured = JobWindows(
+        tuple(map(str, present.tolist())),
+        start_s=(windows.end_s[before] - WINDOW_S).astype(np.int64),
+        window_s=np.full(len(busy), WINDOW_S),
+        parallelism=windows.parallelism[before][:, present],
+        rate_per_s=rate,
+        output_per_s=unknown,
+        true_rate_per_s=true_rate,
+        busy=busy,
+        busy_most=unknown,
+        latency_ms=unknown,
+        is_demand=np.ones(busy.shape, bool),
+        is_source=fleet.is_source[job][present],
+    )
+    top = int(fleet.p_max[job].max())
+    known = tuple(KnownOperator(str(one), (), int(fleet.p_max[job, one])) for one in present.tolist())
+    history = JobHistory(("simulated", str(job)), measured, known, top)
+    points = learn_facts(history, Training(), until_s).points
+    fits = fit_operators(points, leaves_out=False)
+    return {int(one.operator): fitted.mean_per_s for one, fitted in zip(points, fits, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

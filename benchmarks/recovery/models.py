@@ -36,8 +36,8 @@ from models.recovery import CAUSE_PRIOR_S
 from models.recovery_intervals import error_scale, is_inside_ahead, standardise_errors
 from models.recovery_labels import count_load_per_s, find_catch_up_s
 from models.simulation.state import RestartKind
+from models.training.recovery_fits import RECENT_EVENTS
 from spark_jobs.train.recovery_scores import recovery_errors
-from spark_jobs.train.training_events import RECENT_EVENTS
 from spark_jobs.train.training_measures import NEWEST_SHARE
 
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)

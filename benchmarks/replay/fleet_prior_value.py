@@ -15,8 +15,6 @@ from rich.table import Table
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, read_job
 from cli.simulated_jobs import load_simulated_jobs
 from models.arrays import Floats, Ints
-from models.capacity.capacity_samples import Samples, pack
-from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, widen
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
 from models.capacity.prior_learning import learn_prior
@@ -24,6 +22,7 @@ from models.capacity.prior_posterior import posterior
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import compute_curves
 from models.simulation.spec import JobSpec
+from models.training.operator_fits import OperatorFit, fit_operators, list_saturated
 
 # A job that has run for weeks was observed from its nights to its peaks.
 OBSERVED_AT = np.array([2, 4, 8, 12, 16, 24, SLOTS])
@@ -42,28 +41,34 @@ def find_kinds(spec: JobSpec) -> Ints:
     return np.array([KINDS.index(kind) for kind in result], np.int64)
 
 
-def simulate_windows(specs: Sequence[JobSpec], at: Ints, disturbances: Disturbances) -> Samples:
-    """Return what the windows of some jobs would have shown of their operators at some parallelisms."""
+def fit_windows(specs: Sequence[JobSpec], at: Ints, disturbances: Disturbances, *, largest: float) -> list[OperatorFit]:
+    """Return the fits of some jobs' operators to what windows at some parallelisms would have shown."""
     truth = np.concatenate([compute_curves(spec)[:, at] for spec in specs])  # (B, m)
     noise = disturbances.measurement_noise * np.random.default_rng(SEED).standard_normal((*truth.shape, WINDOWS))
     windows = truth[:, :, None] * (1.0 + noise)
-    owner, parallelism = np.repeat(np.arange(len(truth)), len(at)), np.tile(at, len(truth))
-    mean = windows.mean(axis=2)
-    squares = ((windows - mean[:, :, None]) ** 2).sum(axis=2)
-    return pack(owner, parallelism, np.full(len(owner), WINDOWS), mean.ravel(), squares.ravel())
+    points = list_saturated(
+        np.repeat(np.arange(len(truth)), len(at) * WINDOWS),
+        np.tile(np.repeat(at, WINDOWS), len(truth)),
+        np.tile(np.arange(float(WINDOWS)), truth.size),
+        windows.ravel(),
+        keep=WINDOWS,
+        largest=np.full(len(truth), largest),
+        key_groups=np.full(len(truth), np.nan),
+        top=SLOTS,
+    )
+    return fit_operators(points, leaves_out=False)
 
 
 def learn_prior_from(specs: Sequence[JobSpec], disturbances: Disturbances) -> FleetPrior:
     """Return the prior from some jobs; ``disturbances`` has the measurement noise of their windows."""
-    samples = simulate_windows(specs, OBSERVED_AT, disturbances)
-    fitted = fit_curves(samples, np.full(len(samples), float(SLOTS)), SLOTS)
+    fits = fit_windows(specs, OBSERVED_AT, disturbances, largest=SLOTS)
     return learn_prior(
         np.concatenate([find_kinds(spec) for spec in specs]),
-        np.repeat(np.arange(len(samples)), len(OBSERVED_AT)),
-        samples.parallelism.ravel(),
-        samples.mean_per_s.ravel(),
-        length_scale=fitted.length_scale,
-        eligible=np.ones(len(samples), bool),
+        np.repeat(np.arange(len(fits)), [len(one.observed) for one in fits]),
+        np.concatenate([one.observed for one in fits]).astype(float),
+        np.concatenate([one.observed_per_s for one in fits]),
+        length_scale=np.array([one.length_scale for one in fits]),
+        eligible=np.ones(len(fits), bool),
     )
 
 
@@ -91,18 +96,15 @@ def compare_with_prior(spec: JobSpec, fleet: Sequence[JobSpec], disturbances: Di
         and (2, n) whether the truth lies within the band of 80%.
     """
     prior, kinds, truth = learn_prior_from(fleet, disturbances), find_kinds(spec), compute_curves(spec)
-    grid = np.arange(1.0, SLOTS + 1)
     errors, inside = [], []
     for first in FIRST_OBSERVED:
-        samples = simulate_windows([spec], np.array([first]), disturbances)
+        fits = fit_windows([spec], np.array([first]), disturbances, largest=first)
         to = np.array([round(first * factor) for factor in FURTHER])
-        alone = fit_curves(samples, np.full(len(samples), float(first)), SLOTS)
-        at = np.full(SLOTS, float(first))
-        mean, sd = alone.mean_per_s, alone.sd_per_s
-        wide = widen(mean, sd, grid, lowest=at, highest=at, error=SCALING_ERROR_PRIOR)
-        noise = sd[:, [first - 1]] / samples.mean_per_s
-        shared = posterior(prior, kinds, samples.parallelism, samples.mean_per_s, noise_share=noise, top=SLOTS)
-        for expected, spread in ((mean, wide), shared):
+        mean, sd = np.stack([one.mean_per_s for one in fits]), np.stack([one.sd_per_s for one in fits])
+        observed, per_s = (np.stack([getattr(one, name) for one in fits]) for name in ("observed", "observed_per_s"))
+        noise = sd[:, [first - 1]] / per_s
+        shared = posterior(prior, kinds, observed.astype(float), per_s, noise_share=noise, top=SLOTS)
+        for expected, spread in ((mean, sd), shared):
             away = np.abs(expected[:, to - 1] - truth[:, to])
             errors.append((away / truth[:, to]).ravel())
             inside.append((away <= _WITHIN_80 * spread[:, to - 1]).ravel())

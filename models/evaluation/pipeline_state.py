@@ -11,13 +11,15 @@ from models.arrays import Floats
 from models.evaluation.conditions import Conditions
 from models.evaluation.engine import Engine, EngineSetting
 from models.evaluation.forecasts import Forecasts
-from models.evaluation.nightly_training import JobShape, train
 from models.evaluation.random_draws import RandomDraws
+from models.evaluation.row_histories import build_history, list_events
 from models.evaluation.window_recorder import WindowRecorder
 from models.evaluation.workload import Workload, find_limits, find_sufficient
 from models.forecasting.base import Registry
 from models.job_models import JobModels
 from models.scheduling.demand import SourceForecast
+from models.training.job_tests import find_since
+from models.training.train_job import train_alone
 
 # Utilisation in the first hour at the parallelism with which all rows begin.
 FIRST_UTILISATION = 0.7
@@ -76,7 +78,6 @@ class PipelineState:
             output_ratio=np.array(list(spec.output_ratios.values())),
             target_per_s=target,
         )
-        self._shape = JobShape(self.graph, self.limits)
         past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
         self._past = len(past)
         self._forecasts = Forecasts(
@@ -128,17 +129,24 @@ class PipelineState:
         return self._trained[1][row]
 
     def _train(self, rows: Sequence[int], at_s: int) -> dict[int, JobModels | None]:
-        window_s, options = self.setting.cadence.window_s, self.conditions.training
-        last = self.recorder.count_until(at_s)
-        models = train(
-            self._shape,
-            self.recorder,
-            np.array(rows, np.int64),
-            (max(0, last - options.lookback_days * DAY_S // window_s), last),
-            epoch_window=self.start_s // window_s,
-            downtimes=[self.engine.downtimes[row] for row in rows],
-            before_s=float(at_s - self.start_s),
-            options=options,
-            previous=[self._previous.get(row) for row in rows],
-        )
-        return dict(zip(rows, models, strict=True))
+        """Train rows as the train stage does, each a fleet of its own whose model of the night before was taken.
+
+        There is no gate: a night's model is used, whatever the one before is worth.
+        """
+        options = self.conditions.training
+        last, lookback_s = self.recorder.count_until(at_s), options.lookback_days * DAY_S
+        first = max(0, last - lookback_s // self.setting.cadence.window_s)
+        spec = self.setting.workload.spec
+        histories = [
+            build_history(self.name_job(row), self.graph, self.recorder.observations(row, first, last), spec.slots_max)
+            for row in rows
+        ]
+        until_s = at_s - self.start_s
+        events = [list_events(self.engine.downtimes[row], until_s - lookback_s, until_s) for row in rows]
+        before = [None if self._previous.get(row) is None else float(at_s - DAY_S) for row in rows]
+        since_s = [
+            find_since(one.windows.first_s(), at_s, champion_s, options)
+            for one, champion_s in zip(histories, before, strict=True)
+        ]
+        models = train_alone(histories, events, options, at_s, since_s)
+        return {row: self._previous.get(row) if one is None else one for row, one in zip(rows, models, strict=True)}

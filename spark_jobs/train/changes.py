@@ -6,7 +6,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.bundle import FleetBundle
-from spark_jobs.train.gate import Criterion, Gate
+from models.training.gate import Criterion, Gate
 
 MOST_LINES = 10
 NAMES_SHOWN = 3

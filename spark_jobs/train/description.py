@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from include.settings import Training
 from include.utc import format_utc
-from spark_jobs.train.gate import Gate, Verdict
+from models.training.gate import Gate, Verdict
 from spark_jobs.train.training_data import Inputs
 
 COVERAGE_PLOT = "coverage.png"

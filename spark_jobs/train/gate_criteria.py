@@ -7,9 +7,9 @@ import pandas as pd
 
 from models.arrays import Floats
 from models.conformal import LEVELS
+from models.training.gate import Criterion, compare
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores
-from spark_jobs.train.gate import Criterion, compare
 from spark_jobs.train.holdout_scores import INSIDE
 
 CHAMPION, LINEAR = "champion", "linear model"

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from include.short_names import shorten_text
+from models.training.gate import Criterion, Gate
 from spark_jobs.plot_text import escape_dollars, plot_text
-from spark_jobs.train.gate import Criterion, Gate
 from spark_jobs.train.gate_criteria import busy_or_all
 
 CHALLENGER, REFERENCE = "#2563a8", "#9ca3af"

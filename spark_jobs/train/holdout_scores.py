@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
 
 from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
@@ -58,33 +55,19 @@ def linear_capacity_at(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
     return np.asarray(rate[bundle_rows(bundle, rows)] * rows["parallelism"].to_numpy(float))
 
 
-def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
+def score_capacities(held: pd.DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> pd.DataFrame:
     """Return one row per held-back observation: ``idle``, errors of challenger, champion and linear model, NaN where
     one does not know it, and whether it lies inside the bands (1 or 0) of challenger and champion.
     """
-    shared = held.sparkSession.sparkContext.broadcast((challenger, champion))
-
-    def errors(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        new, old = shared.value
-        for rows in frames:
-            observed = rows["capacity_per_s"].to_numpy(float)
-            (mean, widths), (old_mean, old_widths) = capacity_at(new, rows), capacity_at(old, rows)
-            linear = linear_capacity_at(new, rows)
-            yield rows[[*OPERATOR, "idle"]].assign(
-                error=np.abs(mean - observed) / observed,
-                champion_error=np.abs(old_mean - observed) / observed,
-                linear_error=np.abs(linear - observed) / observed,
-                **{name: _inside(mean, widths[:, at], observed) for at, name in enumerate(INSIDE)},
-                **{
-                    f"champion_{name}": _inside(old_mean, old_widths[:, at], observed) for at, name in enumerate(INSIDE)
-                },
-            )
-
-    measures = ("error", "champion_error", "linear_error", *INSIDE, *(f"champion_{name}" for name in INSIDE))
-    kinds = ", ".join(
-        [*(f"{name} STRING" for name in OPERATOR), "idle BOOLEAN", *(f"{one} DOUBLE" for one in measures)]
+    observed = held["capacity_per_s"].to_numpy(float)
+    (mean, widths), (old_mean, old_widths) = capacity_at(challenger, held), capacity_at(champion, held)
+    return held[[*OPERATOR, "idle"]].assign(
+        error=np.abs(mean - observed) / observed,
+        champion_error=np.abs(old_mean - observed) / observed,
+        linear_error=np.abs(linear_capacity_at(challenger, held) - observed) / observed,
+        **{name: _inside(mean, widths[:, at], observed) for at, name in enumerate(INSIDE)},
+        **{f"champion_{name}": _inside(old_mean, old_widths[:, at], observed) for at, name in enumerate(INSIDE)},
     )
-    return held.mapInPandas(errors, kinds)
 
 
 def _inside(mean: Floats, width: Floats, seen: Floats) -> Floats:
@@ -93,20 +76,15 @@ def _inside(mean: Floats, width: Floats, seen: Floats) -> Floats:
     return np.asarray(np.where(np.isfinite(mean) & np.isfinite(width), inside, np.nan), float)
 
 
-def score_latencies(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
+def score_latencies(held: pd.DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> pd.DataFrame:
     """Return one row per held-back window: latency errors of challenger and champion, NaN where one has no model."""
-    shared = held.sparkSession.sparkContext.broadcast((challenger, champion))
-
-    def errors(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        new, old = shared.value
-        for rows in frames:
-            for key, mine in rows.groupby(list(JOB)):
-                yield mine[list(JOB)].assign(
-                    error=_latency_errors(new, key, mine), champion_error=_latency_errors(old, key, mine)
-                )
-
-    kinds = ", ".join(f"{name} STRING" for name in JOB) + ", error DOUBLE, champion_error DOUBLE"
-    return held.mapInPandas(errors, kinds)
+    parts = [
+        mine[list(JOB)].assign(
+            error=_latency_errors(challenger, key, mine), champion_error=_latency_errors(champion, key, mine)
+        )
+        for key, mine in held.groupby(list(JOB))
+    ]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=[*JOB, "error", "champion_error"], dtype=float)
 
 
 def _latency_errors(bundle: FleetBundle | None, key: tuple[object, ...], rows: pd.DataFrame) -> Floats:

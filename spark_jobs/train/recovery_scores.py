@@ -20,6 +20,8 @@ from models.recovery_labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB
 
+SHARE_COLUMNS = "cluster STRING, job STRING, source_rates MAP<STRING, DOUBLE>, resolution_s DOUBLE"
+"""How the load of jobs divides over their sources, and the length of a window."""
 _NUMBERS = (
     "downtime_s",
     "catch_up_s",
@@ -49,7 +51,7 @@ def predict_recoveries(
     Args:
         events: rows of Inputs.events.
         graphs: of the jobs.
-        shares: of their sources.
+        shares: SHARE_COLUMNS.
         bundle: predicts.
         caught_up_lag_s: see the settings of ingestion.
     """

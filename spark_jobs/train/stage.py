@@ -23,12 +23,12 @@ from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle import FleetBundle
+from models.training.gate import Verdict
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.model_store import ModelStore, Registered
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.gate import Verdict
 from spark_jobs.train.train_fleet import Champion, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
@@ -70,7 +70,7 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
     content = content_of(inputs, settings, lake.path(OBSERVATIONS))
     hashes = [
         str(content["hash"]),
-        data.content_hash(inputs.events.drop("capacity_after_per_s")),
+        data.content_hash(inputs.events),
         data.content_hash(inputs.graphs),
     ]
     version = model_version(settings, hashes)

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from include.settings import Cluster, Settings
+from include.settings import Settings
 from include.stages import Stage
 from include.utc import parse_utc
 from include.version import stage_version
 from models.bundle import FleetBundle
+from models.training.calibration import Residuals, standardise_ahead
+from models.training.fleet_bundle import list_fits
+from models.training.gate import Gate, judge
+from models.training.job_facts import JobFacts
+from models.training.job_tests import find_since
+from models.training.train_job import Learnt, with_intervals
 from spark_jobs.session import threads
-from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train import training_data as data
 from spark_jobs.train.build_bundle import Assembled, assemble
-from spark_jobs.train.build_recovery import with_intervals
-from spark_jobs.train.edge_ratios import fit_edge_ratios
-from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
-from spark_jobs.train.forward_scores import (
-    ForwardScores,
-    forward_capacities,
-    forward_since,
-    inputs_before,
-    score_capacities_forward,
-    score_recoveries_forward,
-)
-from spark_jobs.train.gate import Gate, judge
+from spark_jobs.train.fits import count_batches, fit_capacities
+from spark_jobs.train.forward_scores import ForwardScores, capacity_errors, events_before, score_recoveries_forward
 from spark_jobs.train.gate_criteria import list_criteria
 from spark_jobs.train.holdout_scores import score_capacities, score_latencies
-from spark_jobs.train.interval_scores import (
-    calibrate_bundle,
-    coverage_measures,
-    forward_residuals,
-    measure_coverage,
-)
-from spark_jobs.train.recovery_scores import predict_recoveries
+from spark_jobs.train.interval_scores import coverage_measures, measure_coverage
+from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
+from spark_jobs.train.learn_jobs import learn_jobs, list_operators, make_task
+from spark_jobs.train.recovery_scores import SHARE_COLUMNS, predict_recoveries
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
 
@@ -80,92 +70,89 @@ class Champion:
     trained_at: datetime | None
 
 
-def grid_tops(points: DataFrame, graphs: DataFrame, settings: Settings) -> DataFrame:
-    """Add ``key_groups`` and ``top``: a curve reaches as far as slots and key groups allow, and what was observed."""
-    slots = F.lit(Cluster().slots_max)
-    for name, cluster in settings.clusters.items():
-        slots = F.when(F.col("cluster") == name, cluster.slots_max).otherwise(slots)
-    allowed = F.least(slots, F.coalesce(F.col("max_parallelism"), slots))
-    groups = graphs.select(*data.OPERATOR, "max_parallelism")
-    joined = points.join(groups, on=list(data.OPERATOR), how="left")
-    top, key_groups = F.greatest("largest", allowed).alias("top"), F.col("max_parallelism").cast("double")
-    return joined.select(*points.columns, top, key_groups.alias("key_groups"))
+def predict(
+    inputs: data.Inputs,
+    events: pd.DataFrame,
+    jobs: Sequence[JobFacts],
+    bundle: FleetBundle,
+    settings: Settings,
+) -> pd.DataFrame:
+    """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries.
+
+    Args:
+        inputs: of the training.
+        events: of learn_jobs.learn_jobs, with what was to be expected of each, or without.
+        jobs: how load divides over the sources of each.
+        bundle: predicts.
+        settings: of the run.
+    """
+    spark = inputs.observations.sparkSession
+    kinds = {field.name: field.dataType.simpleString() for field in inputs.events.schema}
+    columns = ", ".join(f"{name} {kinds.get(name, 'double')}" for name in events.columns)
+    shares = [(*one.job, dict(one.source_rates), one.resolution_s) for one in jobs if one.source_rates]
+    predicted = predict_recoveries(
+        spark.createDataFrame(events, columns),
+        inputs.graphs,
+        spark.createDataFrame(shares, SHARE_COLUMNS),
+        bundle,
+        settings.ingest.caught_up_lag_s,
+    )
+    return predicted.toPandas()
 
 
 def fit_fleet(
-    inputs: data.Inputs, settings: Settings, model_version: str, operators: int, *, leaves_out: bool = True
+    inputs: data.Inputs,
+    settings: Settings,
+    model_version: str,
+    learnt: Sequence[JobFacts],
+    events: pd.DataFrame,
+    *,
+    batch_count: int,
+    leaves_out: bool = True,
 ) -> Assembled:
-    """Fit every operator and job and put the bundle together; its intervals are not calibrated yet.
+    """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
 
     With ``leaves_out`` curves are also tried on points that were hidden from them.
     """
-    parallel = inputs.observations.sparkSession.sparkContext.defaultParallelism
-    count = batches(operators, parallel)
-    points = grid_tops(data.capacity_points(inputs.observations, settings.training), inputs.graphs, settings)
-    bins = data.latency_bins(data.job_windows(inputs.observations))
-    assembled = assemble(
-        model_version,
-        known=data.operator_kinds(inputs.graphs).toPandas(),
-        selectivities=data.selectivities(inputs.observations).toPandas(),
-        edges=fit_edge_ratios(inputs.observations, inputs.graphs, inputs.as_of).toPandas(),
-        capacities=fit_capacities(points, count, leaves_out=leaves_out).toPandas(),
-        latencies=fit_latencies(bins, parallel).toPandas(),
-        events=inputs.events.toPandas(),
-    )
-    expected = predict_expected(inputs, settings, assembled)
-    bundle = with_intervals(assembled.bundle, expected.sort_values("started_at")["standardised"].to_numpy(float))
-    bundle = replace(bundle, placed=data.placed_operators(inputs.graphs))
-    return replace(assembled, bundle=bundle, recoveries=expected)
+    context = inputs.observations.sparkSession.sparkContext
+    fits = fit_capacities(context, [one.points for one in learnt], batch_count, leaves_out=leaves_out)
+    assembled = assemble(model_version, learnt, fits, events, list_operators(inputs.graphs.toPandas()))
+    expected = predict(inputs, assembled.events, learnt, assembled.bundle, settings)
+    return replace(assembled, recoveries=expected)
 
 
-def predict_expected(inputs: data.Inputs, settings: Settings, assembled: Assembled) -> pd.DataFrame:
-    """Return what was to be expected of each event before it, by rows of recovery_scores.predict_recoveries."""
-    kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in inputs.events.schema)
-    spark = inputs.observations.sparkSession
-    events = spark.createDataFrame(assembled.events, f"{kinds}, downtime_before_s DOUBLE, downtimes_before DOUBLE")
-    shares = data.source_shares(inputs.observations)
-    lag_s = settings.ingest.caught_up_lag_s
-    return predict_recoveries(events, inputs.graphs, shares, assembled.bundle, lag_s).toPandas()
-
-
-def score_fleet(
-    inputs: data.Inputs, settings: Settings, assembled: Assembled, champion: FleetBundle | None, forward: ForwardScores
-) -> Scores:
-    """Score the new models, and the champion beside them, on held-back rows."""
-    bundle = assembled.bundle
-    held = data.held_capacities(inputs.observations, settings.training)
-    windows = data.held_windows(data.job_windows(inputs.observations))
-    return Scores(
-        score_capacities(held, bundle, champion).toPandas(),
-        score_latencies(windows, bundle, champion).toPandas(),
-        assembled.recoveries,
-        forward,
-    )
+def finish(inputs: data.Inputs, fitted: Assembled, residuals: Residuals) -> Assembled:
+    """Return the fit with the intervals that its residuals and its events tell."""
+    errors = fitted.recoveries.sort_values("started_at")["standardised"].to_numpy(float)
+    bundle = with_intervals(fitted.bundle, fitted.fits, residuals, errors)
+    return replace(fitted, bundle=replace(bundle, placed=data.placed_operators(inputs.graphs)))
 
 
 def score_forward(
-    inputs: data.Inputs, settings: Settings, content: Mapping[str, object], champion: Champion | None
+    inputs: data.Inputs,
+    settings: Settings,
+    learnt: Sequence[Learnt],
+    events: pd.DataFrame,
+    champion: FleetBundle | None,
+    *,
+    since: datetime | None,
+    batch_count: int,
 ) -> ForwardScores:
     """Train a trial on what came before the last hours and score it, and the champion, on those."""
-    first, trained_at = parse_utc(str(content["trained_from"])), champion.trained_at if champion else None
-    since = forward_since(first, inputs.as_of, trained_at, settings.training)
+    before = [one.before for one in learnt if one.before is not None]
     if since is None:
         return ForwardScores.none()
-    before = inputs_before(inputs, since)
-    bundle = champion.bundle if champion else None
-    trial = fit_fleet(before, settings, "trial", int(str(content["operators"])), leaves_out=False).bundle
-    hours = forward_capacities(inputs.observations, since, settings.training)
-    events = inputs.events.where(F.col("started_at") >= timestamp_column(since))
-    shares, lag_s = data.source_shares(before.observations), settings.ingest.caught_up_lag_s
-
-    def predict(model: FleetBundle) -> pd.DataFrame:
-        return predict_recoveries(events, inputs.graphs, shares, model, lag_s).toPandas()
-
+    known = events_before(events, since)
+    fitted = fit_fleet(inputs, settings, "trial", before, known, batch_count=batch_count, leaves_out=False)
+    trial = finish(inputs, fitted, Residuals.join(())).bundle
+    fits = {(cluster, job): own for (cluster, job, _), own in zip(fitted.bundle.index, fitted.fits, strict=True)}
+    later = events[pd.to_datetime(events["started_at"], utc=True) >= since]
+    theirs = predict(inputs, later, before, champion, settings) if champion else None
     return ForwardScores(
         since,
-        score_capacities_forward(hours, trial, bundle).toPandas(),
-        score_recoveries_forward(predict(trial), predict(bundle) if bundle else None),
-        forward_residuals(inputs.observations, since, settings.training, trial).toPandas(),
+        capacity_errors(hour_rows(learnt), trial, champion),
+        score_recoveries_forward(predict(inputs, later, before, trial, settings), theirs),
+        Residuals.join(standardise_ahead(one.tests, fits.get(one.facts.job, {})) for one in learnt),
     )
 
 
@@ -188,15 +175,31 @@ def train_fleet(
         champion: the model in use; None before the first.
         forecasts: of forecast_scores.forecast_record.
     """
-    bundle, operators = champion.bundle if champion else None, int(str(content["operators"]))
-    with threads(inputs.observations.sparkSession) as pool:
-        ahead = pool.submit(score_forward, inputs, settings, content, champion)
-        fitted = fit_fleet(inputs, settings, model_version, operators)
+    bundle, spark = champion.bundle if champion else None, inputs.observations.sparkSession
+    events, as_of_s = inputs.events.toPandas(), inputs.as_of.timestamp()
+    champion_s = champion.trained_at.timestamp() if champion and champion.trained_at else None
+    first_s = parse_utc(str(content["trained_from"])).timestamp()
+    since_s = find_since(first_s, as_of_s, champion_s, settings.training)
+    task = make_task(settings, inputs.graphs.toPandas(), events, as_of_s, since_s)
+    learnt, events = learn_jobs(inputs.observations, task, events)
+    batch_count = count_batches(int(str(content["operators"])), spark.sparkContext.defaultParallelism)
+    since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)
+    with threads(spark) as pool:
+        ahead = pool.submit(
+            score_forward, inputs, settings, learnt, events, bundle, since=since, batch_count=batch_count
+        )
+        jobs = [one.facts for one in learnt]
+        fitted = fit_fleet(inputs, settings, model_version, jobs, events, batch_count=batch_count)
         forward = ahead.result()
-        assembled = replace(fitted, bundle=calibrate_bundle(fitted, forward.residuals))
-        scores = score_fleet(inputs, settings, assembled, bundle, forward)
+    assembled = finish(inputs, fitted, forward.residuals)
+    scores = Scores(
+        score_capacities(held_rows(learnt), assembled.bundle, bundle),
+        score_latencies(held_window_rows(learnt), assembled.bundle, bundle),
+        assembled.recoveries,
+        forward,
+    )
     gate = judge_fleet(inputs, settings, scores, forecasts, bundle)
-    coverage = measure_coverage(assembled, forward.residuals)
+    coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
     measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
     result = {

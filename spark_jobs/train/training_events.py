@@ -1,17 +1,22 @@
-"""Training data of recovery models: the recent events, and what their jobs sustained after them."""
+"""Training data of recovery models: the recent events, and the times after them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Training
+from models.arrays import Floats
+from models.bundle import JobKey
+from models.training.recovery_fits import RECENT_EVENTS, Events
 from spark_jobs.timestamps import timestamp_column
 
 JOB = ("cluster", "job")
-RECENT_EVENTS = 40  # per job and kind; older ones are not typical of the present job
 MEASURED_FOR_S = 3600  # after an event its capacity is measured over so long, or until the next one
 COLUMNS = (
     "kind",
@@ -48,25 +53,32 @@ def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> D
     return recent.where(F.col("age") <= RECENT_EVENTS).withColumn("cause_kind", cause).select(*JOB, *COLUMNS)
 
 
-def with_capacity_after(events: DataFrame, observations: DataFrame) -> DataFrame:
-    """Add ``capacity_after_per_s``: what all sources emitted over the share that the busiest operator was busy.
+def list_spans(events: pd.DataFrame) -> dict[JobKey, Floats]:
+    """Return the (n, 2) times after each job's events over which its capacity is measured, epoch seconds.
 
-    It is the mean of the undisturbed windows after an event; null without one.
+    They begin when the job runs again and last for MEASURED_FOR_S, or until the next event.
     """
-    busiest = F.max("busy_share")
-    emitted = F.sum(F.when(F.col("is_source"), F.col("output_per_s")))
-    windows = observations.groupBy(*JOB, "window_start").agg((emitted / busiest).alias("sustained_per_s"))
-    longest = F.col("running_at") + F.make_dt_interval(secs=F.lit(float(MEASURED_FOR_S)))
-    ends = F.least(F.coalesce("next_started_at", longest), longest)
-    hours = F.sequence(F.date_trunc("hour", "running_at"), F.date_trunc("hour", ends), F.expr("INTERVAL 1 HOUR"))
-    spans = events.select(*JOB, "started_at", "running_at", ends.alias("ends"), F.explode(hours).alias("hour"))
-    at_hours = windows.withColumn("hour", F.date_trunc("hour", "window_start"))
-    inside = (F.col("window_start") >= F.col("running_at")) & (F.col("window_start") < F.col("ends"))
-    measured = (
-        at_hours.join(F.broadcast(spans), [*JOB, "hour"])
-        .where(inside)
-        .groupBy(*JOB, "started_at")
-        # Rounded: the last bits of a sum depend on how its rows are spread.
-        .agg(F.round(F.avg("sustained_per_s"), 3).alias("capacity_after_per_s"))
+    running_s, next_s = (_epoch_s(events[name]) for name in ("running_at", "next_started_at"))
+    spans = np.stack([running_s, np.fmin(next_s, running_s + MEASURED_FOR_S)], axis=1)
+    return {job: spans[rows] for job, rows in events.groupby(list(JOB)).indices.items()}
+
+
+def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFrame, Events]:
+    """Return the events of known jobs in order of time, as rows and as arrays."""
+    places = {job: place for place, job in enumerate(jobs)}
+    keys = list(zip(events["cluster"], events["job"], strict=True))
+    known = events[[key in places for key in keys]].sort_values(["started_at", *JOB], ignore_index=True)
+    numbers = {name: known[name].to_numpy(float) for name in ("downtime_s", "checkpoint_age_s", "state_size_bytes")}
+    return known, Events(
+        np.array([places[key] for key in zip(known["cluster"], known["job"], strict=True)], np.int64),
+        known["kind"].to_numpy(str),
+        known["cause_kind"].to_numpy(str),
+        numbers["downtime_s"],
+        numbers["checkpoint_age_s"],
+        numbers["state_size_bytes"],
     )
-    return events.join(measured, [*JOB, "started_at"], "left").select(*JOB, *COLUMNS, "capacity_after_per_s")
+
+
+def _epoch_s(times: pd.Series) -> Floats:
+    utc = pd.to_datetime(times, utc=True)
+    return np.asarray((utc - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), float)

@@ -11,9 +11,9 @@ import pandas as pd
 
 from models.job_models import CauseKind
 from models.recovery_intervals import is_inside_ahead
+from models.training.gate import Gate
 from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.forward_scores import ForwardScores
-from spark_jobs.train.gate import Gate
 from spark_jobs.train.gate_criteria import busy_or_all
 from spark_jobs.train.recovery_scores import recovery_errors
 

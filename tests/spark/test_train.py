@@ -1,6 +1,6 @@
 """Training from synthetic silver tables: what is learnt, how it is judged, and that it may be killed and repeated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from mlflow.entities import Run
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
@@ -21,6 +20,7 @@ from include.tables import JOB_GRAPHS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import JobModels
+from models.training.operator_fits import Fits
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_bundle
 from spark_jobs.train import stage as train
@@ -142,8 +142,11 @@ def run_worse(lake: Lake, settings: Settings) -> Trained:
     """Train the next model, whose curves say twice the truth."""
     fitted = training_run.fit_capacities
 
-    def worse(*arguments: Any, **options: Any) -> Any:
-        return fitted(*arguments, **options).withColumn("mean_per_s", F.expr("transform(mean_per_s, m -> m * 2)"))
+    def worse(*arguments: Any, **options: Any) -> list[Fits]:
+        return [
+            {name: replace(one, mean_per_s=2.0 * one.mean_per_s) for name, one in own.items()}
+            for own in fitted(*arguments, **options)
+        ]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_run, "fit_capacities", worse)

@@ -1,13 +1,20 @@
 """The parts of training that need no Spark: batches of rows, the bundle, scores and the gate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from models.bundle import FleetBundle
+from models.bundle import FleetBundle, JobKey
 from models.capacity.interval_calibration import Place
+from models.job_models import LatencyModel
+from models.training.job_facts import JobFacts
+from models.training.job_windows import KnownOperator
+from models.training.operator_fits import OperatorPoints, fit_operators
+from models.training.train_job import fit_jobs
 from spark_jobs.train.build_bundle import assemble
-from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
+from spark_jobs.train.fits import count_batches, fit_batch
 from spark_jobs.train.holdout_scores import capacity_at
 from spark_jobs.train.recovery_scores import recovery_errors
 from spark_jobs.train.training_plots import capacity_figure, operator_table, recovery_figure
@@ -15,22 +22,24 @@ from spark_jobs.train.training_plots import capacity_figure, operator_table, rec
 KEYS = ["cluster", "job", "operator"]
 
 
-def points(job: str, operator: str, seen: list[int], slope: float, top: int = 16) -> pd.DataFrame:
+NO_LATENCY = LatencyModel(np.zeros(0), np.zeros(0))
+EU_RIDES, EU_ORDERS = ("eu", "rides"), ("eu", "orders")
+
+
+def points(job: JobKey, operator: str, seen: list[int], slope: float, top: int = 16) -> OperatorPoints:
     at = np.array(seen)
     mean = slope * at / (1 + 0.02 * (at - 1))
-    windows = [(one * (1 + 0.03 * np.linspace(-1.0, 1.0, 5))).tolist() for one in mean]
-    frame = pd.DataFrame({"parallelism": at, "capacities_per_s": windows})
-    known = {"cluster": "eu", "idle": False, "busiest": 0.8, "largest": max(seen), "top": top, "key_groups": 128.0}
-    return frame.assign(job=job, operator=operator, **known)
+    windows = tuple(one * (1 + 0.03 * np.linspace(-1.0, 1.0, 5)) for one in mean)
+    return OperatorPoints(job, operator, at, windows, np.full(len(at), 0.8), False, max(seen), 128.0, top)
 
 
 @pytest.fixture
-def rows() -> pd.DataFrame:
-    return pd.concat([
-        points("rides", "map", [2, 4, 8], 100.0),
-        points("orders", "parse", [1, 2, 3, 6, 12], 50.0, top=20),
-        points("orders", "sink", [3], 70.0),
-    ]).sample(frac=1, random_state=0)  # fmt: skip
+def batch() -> list[OperatorPoints]:
+    return [
+        points(EU_ORDERS, "parse", [1, 2, 3, 6, 12], 50.0, top=20),
+        points(EU_ORDERS, "sink", [3], 70.0),
+        points(EU_RIDES, "map", [2, 4, 8], 100.0),
+    ]
 
 
 def events() -> pd.DataFrame:
@@ -43,60 +52,44 @@ def events() -> pd.DataFrame:
     })  # fmt: skip
 
 
-def assembled(rows: pd.DataFrame) -> FleetBundle:
-    known = pd.DataFrame(
-        [("eu", "orders", "source", "source"), ("eu", "orders", "parse", "map")], columns=[*KEYS, "kind"]
-    )
-    selectivities = pd.DataFrame(
-        [("eu", "orders", "parse", 0.5), ("eu", "rides", "map", 2.0)], columns=[*KEYS, "selectivity"]
-    )
-    latencies = pd.DataFrame(
-        [("eu", "rides", [0.2, 0.9], [5.0, 50.0])], columns=["cluster", "job", "knots", "latency_at_knots_ms"]
-    )
-    fits = capacity_rows(rows)
-    edges = pd.DataFrame(
-        [("eu", "orders", "parse", "sink", 0.25), ("eu", "orders", "source", "parse", None)],
-        columns=["cluster", "job", "upstream", "operator", "ratio"],
-    )
-    return assemble(
-        "v1",
-        known=known,
-        selectivities=selectivities,
-        edges=edges,
-        capacities=fits,
-        latencies=latencies,
-        events=events(),
-    ).bundle
-
-
-def test_a_batch_gives_one_row_per_operator_whatever_the_order_of_its_rows(rows: pd.DataFrame) -> None:
-    result = capacity_rows(rows)
-    assert list(result.columns) == list(CAPACITY_COLUMNS)
-    assert result[KEYS].to_numpy().tolist() == [
-        ["eu", "orders", "parse"],
-        ["eu", "orders", "sink"],
-        ["eu", "rides", "map"],
+def assembled(batch: list[OperatorPoints]) -> FleetBundle:
+    edges = {("parse", "sink"): 0.25, ("source", "parse"): float("nan")}
+    latency = LatencyModel(np.array([0.2, 0.9]), np.array([5.0, 50.0]))
+    jobs = [
+        JobFacts(EU_ORDERS, {}, tuple(batch[:2]), {"parse": 0.5}, edges, NO_LATENCY, {}, 300.0),
+        JobFacts(EU_RIDES, {}, tuple(batch[2:]), {"map": 2.0}, {}, latency, {}, 300.0),
     ]
-    assert [len(mean) for mean in result["mean_per_s"]] == [20, 16, 16]
-    assert result["observed"].iloc[0].tolist() == [1, 2, 3, 6, 12]
-    assert result["length_scale"].isna().tolist() == [False, True, False]
-    assert [len(row) for row in result["left_out"]] == [
-        3,
-        0,
-        2,
-    ]  # ends stay, and what is left has two points
-    assert result["left_out_place"].iloc[0].tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
+    graph = {EU_ORDERS: (KnownOperator("source", (), 128), KnownOperator("parse", ("source",), 128))}
+    jobs[0] = replace(jobs[0], kinds={"source": "source", "parse": "map"})
+    return assemble("v1", jobs, fit_jobs([one.points for one in jobs]), events(), graph).bundle
 
 
-def test_one_wild_window_moves_no_curve(rows: pd.DataFrame) -> None:
-    wild = rows.copy()
-    wild["capacities_per_s"] = [[*windows[:4], 3 * windows[4]] for windows in rows["capacities_per_s"]]
-    result, usual = capacity_rows(wild), capacity_rows(rows)
-    np.testing.assert_allclose(result["mean_per_s"].iloc[0], usual["mean_per_s"].iloc[0], rtol=0.03)
+def test_a_batch_gives_one_fit_per_operator(batch: list[OperatorPoints]) -> None:
+    result = fit_operators(batch)
+    assert [len(one.mean_per_s) for one in result] == [20, 16, 16]
+    assert result[0].observed.tolist() == [1, 2, 3, 6, 12]
+    assert [bool(np.isnan(one.length_scale)) for one in result] == [False, True, False]
+    assert [len(one.left_out) for one in result] == [3, 0, 2]  # ends stay, and what is left has two points
+    assert result[0].left_out_place.tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
 
 
-def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataFrame) -> None:
-    bundle = assembled(rows)
+def test_one_operator_that_fails_spoils_no_other(batch: list[OperatorPoints]) -> None:
+    broken = replace(batch[1], capacities_per_s=(np.zeros(5),))
+    fitted = fit_batch([batch[0], broken, batch[2]], leaves_out=True)
+    assert [one.operator for one, _ in fitted] == ["parse", "map"]
+
+
+def test_one_wild_window_moves_no_curve(batch: list[OperatorPoints]) -> None:
+    wild = [
+        replace(one, capacities_per_s=tuple(np.append(each[:4], 3 * each[4]) for each in one.capacities_per_s))
+        for one in batch
+    ]
+    result, usual = fit_operators(wild), fit_operators(batch)
+    np.testing.assert_allclose(result[0].mean_per_s, usual[0].mean_per_s, rtol=0.03)
+
+
+def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(batch: list[OperatorPoints]) -> None:
+    bundle = assembled(batch)
     orders, rides = bundle.for_job("eu", "orders"), bundle.for_job("eu", "rides")
     assert list(orders.selectivity) == ["parse", "sink", "source"]
     assert orders.selectivity == {"parse": 0.5, "sink": 1.0, "source": 1.0}
@@ -114,8 +107,8 @@ def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataF
     assert FleetBundle.from_bytes(bundle.to_bytes()).for_job("eu", "rides").capacity["map"].slope_per_s > 0
 
 
-def test_capacities_are_looked_up_and_unknown_ones_are_nan(rows: pd.DataFrame) -> None:
-    bundle = assembled(rows)
+def test_capacities_are_looked_up_and_unknown_ones_are_nan(batch: list[OperatorPoints]) -> None:
+    bundle = assembled(batch)
     asked = pd.DataFrame(
         [
             ("eu", "orders", "parse", 12),
@@ -150,13 +143,13 @@ def test_recovery_is_scored_to_the_resolution_of_what_was_seen() -> None:
 
 
 def test_batches_keep_every_slot_busy_and_no_task_without_work() -> None:
-    assert batches(80, 4) == 4
-    assert batches(2, 8) == 2
-    assert batches(8000, 4) == 32
+    assert count_batches(80, 4) == 4
+    assert count_batches(2, 8) == 2
+    assert count_batches(8000, 4) == 32
 
 
-def test_pictures_and_table_are_made_even_of_nothing(rows: pd.DataFrame) -> None:
-    bundle = assembled(rows)
+def test_pictures_and_table_are_made_even_of_nothing(batch: list[OperatorPoints]) -> None:
+    bundle = assembled(batch)
     figure = capacity_figure(bundle)
     assert [axis.get_title() for axis in figure.axes if axis.get_visible()] == [
         "orders\nparse",

@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
-import pandas as pd
 import pytest
 
-from spark_jobs.train.edge_ratios import EDGE_COLUMNS, fit_job_edges
+from include.settings import Training
+from models.topology import Edge
+from models.training.job_facts import EDGE_DAYS, learn_facts
+from models.training.job_windows import JobHistory, JobWindows, KnownOperator
 
-GRAPH = [
-    {"operator": "big", "upstream": ["route"]},
-    {"operator": "route", "upstream": ["source"]},
-    {"operator": "small", "upstream": ["route"]},
-    {"operator": "source", "upstream": []},
-]
+GRAPH = {"big": ("route",), "route": ("source",), "small": ("route",), "source": ()}
 RATES = {"source": (1000.0, 400.0), "route": (400.0, 400.0), "big": (360.0, 0.0), "small": (40.0, 0.0)}
+AS_OF_S = 1_780_000_000
+ALL = Training(holdout_share=1e-9)
+
+SOURCE, SINK = "Source: orders -> Filter", "Sink: out"
 
 
-def rows(graph: list[dict[str, object]] | None, windows: int = 3, **rates: tuple[float, float]) -> pd.DataFrame:
-    starts = pd.date_range("2026-11-20", periods=windows, freq="5min")
-    measured = [
-        ("eu", "orders", None, name, start, factor * taken, factor * sent)
-        for name, (taken, sent) in rates.items()
-        for factor, start in enumerate(starts, 1)
-    ]
-    listed = [("eu", "orders", graph, None, None, None, None)]
-    columns = ["cluster", "job", "graph", "operator", "window_start", "rate_per_s", "output_per_s"]
-    return pd.DataFrame(listed + measured, columns=columns)
+def ratios(
+    graph: Mapping[str, Sequence[str]], windows: Sequence[Mapping[str, tuple[float, float]]], *, age_s: int = 0
+) -> dict[Edge, float]:
+    """Return the ratios after windows, each operator -> what it took and what it sent."""
+    names = tuple(sorted({name for window in windows for name in window}))
+    shape = (len(windows), len(names))
+    taken, sent, at = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.int64)
+    for row, window in enumerate(windows):
+        for name, (took, gave) in window.items():
+            place = (row, names.index(name))
+            taken[place], sent[place], at[place] = took, gave, 1
+    unknown = np.full(shape, np.nan)
+    measured = JobWindows(
+        names,
+        AS_OF_S - age_s - 300 * np.arange(len(windows), 0, -1),
+        np.full(len(windows), 300.0),
+        at,
+        rate_per_s=taken,
+        output_per_s=sent,
+        true_rate_per_s=unknown,
+        busy=unknown,
+        busy_most=unknown,
+        latency_ms=unknown,
+        is_demand=np.ones(shape, bool),
+        is_source=np.array([name == "source" for name in names]),
+    )
+    known = tuple(KnownOperator(name, tuple(upstream), None) for name, upstream in graph.items())
+    return dict(learn_facts(JobHistory(("eu", "orders"), measured, known, 8), ALL, AS_OF_S).edges)
 
 
-def ratios(found: pd.DataFrame) -> dict[tuple[str, str], float]:
-    assert list(found.columns) == list(EDGE_COLUMNS)
-    return {(row["upstream"], row["operator"]): row["ratio"] for _, row in found.iterrows()}
+def scaled(factor: int, rates: Mapping[str, tuple[float, float]] = RATES) -> dict[str, tuple[float, float]]:
+    return {name: (factor * taken, factor * sent) for name, (taken, sent) in rates.items()}
 
 
 def test_side_outputs_and_a_filter_in_the_sources_chain() -> None:
-    result = ratios(fit_job_edges(rows(GRAPH, **RATES)))
-    assert result == {
+    assert ratios(GRAPH, [scaled(factor) for factor in (1, 2, 3)]) == {
         ("source", "route"): pytest.approx(0.4),
         ("route", "big"): pytest.approx(0.9),
         ("route", "small"): pytest.approx(0.1),
@@ -44,18 +63,37 @@ def test_side_outputs_and_a_filter_in_the_sources_chain() -> None:
 
 
 def test_an_operator_that_came_later_is_measured_in_its_own_windows() -> None:
-    whole = rows(GRAPH, **RATES)
-    late = whole[(whole["operator"] != "small") | (whole["window_start"] > "2026-11-20 00:05")]
-    assert ratios(fit_job_edges(late))["route", "small"] == pytest.approx(0.1)
+    early = {name: one for name, one in scaled(1).items() if name != "small"}
+    assert ratios(GRAPH, [early, scaled(2), scaled(3)])["route", "small"] == pytest.approx(0.1)
 
 
 def test_an_operator_that_was_never_measured_leaves_its_edge_unknown() -> None:
     known = {name: one for name, one in RATES.items() if name != "small"}
-    result = ratios(fit_job_edges(rows(GRAPH, **known)))
+    result = ratios(GRAPH, [scaled(factor, known) for factor in (1, 2)])
     assert np.isnan(result["route", "small"])
     assert result["route", "big"] == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("graph", [None, [{"operator": "a", "upstream": ["gone"]}]])
-def test_a_job_without_a_graph_has_no_edges(graph: list[dict[str, object]] | None) -> None:
-    assert fit_job_edges(rows(graph, **RATES)).empty
+@pytest.mark.parametrize("graph", [{}, {"a": ("gone",)}])
+def test_a_job_without_a_graph_has_no_edges(graph: dict[str, tuple[str, ...]]) -> None:
+    assert ratios(graph, [RATES]) == {}
+
+
+def test_what_a_job_did_long_ago_does_not_count() -> None:
+    old = ratios(GRAPH, [RATES], age_s=EDGE_DAYS * 86_400 + 1)
+    assert ("source", "route") not in old
+
+
+@pytest.mark.parametrize(
+    ("measured", "ratio"),
+    [
+        ([(100.0, 100.0), (120.0, 120.0), (1000.0, 100.0), (900.0, 90.0)], 0.1),  # two windows of the earlier release
+        ([(1000.0, 100.0), (0.0, 0.0)], 0.1),
+        ([(100.0, 100.0), (120.0, 120.0)], 1.0),  # it does send what it takes, as far as is known
+    ],
+)
+def test_windows_of_an_earlier_release_do_not_blur_the_ratio_of_a_source(
+    measured: list[tuple[float, float]], ratio: float
+) -> None:
+    windows = [{SOURCE: (taken, sent), SINK: (sent, 0.0)} for taken, sent in measured]
+    assert ratios({SOURCE: (), SINK: (SOURCE,)}, windows) == {(SOURCE, SINK): pytest.approx(ratio)}

@@ -16,9 +16,10 @@ from include.settings import Training
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery import UNTRAINED
+from models.training.gate import Criterion, Gate, Verdict, compare, judge
+from models.training.job_tests import LEAST_S, find_since
 from spark_jobs.train.forecast_scores import CHAMPIONS
-from spark_jobs.train.forward_scores import LEAST, ForwardScores, capacity_errors, forward_since
-from spark_jobs.train.gate import Criterion, Gate, Verdict, compare, judge
+from spark_jobs.train.forward_scores import ForwardScores, capacity_errors
 from spark_jobs.train.gate_criteria import list_criteria
 from spark_jobs.train.gate_plot import gate_figure, gate_table
 
@@ -176,13 +177,14 @@ def test_few_rows_of_unlike_size_are_no_proof() -> None:
 
 def test_the_trial_predicts_a_day_at_most_and_never_what_the_champion_has_seen() -> None:
     options = Training()
-    month, day = AS_OF - timedelta(days=28), timedelta(days=1)
-    assert forward_since(month, AS_OF, None, options) == AS_OF - day
-    assert forward_since(month, AS_OF, AS_OF - 3 * HOUR, options) == AS_OF - 3 * HOUR
-    assert forward_since(month, AS_OF, AS_OF - 3 * day, options) == AS_OF - day
-    assert forward_since(AS_OF - HOUR, AS_OF, None, options) == AS_OF - HOUR / 4
-    assert forward_since(month, AS_OF, AS_OF - LEAST / 2, options) is None
-    assert forward_since(AS_OF, AS_OF, None, options) is None
+    as_of_s, hour_s = AS_OF.timestamp(), 3600.0
+    month_s, day_s = as_of_s - 28 * 24 * hour_s, 24 * hour_s
+    assert find_since(month_s, as_of_s, None, options) == as_of_s - day_s
+    assert find_since(month_s, as_of_s, as_of_s - 3 * hour_s, options) == as_of_s - 3 * hour_s
+    assert find_since(month_s, as_of_s, as_of_s - 3 * day_s, options) == as_of_s - day_s
+    assert find_since(as_of_s - hour_s, as_of_s, None, options) == as_of_s - hour_s / 4
+    assert find_since(month_s, as_of_s, as_of_s - LEAST_S / 2, options) is None
+    assert find_since(as_of_s, as_of_s, None, options) is None
 
 
 def bundle(observed: list[int], slope: float) -> FleetBundle:

@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 
 from models.bundle import FleetBundle
+from models.job_models import LatencyModel
+from models.training.job_facts import JobFacts
+from models.training.operator_fits import OperatorPoints
+from models.training.train_job import fit_jobs
 from spark_jobs.train.build_bundle import assemble
-from spark_jobs.train.fits import capacity_rows
 from spark_jobs.train.recovery_scores import predict_batch
 
-KEYS = ["cluster", "job", "operator"]
+JOB = ("eu", "shop")
 GRAPH = [
     {"operator": "clicks", "upstream": []},
     {"operator": "views", "upstream": []},
@@ -24,23 +27,12 @@ CAPACITY_PER_S = 1000.0  # of `score`, for records of `clicks` alone
 
 @pytest.fixture
 def bundle() -> FleetBundle:
-    points = pd.DataFrame({
-        "cluster": "eu", "job": "shop", "operator": "score", "parallelism": [2, 4], "idle": False, "largest": 4,
-        "busiest": 0.8,
-        "capacities_per_s": [[0.5 * CAPACITY_PER_S] * 5, [CAPACITY_PER_S] * 5], "top": 8, "key_groups": 128.0,
-    })  # fmt: skip
-    known = pd.DataFrame([("eu", "shop", one["operator"], "map") for one in GRAPH], columns=[*KEYS, "kind"])
-    none = pd.DataFrame(columns=["cluster", "job", "knots", "latency_at_knots_ms"])
-    events = pd.DataFrame([event()])
-    return assemble(
-        "v1",
-        known=known,
-        selectivities=known[KEYS].assign(selectivity=1.0),
-        edges=pd.DataFrame(columns=["cluster", "job", "upstream", "operator", "ratio"]),
-        capacities=capacity_rows(points),
-        latencies=none,
-        events=events,
-    ).bundle
+    windows = tuple(np.full(5, per_s) for per_s in (0.5 * CAPACITY_PER_S, CAPACITY_PER_S))
+    points = OperatorPoints(JOB, "score", np.array([2, 4]), windows, np.full(2, 0.8), False, 4, 128.0, 8)
+    names = [one["operator"] for one in GRAPH]
+    none = LatencyModel(np.zeros(0), np.zeros(0))
+    facts = JobFacts(JOB, {}, (points,), dict.fromkeys(names, 1.0), {}, none, {}, 300.0)
+    return assemble("v1", [facts], fit_jobs([facts.points]), pd.DataFrame([event()]), {}).bundle
 
 
 def event(**changed: Any) -> dict[str, Any]:

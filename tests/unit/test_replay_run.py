@@ -14,7 +14,6 @@ from include.policy_catalogue import Decides
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
 from models.evaluation.conditions import Conditions, Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver
-from models.evaluation.nightly_training import find_held_out, fit_recovery
 from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
 from models.evaluation.scores import Ledger, compute_score, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
@@ -163,14 +162,6 @@ def test_segments_are_the_first_day_and_the_last_third() -> None:
     assert find_span("last_third", 900, 300) == slice(600, 900)
     with pytest.raises(ValueError, match="no segment"):
         find_span("noon", 900, 300)
-
-
-def test_training_holds_out_a_fifth() -> None:
-    assert find_held_out(np.arange(100_000), 0.2).mean() == pytest.approx(0.2, abs=0.01)
-
-
-def test_recovery_without_events_is_the_prior() -> None:
-    assert fit_recovery([]).downtime_rescale_s == pytest.approx(40.0)
 
 
 def test_planned_policies_apply_due_steps() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from include.settings import Training
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.training.gate import compare, judge
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import describe_training
-from spark_jobs.train.gate import compare, judge
 from spark_jobs.train.training_data import Inputs
 
 RESULT = {

@@ -1,0 +1,84 @@
+"""The windows of a job from which the capacity of its operators is learnt, and those on which models are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.settings import Training
+from models.arrays import Bools, Floats, Ints
+from models.capacity.busy_windows import OF_BUSIEST, TRUSTED, find_busiest, least_busy_share
+from models.capacity.robust_means import number_points, select_recent
+from models.training.job_windows import JobWindows
+
+
+@dataclass(frozen=True, slots=True)
+class BusyWindows:
+    """Windows in which an operator was busy enough to show its capacity, (n,) each.
+
+    Attributes:
+        window, operator: places among the job's windows and operators.
+        start_s: epoch seconds.
+        parallelism, busy, capacity_per_s: as measured.
+        idle: whether the operator is never busy: its own busiest windows are the best there is.
+        busiest: highest busy share at that parallelism: how far it can be trusted.
+    """
+
+    window: Ints
+    operator: Ints
+    start_s: Ints
+    parallelism: Ints
+    busy: Floats
+    capacity_per_s: Floats
+    idle: Bools
+    busiest: Floats
+
+    def take(self, rows: Bools | Ints) -> BusyWindows:
+        """Return some of the windows."""
+        return BusyWindows(
+            self.window[rows],
+            self.operator[rows],
+            self.start_s[rows],
+            self.parallelism[rows],
+            self.busy[rows],
+            self.capacity_per_s[rows],
+            self.idle[rows],
+            self.busiest[rows],
+        )
+
+    def take_recent(self, keep: int) -> BusyWindows:
+        """Return the latest windows of each operator and parallelism."""
+        return self.take(select_recent(self.operator, self.parallelism, self.start_s.astype(float), keep))
+
+
+def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWindows:
+    """Return the windows, of those that may be used, (W,), that tell a capacity.
+
+    They are those above ``min_busy_share``, unless the operator is never busier, and of them the busiest of each
+    parallelism (models.capacity.busy_windows).
+    """
+    capacity, busy = windows.capacity_per_s, windows.busy_share
+    with np.errstate(invalid="ignore"):
+        usable = used[:, None] & windows.is_measured & (capacity > 0) & np.isfinite(capacity) & (busy > 0)
+    most = np.where(usable, busy, 0.0).max(axis=0, initial=0.0)
+    idle = most < options.min_busy_share
+    window, operator = np.nonzero(usable & (idle | (busy >= options.min_busy_share)))
+    at = (window, operator)
+    parallelism, shares, per_s = windows.parallelism[at].astype(np.int64), busy[at], capacity[at]
+    start_s = windows.start_s[window]
+    point = number_points(operator, parallelism)
+    busiest = find_busiest(point, start_s.astype(float), shares, per_s)[point]
+    chosen = BusyWindows(window, operator, start_s, parallelism, shares, per_s, idle[operator], busiest)
+    return chosen.take(shares >= least_busy_share(busiest))
+
+
+def keep_trusted(chosen: BusyWindows) -> BusyWindows:
+    """Return the windows in which the operator was about as busy as it ever shows its capacity.
+
+    A parallelism that was used less than another one tells of its load more than of its capacity: no model is judged
+    on it.  Of an operator that is lightly used everywhere nothing better is known.
+    """
+    most = np.zeros(int(chosen.operator.max(initial=-1)) + 1)
+    np.maximum.at(most, chosen.operator, chosen.busiest)
+    return chosen.take(chosen.busy >= np.minimum(TRUSTED, OF_BUSIEST * most)[chosen.operator])

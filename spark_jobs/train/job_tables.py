@@ -1,0 +1,54 @@
+"""Arrow tables of one job's windows as the arrays of models/training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from models.training.job_windows import JobWindows
+
+
+def read_windows(table: pa.Table) -> JobWindows:
+    """Return the windows of one job.
+
+    Args:
+        table: columns of training_data.training_observations, one row per operator and window in any order.
+    """
+    encoded = table["operator"].combine_chunks().dictionary_encode()
+    names = np.array(encoded.dictionary.to_pylist(), object)
+    order = np.argsort(names)
+    column = np.argsort(order)[encoded.indices.to_numpy()]
+    start_s, row = np.unique(_numbers(table, "start_s").astype(np.int64), return_inverse=True)
+    spread = _spreader(row, column, (len(start_s), len(names)))
+    is_source = np.zeros(len(names), bool)
+    np.logical_or.at(is_source, column, _numbers(table, "is_source") > 0)
+    return JobWindows(
+        operators=tuple(names[order].tolist()),
+        start_s=start_s,
+        window_s=np.nanmax(spread(_numbers(table, "window_s")), axis=1, initial=0.0),
+        parallelism=np.nan_to_num(spread(_numbers(table, "parallelism"))).astype(np.int64),
+        rate_per_s=spread(_numbers(table, "rate_per_s")),
+        output_per_s=spread(_numbers(table, "output_per_s")),
+        true_rate_per_s=spread(_numbers(table, "true_rate_per_s")),
+        busy=spread(_numbers(table, "busy_share")),
+        busy_most=spread(_numbers(table, "busy_share_max")),
+        latency_ms=spread(_numbers(table, "latency_ms")),
+        is_demand=spread(_numbers(table, "is_demand")) > 0,
+        is_source=is_source,
+    )
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    """Return (n,) numbers of a column, NaN for null."""
+    return np.asarray(table[name].cast(pa.float64()).to_numpy(), float)
+
+
+def _spreader(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> Callable[[np.ndarray], np.ndarray]:
+    def spread(values: np.ndarray) -> np.ndarray:
+        result = np.full(shape, np.nan)
+        result[row, column] = values
+        return result
+
+    return spread

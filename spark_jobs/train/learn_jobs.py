@@ -1,0 +1,109 @@
+"""What the windows of each job tell, learnt on the executors in one pass over the observations."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from include.settings import Cluster, Settings
+from include.short_names import shorten_name
+from models.arrays import Floats
+from models.bundle import JobKey
+from models.training.job_tests import measure_sustained
+from models.training.job_windows import JobHistory, KnownOperator
+from models.training.train_job import Learnt, learn_job
+from spark_jobs.train.job_tables import read_windows
+from spark_jobs.train.training_data import JOB
+from spark_jobs.train.training_events import list_spans
+
+log = logging.getLogger(__name__)
+_SCHEMA = pa.schema([("learnt", pa.binary())])
+_DDL = "learnt BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnTask:
+    """What every job's learning needs; shipped to the executors once.
+
+    Attributes:
+        settings: of the run.
+        as_of_s: end of the windows, epoch seconds.
+        since_s: what a trial predicts begins then; None for no trial.
+        operators: of the latest graph of each job.
+        spans: (n, 2) of each job, the times after its events over which its capacity is measured, epoch seconds.
+    """
+
+    settings: Settings
+    as_of_s: float
+    since_s: float | None
+    operators: Mapping[JobKey, tuple[KnownOperator, ...]]
+    spans: Mapping[JobKey, Floats]
+
+    def learn(self, job: JobKey, table: pa.Table) -> tuple[Learnt, Floats]:
+        """Return what the windows of one job tell, and the (n,) capacity that was measured after its events."""
+        cluster = self.settings.clusters.get(job[0], Cluster())
+        history = JobHistory(job, read_windows(table), self.operators.get(job, ()), cluster.slots_max)
+        spans = self.spans.get(job, np.zeros((0, 2)))
+        learnt = learn_job(history, self.settings.training, self.as_of_s, self.since_s)
+        return learnt, measure_sustained(history.windows, spans[:, 0], spans[:, 1])
+
+
+def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -> tuple[list[Learnt], pd.DataFrame]:
+    """Return what is learnt of each job with windows, in the order of their names, and the events.
+
+    A job that fails is named in the log and left out.
+
+    Args:
+        observations: of training_data.training_observations.
+        task: of the training.
+        events: of training_events.recent_events; they come back with ``capacity_after_per_s``, NaN where no window
+            tells it.
+    """
+    shared = observations.sparkSession.sparkContext.broadcast(task)
+
+    def learn(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        cluster, job = (str(part.as_py()) for part in key)
+        try:
+            result = shared.value.learn((cluster, job), table)
+        except Exception as error:  # one job spoils no other
+            log.error("%s/%s is left out: %s: %s", *map(shorten_name, (cluster, job)), type(error).__name__, error)
+            return _SCHEMA.empty_table()
+        return pa.table({"learnt": [pickle.dumps(result)]}, schema=_SCHEMA)
+
+    rows = observations.groupBy(*JOB).applyInArrow(learn, _DDL).collect()
+    # Written by this application's own workers, a moment ago.
+    results = [pickle.loads(bytes(row["learnt"])) for row in rows]
+    results.sort(key=lambda one: one[0].facts.job)
+    sustained = {learnt.facts.job: per_s for learnt, per_s in results}
+    return [learnt for learnt, _ in results], _add_capacity(events, sustained)
+
+
+def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> pd.DataFrame:
+    result = np.full(len(events), np.nan)
+    for job, rows in events.groupby(list(JOB)).indices.items():
+        result[rows] = sustained.get(job, np.nan)
+    return events.assign(capacity_after_per_s=result)
+
+
+def list_operators(graphs: pd.DataFrame) -> dict[JobKey, tuple[KnownOperator, ...]]:
+    """Return the operators of each job of training_data.latest_graphs, by their names."""
+    result: dict[JobKey, list[KnownOperator]] = {}
+    for row in graphs.sort_values([*JOB, "operator"]).to_dict("records"):
+        limit = None if pd.isna(row["max_parallelism"]) else int(row["max_parallelism"])
+        known = KnownOperator(row["operator"], tuple(row["upstream"]), limit)
+        result.setdefault((row["cluster"], row["job"]), []).append(known)
+    return {job: tuple(operators) for job, operators in result.items()}
+
+
+def make_task(
+    settings: Settings, graphs: pd.DataFrame, events: pd.DataFrame, as_of_s: float, since_s: float | None
+) -> LearnTask:
+    """Return what every job's learning needs."""
+    return LearnTask(settings, as_of_s, since_s, list_operators(graphs), list_spans(events))
