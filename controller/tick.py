@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
 from controller.view.champion import ChampionReader

@@ -14,9 +14,9 @@ from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import DATA_S, PERMUTATIONS, RATES, WATCH_S, workload
 from include.settings import Planner as Settings
 from models.arrays import Bools, Floats, Ints
+from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Situation
 from models.policies.tidewise.reactive_controller import evaluate_job
-from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
 from models.policies.tuning.capacity_history import History

@@ -47,7 +47,7 @@ class Situation:
     Raises:
         ValueError: a value is not as said above; the message names it.
 
-    >>> from models.policies.live_situation import assume_untrained
+    >>> from models.policies.situations import assume_untrained
     >>> from include.domain.graph import Operator
     >>> import numpy as np
     >>> graph = JobGraph((Operator("source"),))

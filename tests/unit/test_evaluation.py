@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.form_intention import form_intention
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView, name_step, take_snapshot
 from controller.view.plan_rows import JobPlan, LoadBand, Remembered
 from include.domain.graph import JobGraph, Operator
@@ -204,7 +205,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_job", fail)
+    monkeypatch.setattr("models.hosting.host.evaluate_job", fail)
     met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
@@ -261,7 +262,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.evaluation.policy_evaluation.build_live_situation", fail)
+    monkeypatch.setattr("models.hosting.host.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
     met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
