@@ -178,7 +178,7 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
-        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, observed, expects=False)
+        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, observed)
         _, state.memory = Planner().decide(situation, state.memory)
     reported, state.memory = evaluate_job(
         Snapshot(now_s, graph, running, True, observed, SLOTS, settings), state.memory

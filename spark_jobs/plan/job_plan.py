@@ -23,6 +23,7 @@ from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.hosting.memories import store
 from models.job_models import JobModels
+from models.policies.immediate_change import add_expectations
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
@@ -265,7 +266,7 @@ def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) ->
     try:
         remembered = _with_present_names(state, recall(chosen, name, state.memory, state.memory_policy))
         schedule, memory = chosen.decide(situation, remembered)
-        return schedule, store(name, memory)
+        return add_expectations(schedule, situation), store(name, memory)
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.STALE_FORECAST, str(error)) from error
     except GraphError as error:

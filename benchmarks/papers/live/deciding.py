@@ -58,7 +58,6 @@ class Decider:
             slots_max=SLOTS_MAX,
             options=self._options,
             observations=observations,
-            expects=False,
         )
         schedule, self._memory = self._policy.decide(situation, self._memory)
         target = schedule.decisions[0].step.parallelism_to.tolist()
