@@ -217,7 +217,12 @@ def test_steps_of_other_policies_stand_as_planned() -> None:
     met = evaluate(view(plan=both), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "second"
+    wide = step(replace(FALL, parallelism={"source": 1, "map": 3}), "of the same time")
+    at_once = evaluate(view(plan=plan(step(FALL, "first"), wide)), EvaluationState(), settings, NOW_S).standing
+    assert at_once is not None
+    assert at_once.step_id == "of the same time"  # the first one ends when the second begins
     assert evaluate(view(plan=plan()), EvaluationState(), settings, NOW_S).standing is None
+    assert evaluate(view(plan=both), EvaluationState(), settings, NOW_S + 7200).standing is None  # valid no more
 
 
 def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says() -> None:
