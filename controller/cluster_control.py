@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.actuators.actuator import ClusterActuator, RequestUnknownError
-from controller.actuators.observed_once import ObservedOnce
-from controller.decisions.job_control import JobControl, JobTask
+from controller.decisions.job_control import JobControl, JobTask, Observations
 from controller.decisions.step_reviews import StepReviews
 from controller.leases.lease import Lease, LeaseLostError
 from controller.leases.lease_keeper import keep_renewed
@@ -23,7 +22,6 @@ from controller.wired_settings import explain_change
 from include.settings import Settings
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.reconcile import Action
 from models.control.state import Intention, Mode, ObservedJob
 
 log = logging.getLogger(__name__)
@@ -111,11 +109,12 @@ class ClusterControl:
                 tasks = [replace(task, remark=names.get(task.job, "")) for task in formed]
                 if not tasks:
                     return Counter(), None
-                actions = self._control_jobs(tasks)
+                control = self._open_control()
+                actions = control.control_jobs(tasks, self._observe(tasks))
                 # A job that was taken over as it is can be decided on at once.
                 taken_over = [task for task in tasks if actions[task.job].reason == Reason.NEW_JOB_ID]
                 if taken_over:
-                    actions |= self._control_jobs(taken_over)
+                    actions |= control.control_jobs(taken_over, self._observe(taken_over))
                 for job, view in views.items():
                     self._judge.note_outcome(job, view)
         except RequestUnknownError as error:
@@ -129,13 +128,15 @@ class ClusterControl:
         dry = {True: " (dry run)", False: ""}
         return Counter(f"{one.verb} {one.reason}{dry[one.is_dry_run]}" for one in actions.values()), None
 
-    def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
-        observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
+    def _observe(self, tasks: Sequence[JobTask]) -> Observations:
+        """Return what one question to the cluster tells of jobs."""
+        return self.actuator.observe_all([task.job for task in tasks])
+
+    def _open_control(self) -> JobControl:
         lease = self.lease
-        made = JobControl(
-            observed, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
+        return JobControl(
+            self.actuator, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
         )
-        return made.control_jobs(tasks)
 
     def _keep_log(self) -> None:
         """Write down again what the log has lost; where that is impossible requests are followed nevertheless."""

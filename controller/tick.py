@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
 from controller.view.champion import ChampionReader
@@ -234,20 +235,15 @@ class Ticker:
         return dict(earlier + decisions), problems
 
     def _intend(self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts) -> Intention | None:
+        retained, plan = self._kept.get((job.cluster, job.job), EvaluationState()), job.plan
         try:
-            return self._form_intention(job, settings, now_s, forecasts)
+            band = None
+            if retained.standing is not None and plan is not None and plan.forecast_version is not None:
+                band = forecasts.load_band(job.cluster, job.job, plan.forecast_version, now_s)
+            return form_intention(job, retained, settings, now_s, band)
         except Exception:  # a job's trouble is its own: nothing is wanted of it, and its request followed
             log.exception("%s/%s: what is wanted cannot be formed", job.cluster, job.job)
             return None
-
-    def _form_intention(
-        self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts
-    ) -> Intention | None:
-        retained = self._kept.get((job.cluster, job.job), EvaluationState())
-        band = None
-        if retained.standing is not None and job.plan is not None and job.plan.forecast_version is not None:
-            band = forecasts.load_band(job.cluster, job.job, job.plan.forecast_version, now_s)
-        return form_intention(job, retained, settings, now_s, band)
 
     def _write_outcomes(self, settings: Settings) -> None:
         ended = [self._clusters[name] for name in self._turns.idle(self._clusters)]

@@ -14,9 +14,9 @@ from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import DATA_S, PERMUTATIONS, RATES, WATCH_S, workload
 from include.settings import Planner as Settings
 from models.arrays import Bools, Floats, Ints
+from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Situation
 from models.policies.tidewise.reactive_controller import evaluate_job
-from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
 from models.policies.tuning.capacity_history import History
@@ -178,7 +178,7 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
-        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, observed, expects=False)
+        situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, observed)
         _, state.memory = Planner().decide(situation, state.memory)
     reported, state.memory = evaluate_job(
         Snapshot(now_s, graph, running, True, observed, SLOTS, settings), state.memory

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from benchmarks.capacity.generations import Windows
-from include.utc import DAY_S
 from include.settings import Training
 from include.tables import OBSERVATIONS
+from include.utc import DAY_S
 from models.arrays import Bools
 from models.training.busy_choice import choose_busy
 from spark_jobs.train.job_tables import read_windows as read_job

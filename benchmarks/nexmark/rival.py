@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from benchmarks.nexmark.experiment import MOST, RIVALS
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.policies.live_situation import build_live_situation
+from models.hosting.host import HostMemory, evaluate, host_policy
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.protocol import Policy
-from models.policies.registry import policy
 
 
 class Rival:
@@ -19,19 +17,14 @@ class Rival:
 
     def __init__(self, name: str) -> None:
         catalogued, parameters = RIVALS[name]
-        self._policy: Policy[Any] = policy(catalogued, parameters)
-        self._memory = self._policy.first_memory()
+        self._hosted = host_policy(catalogued, parameters)
+        self._memory = HostMemory()
+        self._options = Planner()
 
     def decide(
         self, graph: JobGraph, running: Mapping[str, int], observations: Observations, now_s: int
     ) -> dict[str, int] | None:
         """Return the parallelism wanted; None for no change or without a window."""
-        if not len(observations):
-            return None
-        situation = build_live_situation(
-            now_s, graph, running, observations, models=None, slots_max=MOST, options=Planner(), seed=0
-        )
-        schedule, self._memory = self._policy.decide(situation, self._memory)
-        target = schedule.decisions[0].step.parallelism_to.tolist()
-        wanted = dict(zip(schedule.operators, (int(one) for one in target), strict=True))
-        return None if wanted == dict(running) else wanted
+        job = Snapshot(now_s, graph, running, True, observations, MOST, self._options)
+        decision, self._memory = evaluate(self._hosted, self._memory, now_s, job, None)
+        return None if decision.wanted is None or dict(decision.wanted) == dict(running) else dict(decision.wanted)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.actuators.actuator import Actuator, Inspector
+from controller.actuators.actuator import Actuator, Inspector, RequestUnknownError
 from models.control.readiness import Readiness
 from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, Verb, reconcile
@@ -35,19 +35,29 @@ def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
         return Readiness(unknown=type(error).__name__, autoscaler_unknown=type(error).__name__)
 
 
-def observe_followed(actuator: Actuator, job: str, history: JobHistory) -> ObservedJob:
+def observe_followed(
+    actuator: Actuator, job: str, history: JobHistory, known: ObservedJob | RequestUnknownError | None = None
+) -> ObservedJob:
     """Return what the cluster says of a job, with its failures where its request is followed or judged.
 
     The job itself is looked at last: whatever has changed before that look counts.
 
+    Args:
+        actuator: of the cluster.
+        job: ``cluster/job``.
+        history: of the job.
+        known: what was observed of it just before, or why nothing was; None to ask.
+
     Raises:
-        RequestUnknownError: the cluster does not reply.
+        RequestUnknownError: the cluster does not reply, or did not.
     """
+    if isinstance(known, RequestUnknownError):
+        raise known
     request = history.in_flight or history.to_judge
     if request is None or request.is_rollback or history.job_id is None:
-        return actuator.observe(job)
+        return actuator.observe(job) if known is None else known
     failures = actuator.read_failures(job, history.job_id)
-    observed = actuator.observe(job)
+    observed = actuator.observe(job) if known is None else known
     return replace(observed, failures=failures) if observed.job_id == history.job_id else observed
 
 

@@ -32,7 +32,12 @@ from models.control.usable_intention import check_usable
 log = logging.getLogger(__name__)
 
 NOT_JUDGED = OutcomeCheck()
+_SENDS = 2  # times that a request is sent at most, the second time judged afresh
 _LATEST_SHARE = 0.5  # of apply.confirm_timeout_s: a request that waited longer to be sent could not be followed
+Observation = ObservedJob | RequestUnknownError
+Observations = Mapping[str, Observation]
+"""``cluster/job`` -> what the cluster says of it, or why it says nothing."""
+NOTHING_KNOWN: Observations = {}
 Review = Callable[[str, Case, Mapping[str, str]], Case]
 """(``cluster/job``, case, vertex id -> operator) -> the case with its step as it may be sent."""
 
@@ -93,18 +98,23 @@ class JobControl:
         """Bring one job one step nearer to what is desired; see :meth:`control_jobs`."""
         return self.control_jobs([JobTask(job, desired, read_limits, outcome, provenance)])[job]
 
-    def control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
+    def control_jobs(self, tasks: Sequence[JobTask], known: Observations = NOTHING_KNOWN) -> dict[str, Action]:
         """Bring jobs of the cluster one step nearer to what is desired; returns the decision on each.
 
         All are decided first and recorded in one commit. Then limits, observed state and lease are read again
         immediately before each request leaves; one that is no longer allowed is withdrawn, which a second entry says.
         A job that cannot be observed waits (``no_reply``, ``not_observed``) and keeps no other from its turn.
 
+        Args:
+            tasks: the jobs.
+            known: what one question to the cluster has told of jobs, or why it has told nothing: a decision takes it,
+                a request is judged on what the cluster says immediately before it.
+
         Raises:
             LeaseLostError: another controller has the lease; nothing more is sent.
         """
         actions: dict[str, Action] = {}
-        decided = self._decide(tasks, actions)
+        decided = self._decide(tasks, actions, known)
         self._ask_for_checkpoints(decided)
         decided = [(task, entry) for task, entry in decided if is_news(entry, self.log.read_last(task.job))]
         if not decided:
@@ -142,12 +152,14 @@ class JobControl:
                 remaining = [entry for entry in remaining if entry.job not in refused]
         return refused
 
-    def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
+    def _decide(
+        self, tasks: Sequence[JobTask], actions: dict[str, Action], known: Observations
+    ) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
         cases, decided, requests, claims = [], [], OpenRequests(), Claims()
         requests.note_logged(self.log.read_open())
         for task in sorted(tasks, key=lambda task: -task.priority):
-            case = self._look_at(task)
+            case = self._look_at(task, known.get(task.job))
             if isinstance(case, Action):
                 actions[task.job] = case
                 continue
@@ -167,13 +179,13 @@ class JobControl:
             decided.append((task, entry))
         return decided
 
-    def _look_at(self, task: JobTask) -> Case | Action:
+    def _look_at(self, task: JobTask, known: Observation | None) -> Case | Action:
         try:
             history = self.log.read_history(task.job)
         except Exception as error:  # what was promised cannot be known
             log.exception("the history of %s cannot be read", task.job)
             return Action(Verb.REFUSE, Reason.HISTORY_UNKNOWN, f"{type(error).__name__}: {error}")
-        return self._observe(task, history)
+        return self._observe(task, history, known)
 
     def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
         case = self.review(task.job, case, task.provenance.operators)
@@ -183,10 +195,10 @@ class JobControl:
     def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:
         return lambda action: is_news(_form_entry(task, case, action), self.log.read_last(task.job))
 
-    def _observe(self, task: JobTask, history: JobHistory) -> Case | Action:
+    def _observe(self, task: JobTask, history: JobHistory, known: Observation | None = None) -> Case | Action:
         """Return what a decision is made from, or why there is none now."""
         try:
-            observed = observe_followed(self.actuator, task.job, history)
+            observed = observe_followed(self.actuator, task.job, history, known)
             limits = task.read_limits()
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:
@@ -197,39 +209,37 @@ class JobControl:
         return Case(self.clock(), desired, observed, history, limits, task.outcome, task.remark)
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
-        """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""
-        try:
-            return self._send_once(task, entry, request)
-        except RequestConflictError:
-            log.info("%s: changed since it was judged; judged afresh and sent once more", task.job)
-        try:
-            return self._send_once(task, entry, request)
-        except RequestConflictError as error:
-            return self._withdraw(entry, request, f"it changes all the time: {error}")
+        """Send a recorded request if everything still allows it; returns what came of it and the answer's entry.
 
-    def _send_once(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
-        forbidden = self._check_again(task, entry, request)
-        if forbidden is not None:
-            return self._withdraw(entry, request, forbidden)
-        self.check_lease()
-        if not self.may_send():  # the process was stopped for a while: all may be otherwise now
-            raise RequestConflictError("too much time has passed since it was allowed")
-        try:
-            self.actuator.request(task.job, request.job_id, request.target)
-        except RequestConflictError:
-            raise
-        except RequestRefusedError as error:
-            ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
-            refused = Action(Verb.REFUSE, Reason.REFUSED_BY_FLINK, str(error), request)
-            return refused, self._answer(entry, f"refused: {error}", ended)
-        except RequestUnknownError as error:
-            return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
-        except Exception as error:  # it may have arrived or not
-            log.exception("request for %s", task.job)
-            reported = f"no reply: {type(error).__name__}: {error}"
-            return entry.action, self._answer(entry, reported, self._look(task.job, entry.history))
-        ask_after_request(self.actuator, task.job, entry.case, request)
-        return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
+        One whose job has changed since it was judged is judged afresh and sent once more.
+        """
+        changed = ""
+        for _ in range(_SENDS):
+            forbidden = self._check_again(task, entry, request)
+            if forbidden is not None:
+                return self._withdraw(entry, request, forbidden)
+            self.check_lease()
+            try:
+                if not self.may_send():  # the process was stopped for a while: all may be otherwise now
+                    raise RequestConflictError("too much time has passed since it was allowed")
+                self.actuator.request(task.job, request.job_id, request.target)
+            except RequestConflictError as error:
+                changed = str(error)
+                log.info("%s: changed since it was judged", task.job)
+                continue
+            except RequestRefusedError as error:
+                ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
+                refused = Action(Verb.REFUSE, Reason.REFUSED_BY_FLINK, str(error), request)
+                return refused, self._answer(entry, f"refused: {error}", ended)
+            except RequestUnknownError as error:
+                return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
+            except Exception as error:  # it may have arrived or not
+                log.exception("request for %s", task.job)
+                reported = f"no reply: {type(error).__name__}: {error}"
+                return entry.action, self._answer(entry, reported, self._look(task.job, entry.history))
+            ask_after_request(self.actuator, task.job, entry.case, request)
+            return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
+        return self._withdraw(entry, request, f"it changes all the time: {changed}")
 
     def _look(self, job: str, history: JobHistory) -> JobHistory:
         """Return the history after one look at what became of a request without a reply.

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 
 from controller.view.champion import ChampionReader
 from controller.view.job_view import JobView
-from controller.view.plan_rows import EVALUATED, JobGraphRow, PlanMemory, Remembered
+from controller.view.plan_rows import JobGraphRow, PlanMemory, Remembered
 from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_memory, follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import TERMINAL_STATES
+from models.hosting.host import CORRECTED
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
 from models.policies.registry import memory_codec
 from models.policies.tidewise.tidewise_memory import ControllerMemory
-from models.recovery import UNTRAINED
 
 JobName = tuple[str, str]
 """Cluster and the job's name."""
@@ -96,7 +96,6 @@ class FleetViewer:
                     observations=None if one is None else windows.observations(one),
                     plan=None if plan is None else follow_plan(plan, before, present),
                     plan_memory=None if memory is None else follow_memory(memory, before, present),
-                    recovery=UNTRAINED if models is None else models.recovery,
                     models=models,
                     left=self._left.get(name),
                 )
@@ -121,9 +120,9 @@ class FleetViewer:
             self._memories = {}
             self._left = {name: Remembered(row.policy, row.memory) for name, row in result.items() if row.memory}
             for name, row in result.items():
-                if row.policy == EVALUATED:
+                if row.policy == CORRECTED:
                     try:
-                        self._memories[name] = memory_codec(EVALUATED).load(ControllerMemory, row.memory)
+                        self._memories[name] = memory_codec(CORRECTED).load(ControllerMemory, row.memory)
                     except ValueError as error:
                         log.warning("%s/%s: what its plan left cannot be read: %s", *name, error)
         return self._memories

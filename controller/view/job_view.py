@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from controller.view.plan_rows import JobPlan, Remembered
 from include.domain.graph import JobGraph
@@ -13,8 +13,8 @@ from include.settings import Settings
 from models.control.state import Origin
 from models.job_models import JobModels, RecoveryModel
 from models.live.seen_job import SeenJob
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
 
@@ -84,7 +84,6 @@ class JobView:
         plan: the newest one; None before the first.
         plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
             policy that is not evaluated.
-        recovery: how long its rescales take.
         models: of the job; None without a champion that knows it.
         left: what the policy of the newest plan remembered, where that is a policy that reacts.
     """
@@ -96,9 +95,13 @@ class JobView:
     graph: JobGraph | None = None
     plan: JobPlan | None = None
     plan_memory: ControllerMemory | None = None
-    recovery: RecoveryModel = field(default=UNTRAINED)
     models: JobModels | None = None
     left: Remembered | None = None
+
+    @property
+    def recovery(self) -> RecoveryModel:
+        """How long its rescales take."""
+        return UNTRAINED if self.models is None else self.models.recovery
 
 
 def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
@@ -128,7 +131,8 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         observations=observations,
         slots_max=settings.cluster(view.cluster).slots_max,
         options=settings.planner,
-        recovery=view.recovery,
+        models=view.models,
+        job=f"{view.cluster}/{view.job}",
     )
 
 

@@ -8,11 +8,6 @@ from include.tables.plan_row import PlanRow
 
 JobKey = tuple[str, str]
 """Cluster and job."""
-EVALUATED = "planner"
-"""The policy whose plans the reactive controller corrects at every evaluation.
-
-A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
-"""
 
 
 @dataclass(frozen=True, slots=True)

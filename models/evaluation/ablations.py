@@ -9,11 +9,11 @@ import numpy as np
 
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.partial_pooling import pool_models
-from models.evaluation.planner_driver import PlannerDriver
+from models.evaluation.hosted_driver import HostedDriver
+from models.hosting.host import CORRECTED
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.pending_steps import list_pending_steps
-from models.policies.tidewise.reactive_controller import accept_plan
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
@@ -37,7 +37,7 @@ class WithoutUncertainty(Planner):
             models=replace(models, capacity=sure),
         )
         made, after = super().decide(known, memory)
-        return made, accept_plan(after, list_pending_steps(made, forecast))
+        return made, replace(after, due=list_pending_steps(made, forecast))
 
 
 class WithoutRecovery(Planner):
@@ -65,20 +65,20 @@ class WithFleetPrior(Planner):
         return super().decide(replace(situation, models=models), memory)
 
 
-def _build_with_fleet_prior(fleet: FleetPrior | None) -> PlannerDriver:
+def _build_with_fleet_prior(fleet: FleetPrior | None) -> HostedDriver:
     if fleet is None:
         raise ValueError(f"{FLEET} needs a fleet prior: Conditions.fleet")
-    return PlannerDriver(WithFleetPrior(fleet))
+    return HostedDriver.of(CORRECTED, WithFleetPrior(fleet))
 
 
 def _with_settings(
     planner: Planner | None = None, settings: Mapping[str, object] | None = None
-) -> Callable[[FleetPrior | None], PlannerDriver]:
+) -> Callable[[FleetPrior | None], HostedDriver]:
     """Return a function that builds a planner with other settings; it ignores the fleet prior."""
-    return lambda _: PlannerDriver(planner or Planner(), settings or {})
+    return lambda _: HostedDriver.of(CORRECTED, planner or Planner(), settings)
 
 
-ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
+ABLATIONS: Mapping[str, Callable[[FleetPrior | None], HostedDriver]] = {
     "planner_no_uncertainty": _with_settings(WithoutUncertainty()),
     "planner_no_recovery": _with_settings(WithoutRecovery()),
     "planner_no_lead": _with_settings(settings={"timing.max_lead_s": 0}),

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from include.policy_catalogue import REFERENCES, Decides, catalogue, entry_of
+from include.policy_catalogue import REFERENCES, Decides, catalogue
 from models.arrays import Ints
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import solve_clairvoyant
 from models.evaluation.conditions import Conditions
-from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScheduleDriver
-from models.evaluation.planner_driver import PlannerDriver
+from models.evaluation.drivers import Driver, ScheduleDriver
+from models.evaluation.hosted_driver import HostedDriver
 from models.evaluation.workload import Workload, find_limits, find_sufficient
+from models.hosting.host import CORRECTED
 from models.policies.protocol import Policy
 from models.policies.registry import policy
-
-# Drivers that implement the protocol themselves, by name.
-OWN_DRIVERS: dict[str, Callable[..., Driver[Any]]] = {"planner": PlannerDriver}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,13 @@ class CandidatePolicy:
 
 def list_names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    policies = (name for name in catalogue() if name not in {"static", *OWN_DRIVERS})
-    return (*OWN_DRIVERS, *policies, *REFERENCES)
+    policies = (name for name in catalogue() if name not in {"static", CORRECTED})
+    return (CORRECTED, *policies, *REFERENCES)
 
 
 def list_deciding(when: Decides) -> list[str]:
-    """Return the names of the policies that decide so, of those that have no driver of their own."""
-    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in OWN_DRIVERS)
+    """Return the names of the policies that decide so, but for the planner."""
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name != CORRECTED)
 
 
 def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
@@ -83,7 +81,7 @@ def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> C
 
 def asks_in_restarts(driver: Driver[Any]) -> bool:
     """Return whether a driver's requests reach a job that restarts after a failure."""
-    return isinstance(driver, PlannerDriver)
+    return isinstance(driver, HostedDriver) and driver.hosted.is_corrected
 
 
 def build_driver(
@@ -100,20 +98,17 @@ def build_driver(
         parameters: of the policy; those that are missing keep their defaults.
         workload: of the run.
         conditions: of the run.
-        change: what replaces a policy of the registry by another; drivers of their own are left as they are.
+        change: what replaces a policy of the registry by another; the planner is left as it is.
     """
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
-    if name in OWN_DRIVERS:
-        return OWN_DRIVERS[name](changed=parameters)
+    if name == CORRECTED:
+        return HostedDriver.of(name, policy(name), parameters)
     if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
-    entry, made = entry_of(name), policy(name, parameters or None)
-    made = change(made) if change else made
-    if entry.decides is Decides.AHEAD:
-        return PlannedDriver(made)
-    return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
+    made = policy(name, parameters or None)
+    return HostedDriver.of(name, change(made) if change else made)
 
 
 def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[Ints, Ints]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -12,9 +11,9 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.evaluation.pipeline_state import PipelineState
 from models.job_models import JobModels
-from models.policies.live_situation import build_live_situation
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.protocol import History, Situation
+from models.policies.protocol import History
 from models.scheduling.demand import SourceForecast
 
 
@@ -109,55 +108,28 @@ class TickSnapshot:
         recorder = self._state.recorder
         return recorder.observations(self._row, recorder.count_until(end_s - hours * 3600), recorder.count_until(end_s))
 
-    @property
-    def seed(self) -> int:
-        """From the job, the seed of the run and the time, as the plan stage makes it."""
-        return zlib.crc32(f"{self._state.name_job(self._row)}/{self.now_s}".encode())
-
-    def situation(self) -> Situation:
-        """Return what the plan stage would give to a policy now: tables up to the last ingestion.
-
-        Raises:
-            LookupError: there are no models or no forecast yet, for which the plan stage refuses a job.
-        """
-        models, forecast = self.models, self.forecast
-        if models is None or forecast is None:
-            raise LookupError("there are no models or no forecast yet; read TickSnapshot.models and .forecast first")
-        observations = self.observations(self.options.observed_h, self.ingested_s)
-        return Situation(
-            as_of_s=self.now_s,
-            graph=self.graph,
-            parallelism=self.running,
-            models=models,
-            forecast=forecast,
-            slots_max=self.slots_max,
-            options=self.options,
-            observations=observations,
-            seed=self.seed,
-        )
-
-    def live_situation(self, *, reads_models: bool = False, until_s: int | None = None) -> Situation:
-        """Return what the controller would give to a policy that reacts now; without models and forecast too.
+    def take(
+        self, options: Planner, hours: float, until_s: int | None = None, *, reads_models: bool = False
+    ) -> Snapshot:
+        """Return the job as it is now.
 
         Args:
-            reads_models: whether the policy reads the models; else those of an untrained job are used.
+            options: the planner's settings.
+            hours: of windows.
             until_s: end of the last window that is shown, epoch seconds; now if not given.
-
-        Raises:
-            LookupError: there is no window yet.
+            reads_models: whether its models are wanted; else it has none.
         """
-        observations = self.observations(self.options.observed_h, until_s)
-        if not len(observations):
-            raise LookupError("there is no window yet")
-        return build_live_situation(
-            self.now_s,
-            self.graph,
-            self.running,
-            observations,
-            models=self.models if reads_models else None,
+        return Snapshot(
+            now_s=self.now_s,
+            graph=self.graph,
+            running=self.running,
+            up=self.is_up,
+            observations=self.observations(hours, until_s),
             slots_max=self.slots_max,
-            options=self.options,
-            seed=self.seed,
+            options=options,
+            restarting=self.is_restarting,
+            models=self.models if reads_models else None,
+            job=self._state.name_job(self._row),
         )
 
     def history(self) -> History:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from models.forecasting.seasonal_naive import SeasonalNaive
 from models.forecasting.skill import find_unskilled
 from models.forecasting.weekday_profile import WeekdayProfile
 
+T = TypeVar("T")
 ORIGIN_SPACING_S = 6 * HOUR_S
 """Distance of the past origins of the backtest."""
 
@@ -102,18 +104,22 @@ def forecast_batch(
     n = len(reasons)
     previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
     names = ((blend.NAME,) if len(methods_by_name) > 1 else ()) + tuple(methods_by_name)
-    batch = _empty_batch(n, settings.horizon, names, reasons)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
+        batch = _unscored_batch(n, settings.horizon, names, reasons)
         if learns.any():
-            _forecast_by_champion(
-                batch, _select_rows(history, learns), learns, methods_by_name, settings=settings, previous=previous
+            scored = _forecast_by_champion(
+                _select_rows(history, learns),
+                methods_by_name,
+                settings=settings,
+                previous=[one for one, is_learnt in zip(previous, learns, strict=True) if is_learnt],
             )
-        _fill_with_fallback(batch, history, settings.horizon)
-    return batch
+            batch = _join(batch, scored, learns)
+        return _add_fallback(batch, history, settings.horizon)
 
 
-def _empty_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
+def _unscored_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
+    """Return the record of n series of which no method is known to forecast them, without forecasts."""
     unknown = np.full((len(methods), n), np.nan)
     return ForecastBatch(
         quantiles=np.full((len(QUANTILES), n, horizon), np.nan),
@@ -123,8 +129,35 @@ def _empty_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[s
         champion=np.full(n, -1, np.int64),
         origins=np.zeros((len(methods), n), np.int64),
         mase=unknown,
-        pinball_q90=unknown.copy(),
-        coverage_q90=unknown.copy(),
+        pinball_q90=unknown,
+        coverage_q90=unknown,
+    )
+
+
+def _join(batch: ForecastBatch, part: ForecastBatch, rows: Bools) -> ForecastBatch:
+    """Return a batch with the forecasts and the record of some of its series, (n,), from another one."""
+    places = {int(at): place for place, at in enumerate(np.flatnonzero(rows))}
+
+    def put(whole: Any, ours: Any) -> Any:
+        result = whole.copy()
+        result[..., rows] = ours
+        return result
+
+    def pick(whole: list[T], ours: list[T]) -> list[T]:
+        return [ours[places[at]] if at in places else one for at, one in enumerate(whole)]
+
+    quantiles = batch.quantiles.copy()
+    quantiles[:, rows] = part.quantiles
+    return replace(
+        batch,
+        quantiles=quantiles,
+        method=pick(batch.method, part.method),
+        reason=pick(batch.reason, part.reason),
+        champion=put(batch.champion, part.champion),
+        origins=put(batch.origins, part.origins),
+        mase=put(batch.mase, part.mase),
+        pinball_q90=put(batch.pinball_q90, part.pinball_q90),
+        coverage_q90=put(batch.coverage_q90, part.coverage_q90),
     )
 
 
@@ -133,32 +166,27 @@ def _select_rows(history: History, rows: Bools) -> History:
 
 
 def _forecast_by_champion(
-    batch: ForecastBatch,
-    history: History,
-    rows: Bools,
-    methods: Registry,
-    *,
-    settings: ForecastSettings,
-    previous: Sequence[str | None],
-) -> None:
-    """Fill the rows of the batch that can be learnt from."""
+    history: History, methods: Registry, *, settings: ForecastSettings, previous: Sequence[str | None]
+) -> ForecastBatch:
+    """Return the forecasts of series that can be learnt from."""
     days, now = settings.backtest_origins, history.bins
     held = backtest(methods, history, settings)
     rank = {name: index for index, name in enumerate(held.names)}
-    places = np.flatnonzero(rows)
-    incumbent = np.array([rank.get(previous[int(at)] or "", 0) for at in places], np.int64)
+    incumbent = np.array([rank.get(name or "", 0) for name in previous], np.int64)
     losses, absolute, pinball, covered = held.scores(now, days)
     champion = choose_champions(losses, incumbent, settings.champion_margin)
-    batch.champion[rows] = champion
-    batch.quantiles[:, rows] = held.quantiles(len(held.at) - 1, champion)
     mean = np.maximum(_row_mean(history.observed), np.finfo(float).tiny)
-    batch.origins[:, rows] = np.isfinite(absolute).sum(axis=1)
-    batch.mase[:, rows] = np.nanmean(absolute, axis=1) / _naive_error(history)
-    batch.pinball_q90[:, rows] = np.nanmean(pinball, axis=1) / mean
-    batch.coverage_q90[:, rows] = np.nanmean(covered, axis=1)
-    unskilled = find_unskilled(held, champion, history, days=days, error_max=settings.plan_error_max)
-    for at, chosen, reason in zip(places.tolist(), champion.tolist(), unskilled, strict=True):
-        batch.method[at], batch.reason[at] = held.names[chosen], reason
+    return ForecastBatch(
+        quantiles=held.quantiles(len(held.at) - 1, champion),
+        methods=tuple(held.names),
+        method=[held.names[chosen] for chosen in champion.tolist()],
+        reason=find_unskilled(held, champion, history, days=days, error_max=settings.plan_error_max),
+        champion=champion,
+        origins=np.isfinite(absolute).sum(axis=1),
+        mase=np.nanmean(absolute, axis=1) / _naive_error(history),
+        pinball_q90=np.nanmean(pinball, axis=1) / mean,
+        coverage_q90=np.nanmean(covered, axis=1),
+    )
 
 
 def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:
@@ -173,17 +201,21 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
     return hold_contest(calendar, list(methods), predicted, observed=observed, at=at, look_back=look_back)
 
 
-def _fill_with_fallback(batch: ForecastBatch, history: History, horizon: int) -> None:
-    """Give the series without a complete forecast the fallback, and a reason when they have none yet."""
+def _add_fallback(batch: ForecastBatch, history: History, horizon: int) -> ForecastBatch:
+    """Return a batch whose series without a complete forecast have the fallback, with a reason where they had none."""
     rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
     if not rest.any():
-        return
+        return batch
     made, names = fallback.forecast_without_scores(_select_rows(history, rest), np.array(QUANTILES), horizon)
-    batch.quantiles[:, rest] = made
-    batch.champion[rest] = -1
-    for at, name in zip(np.flatnonzero(rest), names, strict=True):
-        batch.method[at] = name
-        batch.reason[at] = batch.reason[at] or fallback.UNSCORED
+    quantiles, chosen = batch.quantiles.copy(), dict(zip(np.flatnonzero(rest).tolist(), names, strict=True))
+    quantiles[:, rest] = made
+    return replace(
+        batch,
+        quantiles=quantiles,
+        champion=np.where(rest, -1, batch.champion),
+        method=[chosen.get(at, method) for at, method in enumerate(batch.method)],
+        reason=[(reason or fallback.UNSCORED) if at in chosen else reason for at, reason in enumerate(batch.reason)],
+    )
 
 
 def _row_mean(values: Floats) -> Floats:

@@ -9,6 +9,7 @@ Notation: T bins of history, O origins, H bins of horizon, L levels of QUANTILES
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,17 +91,21 @@ def roll(
         raise ValueError(f"rates of one series have shape (T,), not {rates.shape}")
     if len(wanted) and not (wanted.min() >= 0 and wanted.max() <= len(rates)):
         raise ValueError(f"origins must lie in 0..{len(rates)}, given {wanted.min()}..{wanted.max()}")
-    shape = (len(wanted), len(QUANTILES), settings.horizon)
-    made = Rolling(np.full(shape, np.nan), [fallback.NAME] * len(wanted), [fallback.NO_RATE] * len(wanted))
+    unknown = np.full((len(QUANTILES), settings.horizon), np.nan), fallback.NAME, fallback.NO_RATE
     if not (wanted > 0).any():
-        return made
+        return _collect([unknown] * len(wanted), settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
         at = _select_origins(wanted, calendar, settings)
         forecaster = _ContestForecaster(rates, _hold_contest(rates, calendar, at, settings, methods), settings)
-        for place in np.flatnonzero(wanted > 0):
-            made.quantiles[place], made.method[place], made.reason[place] = forecaster.forecast_from(int(wanted[place]))
-    return made
+        made = [forecaster.forecast_from(origin) if origin > 0 else unknown for origin in wanted.tolist()]
+    return _collect(made, settings)
+
+
+def _collect(made: Sequence[tuple[Floats, str, str | None]], settings: ForecastSettings) -> Rolling:
+    """Return the forecasts of O origins: quantiles (L, H), method and reason of each."""
+    quantiles = np.array([one for one, _, _ in made]).reshape(len(made), len(QUANTILES), settings.horizon)
+    return Rolling(quantiles, [method for _, method, _ in made], [reason for _, _, reason in made])
 
 
 def _predict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,11 +11,11 @@ from include.utc import HOUR_S
 from models.arrays import Ints
 from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.expectation import Expectation
+from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import Step
 
-# Expectation of a step where it is not needed.
+# Expectation of a step that was made without looking ahead.
 NOT_EXPECTED = Expectation(*[float("nan")] * 8)
 
 
@@ -32,21 +33,37 @@ def clip_to_limits(situation: Situation, wanted: Mapping[str, float]) -> Ints:
 def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) -> Schedule:
     """Return the schedule that changes to ``wanted`` (operator -> parallelism) at once; no change if it is the same.
 
-    Raises:
-        DemandError: the forecast, from which the expectation is made, cannot be used.
+    Its step has no expectation: :func:`add_expectations` makes it where one is read.
     """
     names, at, groups = situation.graph.names, situation.as_of_s, situation.graph.slot_sharing_groups
-    target = clip_to_limits(situation, wanted)
-    if not situation.expects:
-        current = np.array([situation.parallelism[name] for name in names], np.int64)
-        until_s = at + situation.options.horizon_h * HOUR_S
-        step = Step(at, at, until_s, current, target, 0, 0, NOT_EXPECTED, groups)
-        return Schedule(names, (Decision(step, reason),))
-    job = build_outlook(situation)
-    bins = job.outlook.demand.bins
-    end_s = max(job.outlook.demand.bin_start_s(bins), at)
-    step = Step(at, at, end_s, job.current, target, 0, bins, job.outlook.expect(target, 0, bins), groups)
+    current = np.array([situation.parallelism[name] for name in names], np.int64)
+    until_s = at + situation.options.horizon_h * HOUR_S
+    step = Step(at, at, until_s, current, clip_to_limits(situation, wanted), 0, 0, NOT_EXPECTED, groups)
     return Schedule(names, (Decision(step, reason),))
+
+
+def add_expectations(schedule: Schedule, situation: Situation) -> Schedule:
+    """Return a schedule whose steps all say what to expect of them: those that do not, until the forecast ends.
+
+    Raises:
+        DemandError: the forecast, from which expectations are made, cannot be used.
+        GraphError: forecast and graph do not belong together.
+    """
+    if all(one.step.expected is not NOT_EXPECTED for one in schedule.decisions):
+        return schedule
+    outlook = build_outlook(situation).outlook
+    decisions = tuple(
+        one if one.step.expected is not NOT_EXPECTED else replace(one, step=_expect(one.step, outlook))
+        for one in schedule.decisions
+    )
+    return replace(schedule, decisions=decisions)
+
+
+def _expect(step: Step, outlook: Outlook) -> Step:
+    bins = outlook.demand.bins
+    until_s = max(outlook.demand.bin_start_s(bins), step.apply_at_s)
+    expected = outlook.expect(step.parallelism_to, step.begin, bins)
+    return replace(step, valid_until_s=until_s, end=bins, expected=expected)
 
 
 def describe_changes(situation: Situation, wanted: Mapping[str, float]) -> str:

@@ -40,14 +40,13 @@ class Situation:
         observations: the latest windows, oldest first, of the operators of the graph in its order; none for a policy
             that does not need them. Rates and shares are not negative; NaN where nothing was measured.
         seed: from the job and the time, for a policy that draws random numbers; not negative.
-        expects: whether the expectation of a step is needed; a replay of thousands of steps does not need it.
         slot_prices: what the job pays for slots on top of their own price, per slot and minute of each bin; free
             where the cluster has no budget.
 
     Raises:
         ValueError: a value is not as said above; the message names it.
 
-    >>> from models.policies.live_situation import assume_untrained
+    >>> from models.policies.situations import assume_untrained
     >>> from include.domain.graph import Operator
     >>> import numpy as np
     >>> graph = JobGraph((Operator("source"),))
@@ -67,7 +66,6 @@ class Situation:
     options: Planner
     observations: Observations = field(default_factory=Observations.nothing)
     seed: int = 0
-    expects: bool = True
     slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
 
     def __post_init__(self) -> None:

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from include.stages import Stage
 from include.tables import POLICY_MEMORY
+from models.hosting.memories import recall as recall_text
 from models.policies.protocol import Policy
-from models.policies.registry import memory_codec
 from spark_jobs.job_inputs.newest_rows import JOB, within_lookback
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
@@ -58,11 +58,7 @@ def own_memories(stage: Stage, as_of: datetime) -> str:
 
 def recall(chosen: Policy[Any], name: str, memory: str | None, memory_policy: str | None) -> Any:
     """Return a policy's memory of a job; the first one where there is none, or only that of another policy."""
-    first = chosen.first_memory()
-    if memory is None or memory_policy != name:
-        return first
-    try:
-        return memory_codec(name).load(type(first), memory)
-    except ValueError as error:
-        log.warning("policy %s starts afresh: its memory cannot be read: %s", name, error)
-        return first
+    remembered, problem = recall_text(chosen, name, memory, memory_policy)
+    if problem:
+        log.warning("%s", problem)
+    return remembered

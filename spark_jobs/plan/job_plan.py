@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,10 +22,14 @@ from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
+from models.hosting.memories import store
 from models.job_models import JobModels
+from models.policies.immediate_change import add_expectations
+from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
-from models.policies.registry import memory_codec, policy
+from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
+from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
@@ -182,18 +185,18 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
             PlanRefusal.NO_FORECAST, "no forecast of its sources within two days; run the forecast stage"
         )
     _check_age(task, PlanRefusal.STALE_FORECAST, "forecasts", state.forecast_as_of_s)
-    return Situation(
-        as_of_s=task.as_of_s,
+    job = Snapshot(
+        now_s=task.as_of_s,
         graph=graph,
-        parallelism=state.parallelism,
-        models=models,
-        forecast=_forecast(graph, _under_present_names(state, state.bins)),
+        running=state.parallelism,
+        up=True,
+        observations=observations_of(graph, state.windows),
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner,
-        observations=observations_of(graph, state.windows),
-        seed=zlib.crc32(f"{state.cluster}/{state.job}/{task.as_of_s}".encode()),
-        slot_prices=task.offers.get(state.cluster, SlotPrices.free()),
+        job=f"{state.cluster}/{state.job}",
     )
+    forecast = _forecast(graph, _under_present_names(state, state.bins))
+    return build_situation(job, models, forecast, task.offers.get(state.cluster))
 
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
@@ -264,7 +267,7 @@ def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) ->
     try:
         remembered = _with_present_names(state, recall(chosen, name, state.memory, state.memory_policy))
         schedule, memory = chosen.decide(situation, remembered)
-        return schedule, None if memory is None else memory_codec(name).dump(memory)
+        return add_expectations(schedule, situation), store(name, memory)
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.STALE_FORECAST, str(error)) from error
     except GraphError as error:

@@ -14,8 +14,7 @@ from waiting import wait_until
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
 from controller.actuators.actuator import RequestRefusedError
 from controller.actuators.flink_actuator import FlinkActuator, open_actuator
-from controller.actuators.observed_once import ObservedOnce
-from controller.decisions.job_control import JobControl
+from controller.decisions.job_control import JobControl, JobTask
 from include.metric_sources.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits
@@ -84,8 +83,8 @@ def test_the_controller_rescales_and_confirms(job, actuator):
     log, limits = Log(), Limits(mode=Mode.AUTO, cooldown_s=0.0)
 
     def tick():
-        once = ObservedOnce(actuator, actuator.observe_all([JOB]))
-        return JobControl(once, log, lambda: None, time.time).control_job(JOB, wanted, lambda: limits)
+        task = JobTask(JOB, wanted, lambda: limits)
+        return JobControl(actuator, log, lambda: None, time.time).control_jobs([task], actuator.observe_all([JOB]))[JOB]
 
     assert tick().reason == "new_job_id"
     reasons = ["no_checkpoint"]  # the job has just begun

@@ -12,7 +12,6 @@ from flink_server import FakeJob, FlinkServer, Request, serving
 from scenario import OwnLog
 
 from controller.actuators.flink_actuator import FlinkActuator
-from controller.actuators.observed_once import ObservedOnce
 from controller.decisions.job_control import JobControl, JobTask
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
@@ -71,8 +70,8 @@ class Cluster:
             )
             for name, count in wanted.items()
         ]
-        observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        result = JobControl(observed, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks)
+        known = self.actuator.observe_all([task.job for task in tasks])
+        result = JobControl(self.actuator, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks, known)
         return {job.partition("/")[2]: action.reason for job, action in result.items()}
 
     def _want(self, name: str, count: int, origin: Origin) -> Intention:

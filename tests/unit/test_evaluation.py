@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.form_intention import form_intention
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView, name_step, take_snapshot
 from controller.view.plan_rows import JobPlan, LoadBand, Remembered
 from include.domain.graph import JobGraph, Operator
@@ -204,7 +205,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_job", fail)
+    monkeypatch.setattr("models.hosting.host.evaluate_job", fail)
     met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
@@ -216,7 +217,12 @@ def test_steps_of_other_policies_stand_as_planned() -> None:
     met = evaluate(view(plan=both), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "second"
+    wide = step(replace(FALL, parallelism={"source": 1, "map": 3}), "of the same time")
+    at_once = evaluate(view(plan=plan(step(FALL, "first"), wide)), EvaluationState(), settings, NOW_S).standing
+    assert at_once is not None
+    assert at_once.step_id == "of the same time"  # the first one ends when the second begins
     assert evaluate(view(plan=plan()), EvaluationState(), settings, NOW_S).standing is None
+    assert evaluate(view(plan=both), EvaluationState(), settings, NOW_S + 7200).standing is None  # valid no more
 
 
 def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says() -> None:
@@ -261,7 +267,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.evaluation.policy_evaluation.build_live_situation", fail)
+    monkeypatch.setattr("models.hosting.host.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
     met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)

@@ -12,10 +12,10 @@ from flink_server import FakeJob, FlinkServer, serving
 
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator, open_actuator
-from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.before_request import observe_followed
 from include.flink.client import FlinkClient
 from include.settings import Cluster, Settings
-from models.control.state import ObservedJob
+from models.control.state import JobHistory, ObservedJob
 
 SOURCE, ENRICH = "1" * 32, "2" * 32
 JOB_PATH = f"/jobs/{'a' * 32}"
@@ -253,13 +253,14 @@ def test_fifty_jobs_ask_for_the_list_once():
 
 def test_what_was_observed_of_all_is_used_once_and_then_asked_anew(server):
     actuator = actuator_of(server)
-    once = ObservedOnce(actuator, {**actuator.observe_all(["prod/orders"]), "prod/rides": RequestUnknownError("no")})
+    known = {**actuator.observe_all(["prod/orders"]), "prod/rides": RequestUnknownError("no")}
     server.jobs[0].requested = {SOURCE: 4, ENRICH: 4}
-    assert once.observe("prod/orders").requested == {SOURCE: 1, ENRICH: 2}
-    assert once.observe("prod/orders").requested == {SOURCE: 4, ENRICH: 4}
+    nothing = JobHistory()
+    assert observe_followed(actuator, "prod/orders", nothing, known["prod/orders"]).requested == {SOURCE: 1, ENRICH: 2}
+    assert observe_followed(actuator, "prod/orders", nothing).requested == {SOURCE: 4, ENRICH: 4}
     with pytest.raises(RequestUnknownError, match="no"):
-        once.observe("prod/rides")
-    assert once.observe("prod/rides").job_id == "b" * 32
+        observe_followed(actuator, "prod/rides", nothing, known["prod/rides"])
+    assert observe_followed(actuator, "prod/rides", nothing).job_id == "b" * 32
 
 
 # requests

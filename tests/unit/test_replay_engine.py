@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,30 @@ def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], pa
             (result.latency_ms, window.latency_ms),
         ]:
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3, equal_nan=True)
+
+
+def test_a_failure_is_recovered_from_as_in_the_simulator() -> None:
+    """Both are down for as long, replay as much and catch up at the same time, within a step of arrivals."""
+    at_step, rate, step_s, windows = 200, 200.0, 10.0, 12
+    spec = replace(LINE, checkpoint_interval_s=60.0)
+    failing = replace(
+        QUIET, failure_at_s=(at_step * step_s,), failure_downtime_s=100.0, checkpoint_duration_s=0.4, failures_per_day=1
+    )
+    ours = engine(spec, np.full((30 * windows, 1), rate), [[1, 4, 1]], failing)
+    bed = Testbed([spec], np.array([[1, 4, 1]]), step_s=step_s)
+    mine, theirs, lag_record_s = [ours.advance() for _ in range(windows)], [], 0.0
+    for step in range(30 * windows):
+        if step == at_step:
+            bed.fail(0, downtime_s=100.0)
+        before = float(bed.state.backlog[0, 0])
+        theirs.append(bed.run(np.array([[rate, 0.0, 0.0]]), step_s))
+        lag_record_s += 0.5 * step_s * (before + float(bed.state.backlog[0, 0]))
+    backlogs = [one.backlog[0, 0] for one in theirs[29::30]]
+    assert max(backlogs) > rate * 50 > backlogs[-1] == 0.0
+    np.testing.assert_allclose([one.backlog[0, 0] for one in mine], backlogs, atol=rate * step_s)
+    assert sum(one.lag_record_s[0] for one in mine) == pytest.approx(lag_record_s, rel=0.05)
+    rates = [np.mean([one.in_per_s[0, 0] for one in theirs[n : n + 30]]) for n in range(0, len(theirs), 30)]
+    np.testing.assert_allclose([one.in_per_s[0, 0] for one in mine], rates, atol=rate * step_s / 300)
 
 
 def test_rows_of_one_job_are_allocated_as_jobs_of_a_fleet() -> None:

@@ -13,7 +13,7 @@ from replayed_line import MONDAY, workload
 from include.policy_catalogue import Decides
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
 from models.evaluation.conditions import Conditions, Disturbances, Prices
-from models.evaluation.drivers import PlannedDriver
+from models.evaluation.hosted_driver import HostedDriver
 from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
 from models.evaluation.scores import Ledger, compute_score, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
@@ -168,7 +168,7 @@ def test_planned_policies_apply_due_steps() -> None:
     given = workload(1.2)
     replay_run = ReplayRun(
         given,
-        [CandidatePolicy("need_vector", PlannedDriver(policy("need_vector")))],
+        [CandidatePolicy("need_vector", HostedDriver.of("need_vector", policy("need_vector")))],
         [0],
         Conditions(disturbances=UNDISTURBED),
     )

@@ -10,9 +10,10 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.policies.live_situation import assume_untrained, build_live_situation
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
+from models.policies.situations import assume_untrained, build_live_situation
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 
@@ -71,13 +72,4 @@ def test_what_was_not_measured_and_no_windows_at_all_are_allowed() -> None:
 
 def test_a_live_situation_needs_a_window() -> None:
     with pytest.raises(ValueError, match="there is no window"):
-        build_live_situation(
-            600,
-            GRAPH,
-            {"source": 1, "map": 2},
-            Observations.nothing(2),
-            models=None,
-            slots_max=8,
-            options=Planner(),
-            seed=0,
-        )
+        build_live_situation(Snapshot(600, GRAPH, {"source": 1, "map": 2}, True, Observations.nothing(2), 8, Planner()))

@@ -17,10 +17,10 @@ from benchmarks.papers.live.experiment import (
 )
 from cli.local_flink.load import ENRICH
 from include.domain.graph import JobGraph
-from models.policies.live_situation import assume_untrained
 from models.policies.observations import Observations
 from models.policies.protocol import Policy, Situation
 from models.policies.registry import policy
+from models.policies.situations import assume_untrained
 from models.scheduling.demand import LEVELS, SourceForecast
 
 BUSY_SHARE = 0.5  # below it a window says little of a capacity
@@ -58,7 +58,6 @@ class Decider:
             slots_max=SLOTS_MAX,
             options=self._options,
             observations=observations,
-            expects=False,
         )
         schedule, self._memory = self._policy.decide(situation, self._memory)
         target = schedule.decisions[0].step.parallelism_to.tolist()

@@ -26,7 +26,7 @@ from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from cli.arguments import CommandParser, whole_number
 from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions
-from models.evaluation.drivers import ReactiveDriver, ReactiveMemory
+from models.evaluation.hosted_driver import HostedDriver, PipelineMemory
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler
@@ -61,7 +61,7 @@ class DecisionPair:
 class PairMemory:
     """Memories of both."""
 
-    ours: ReactiveMemory
+    ours: PipelineMemory
     theirs: JarMemory
 
 
@@ -85,7 +85,9 @@ class PairDriver:
         pairs: list[DecisionPair],
     ) -> None:
         self._trace, self._process, self._pairs = trace, process, pairs
-        self._ours = ReactiveDriver(FlinkAutoscaler(AutoscalerConfig(**parameters, release=release)))
+        self._ours = HostedDriver.of(
+            "flink_autoscaler", FlinkAutoscaler(AutoscalerConfig(**parameters, release=release))
+        )
         self._count = 0
 
     def first_memory(self) -> PairMemory:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from models.evaluation.planner_driver import PlannerDriver
-from models.evaluation.tick_snapshot import TickSnapshot
-from models.policies.tidewise.reactive_controller import drop_plan
-from models.policies.tidewise.tidewise_memory import ControllerMemory
+from collections.abc import Mapping
+from dataclasses import replace
+
+from models.evaluation.hosted_driver import HostedDriver
+from models.hosting.host import CORRECTED
+from models.policies.registry import policy
 
 
-class ControllerAlone(PlannerDriver):
-    """The planner's driver without its plans."""
+def drive_without_plans(changed: Mapping[str, object]) -> HostedDriver:
+    """Return the planner's driver without its plans.
 
-    def plan(self, snapshot: TickSnapshot, memory: ControllerMemory) -> ControllerMemory:  # noqa: ARG002
-        """Return the memory without a plan."""
-        return drop_plan(memory)
+    Args:
+        changed: settings of the planner that are other than the run's.
+    """
+    return replace(HostedDriver.of(CORRECTED, policy(CORRECTED), changed), makes_plans=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
-from benchmarks.replay.rivals.controller_alone import ControllerAlone
+from benchmarks.replay.rivals.controller_alone import drive_without_plans
 from benchmarks.replay.rivals.cpu_steps import CpuSteps
 from benchmarks.replay.rivals.predictive_scaling import PredictiveScaling
 from benchmarks.replay.rivals.rival_options import CpuStepsOptions, PredictiveScalingOptions, WeeklyScheduleOptions
@@ -59,7 +59,7 @@ def build_rival(name: str, parameters: Mapping[str, object]) -> Driver[Any]:
         pydantic.ValidationError: (a ValueError) a parameter that it lacks, or out of range.
     """
     if name == CONTROLLER_ALONE:
-        return ControllerAlone(changed=parameters)
+        return drive_without_plans(parameters)
     entry = RIVALS[name]
     (options,) = _adapter(entry.options).validate_python([dict(parameters)])
     return entry.make(options)

@@ -25,14 +25,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck, growable_utilisation, without_full
-from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
-from models.policies.tidewise.snapshot import (
+from models.policies.tidewise.measurements import (
     LATEST,
-    Snapshot,
     conttune_step,
     edge_windows,
     known_headroom,
@@ -40,6 +38,8 @@ from models.policies.tidewise.snapshot import (
     latest_windows,
     source_load_per_s,
 )
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.unseen import Unseen, describe_load_unseen, describe_unseen, find_unseen, leave_out
 from models.policies.tuning.capacity_history import capacity_near
@@ -68,7 +68,7 @@ def drop_plan(memory: ControllerMemory) -> ControllerMemory:
 
 def decide_without_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return the decision for a job without recent windows: the step that is due is sent as planned."""
-    latest, later = _latest_due(memory, now_s)
+    latest, later = latest_due(memory.due, now_s)
     memory = replace(memory, due=later, low_loads=())  # the time without windows may have had a peak
     if latest is None or latest.valid_until_s <= now_s:
         return ReactiveDecision(None, "nothing was seen of it lately"), memory
@@ -120,17 +120,17 @@ def _describe_backlog(snapshot: Snapshot, decision: ReactiveDecision) -> str:
     return f"; a backlog of {lag:.0f} s is left to the running configuration"
 
 
-def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
+def latest_due(steps: tuple[PendingStep, ...], now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
     """Return the step that was due last, if one was, and those that lie ahead."""
-    due_steps = [step for step in memory.due if step.apply_at_s <= now_s]
-    return (due_steps[-1] if due_steps else None), memory.due[len(due_steps) :]
+    due_steps = [step for step in steps if step.apply_at_s <= now_s]
+    return (due_steps[-1] if due_steps else None), steps[len(due_steps) :]
 
 
 def _take_due(
     snapshot: Snapshot, memory: ControllerMemory, load_per_s: float, *, is_stuck: bool
 ) -> tuple[PendingStep | None, ControllerMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
-    latest, later = _latest_due(memory, snapshot.now_s)
+    latest, later = latest_due(memory.due, snapshot.now_s)
     if latest is None:
         return None, memory
     if latest.valid_until_s <= snapshot.now_s or dict(latest.parallelism) == dict(snapshot.running):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from models.observing.source_rates import SATURATED_ABOVE
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tuning.reading import Reading
 from models.policies.window_means import mean_per_operator
 from models.topology import measure_edge_ratios

@@ -4,51 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from include.domain.graph import JobGraph
-from include.settings import Planner
-from models.job_models import RecoveryModel
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import History, capacity_at, most_capacity_at
 from models.policies.tuning.reading import SPAN_S, Reading, select_new_windows
 from models.policies.tuning.small import OperatorProblem, propose
-from models.recovery import UNTRAINED
 from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits
 
 LATEST = 2  # windows that show the present, but at least a minute of them: they may be as short as five seconds
 _EDGES_S = 600  # of ratios: buffers hold what an operator has sent and the next has not taken, for half a minute
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A job at an evaluation.
-
-    Attributes:
-        now_s: epoch seconds.
-        graph: the job.
-        running: operator -> parallelism; of a job that restarts, what it ran with.
-        up: whether it runs at all.
-        observations: the latest windows, at least those since the last evaluation.
-        slots_max: most slots of the job.
-        options: the planner's settings.
-        restarting: whether it is known to have failed and is being brought back.
-        recovery: how long its rescales and restarts are expected to take.
-    """
-
-    now_s: int
-    graph: JobGraph
-    running: Mapping[str, int]
-    up: bool
-    observations: Observations
-    slots_max: int
-    options: Planner
-    restarting: bool = False
-    recovery: RecoveryModel = UNTRAINED
 
 
 def latest_windows(snapshot: Snapshot) -> Observations:

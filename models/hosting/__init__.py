@@ -1,0 +1,1 @@
+"""The one loop that hosts a policy, for the controller and for a replay."""

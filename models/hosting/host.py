@@ -1,0 +1,183 @@
+"""One evaluation of one job: its newest plan, its windows and its memory -> what it should run at.
+
+The controller and the replay both call :func:`evaluate`; neither decides anything itself.  The controller gives it live
+windows, the plans of the table and stored memories, the replay its recorded windows, the plans that it makes, and what
+the last call returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from include.policy_catalogue import Decides, entry_of
+from include.utc import HOUR_S
+from models.policies.job_snapshot import Snapshot
+from models.policies.protocol import Policy, Schedule
+from models.policies.registry import policy
+from models.policies.situations import build_live_situation
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import (
+    accept_plan,
+    decide_without_windows,
+    drop_plan,
+    evaluate_job,
+    latest_due,
+)
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+
+CORRECTED = "planner"
+"""The policy whose plans the reactive controller corrects at every evaluation.
+
+A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostedPolicy:
+    """A policy, and how it is hosted.
+
+    Attributes:
+        name: of the policy.
+        decides: when it decides.
+        reads_models: whether a policy that reacts is shown what the nightly training has learnt.
+        is_corrected: whether the reactive controller corrects its plans.
+        policy: what decides; None where nobody asks it here: its plans come from elsewhere.
+    """
+
+    name: str
+    decides: Decides
+    reads_models: bool = False
+    is_corrected: bool = False
+    policy: Policy[Any] | None = None
+
+    @property
+    def reacts(self) -> bool:
+        """Whether it decides at the evaluation itself."""
+        return self.decides is Decides.REACTS and not self.is_corrected
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether its steps go out as planned, whatever is measured."""
+        return not self.reacts and not self.is_corrected
+
+
+def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:
+    """Return a policy of the catalogue as one hosts it that makes no plans.
+
+    Raises:
+        PolicyCatalogueError: (a ValueError) no policy of that name.
+        ValueError: it has no such parameters, or not of these values.
+    """
+    entry = entry_of(name)
+    hosted = HostedPolicy(name, entry.decides, entry.reads_models, name == CORRECTED)
+    return replace(hosted, policy=policy(name, parameters)) if hosted.reacts else hosted
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A job's newest plan, as an evaluation reads it.
+
+    Attributes:
+        as_of_s: when it was made, epoch seconds.
+        steps: those that change something, by time; empty of a plan that was refused.
+        left: what the planner left for the evaluations until the next plan; None of a plan that was refused, and of
+            another policy's.
+        expires_s: after it the measured load decides, epoch seconds.
+    """
+
+    as_of_s: float
+    steps: tuple[PendingStep, ...] = ()
+    left: ControllerMemory | None = None
+    expires_s: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """What is kept of a job from one evaluation to the next.
+
+    Attributes:
+        controller: of the reactive controller; None before the first evaluation.
+        plan_as_of_s: the newest plan that it knows.
+        policy: what a policy that reacts remembers; None before its first evaluation.
+    """
+
+    controller: ControllerMemory | None = None
+    plan_as_of_s: float | None = None
+    policy: Any = None
+
+
+def evaluate(
+    hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None, plan: Plan | None
+) -> tuple[ReactiveDecision, HostMemory]:
+    """Return what a job should run at from now on, and the memory for the next evaluation.
+
+    Args:
+        hosted: its policy.
+        memory: of the last evaluation.
+        now_s: epoch seconds.
+        job: as it is now, with the windows of the last ``planner.observed_h`` hours at least where the policy reacts;
+            None where it is not seen, and where its plan is followed.
+        plan: the newest one; None before the first.
+    """
+    known = replace(memory, plan_as_of_s=None if plan is None else plan.as_of_s)
+    if hosted.reacts:
+        return _react(hosted, known, job)
+    if hosted.is_corrected:
+        decision, after = _correct(_meet_plan(memory, plan, now_s), now_s, job)
+        return decision, replace(known, controller=after, policy=None)
+    return _follow(plan, now_s), replace(known, policy=None)
+
+
+def _meet_plan(memory: HostMemory, plan: Plan | None, now_s: int) -> ControllerMemory:
+    """Return the reactive controller's memory with a newer plan accepted, or with one dropped that cannot be used."""
+    left = None if plan is None else plan.left
+    known = memory.controller or left or ControllerMemory()
+    if plan is None or left is None or not left.planned or now_s > plan.expires_s:
+        return drop_plan(known)
+    if memory.controller is not None and plan.as_of_s == memory.plan_as_of_s:
+        return known
+    if (left.seen_until_s or 0) > (known.seen_until_s or 0):  # evaluations missed what ingestion has seen
+        known = replace(known, seen_until_s=left.seen_until_s, histories=left.histories)
+    return accept_plan(known, left.due)
+
+
+def _correct(memory: ControllerMemory, now_s: int, job: Snapshot | None) -> tuple[ReactiveDecision, ControllerMemory]:
+    """Return what the reactive controller decides.
+
+    A step that it decides on stays due until the job runs so or it expires: it may not have been carried out.
+    """
+    decision, after = decide_without_windows(memory, now_s) if job is None else evaluate_job(job, memory)
+    return decision, after if decision.due is None else replace(after, due=(decision.due, *after.due))
+
+
+def _react(hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None) -> tuple[ReactiveDecision, HostMemory]:
+    """Return what a policy decides from the windows up to now.
+
+    A job that does not run is not asked about: its windows are read when it runs again.
+    """
+    if job is None or hosted.policy is None:
+        return ReactiveDecision(None, "nothing was seen of it lately"), memory
+    if not job.up:
+        return ReactiveDecision(None, "the job is not running"), memory
+    within = job.observations.since(job.now_s - HOUR_S * job.options.observed_h)
+    if not len(within):
+        return ReactiveDecision(None, "no window of it was seen lately"), memory
+    situation = build_live_situation(replace(job, observations=within), reads_models=hosted.reads_models)
+    recalled = hosted.policy.first_memory() if memory.policy is None else memory.policy
+    schedule, after = hosted.policy.decide(situation, recalled)
+    return ReactiveDecision(_first_target(schedule), schedule.decisions[0].reason), replace(memory, policy=after)
+
+
+def _first_target(schedule: Schedule) -> dict[str, int]:
+    return dict(zip(schedule.operators, map(int, schedule.decisions[0].step.parallelism_to), strict=True))
+
+
+def _follow(plan: Plan | None, now_s: int) -> ReactiveDecision:
+    """Return the step of a plan that was due last, for as long as it is valid."""
+    latest, _ = latest_due(() if plan is None else plan.steps, now_s)
+    if latest is None or now_s > latest.valid_until_s:
+        return ReactiveDecision(None, "no step of its plan is due")
+    return ReactiveDecision(latest.parallelism, latest.reason, latest)
