@@ -124,23 +124,23 @@ def is_outage(state: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Transition:
-    """From one run to the next; ``last_seen_ms``: when the former was last seen at work."""
+    """From one run to the next; ``at_work_ms``: when the former was last seen at work."""
 
     before: Run
     after: Run
-    last_seen_ms: int
+    at_work_ms: int
 
 
 def _pair_runs(runs: Collection[Run]) -> Iterator[_Transition]:
     """Yield consecutive runs that differ in their RUNNING time, also across a resubmission under one name."""
     in_order = sorted(runs, key=lambda run: (run.running_ms, run.job_id))
     for before, after in pairwise(in_order):
-        last_seen_ms = before.last_seen_ms
-        if last_seen_ms >= after.first_seen_ms:
+        at_work_ms = before.last_seen_ms
+        if at_work_ms >= after.first_seen_ms:
             continue
-        if last_seen_ms >= after.running_ms:
-            last_seen_ms = after.running_ms - _REFRESH_MS
-        yield _Transition(before, after, max(before.running_ms, last_seen_ms))
+        if at_work_ms >= after.running_ms:
+            at_work_ms = after.running_ms - _REFRESH_MS
+        yield _Transition(before, after, max(before.running_ms, at_work_ms))
 
 
 def _continues(between: _Transition, history: JobHistory) -> bool:
@@ -170,12 +170,12 @@ def _split(between: _Transition, history: JobHistory) -> Iterator[Stop]:
         done = bisect_right(times_ms, at_ms)
         return completed[done - 1] if done else None
 
-    earliest_ms = max(before.running_ms, between.last_seen_ms - 1000 * _STALE_JOB_REPLY_S)
+    earliest_ms = max(before.running_ms, between.at_work_ms - 1000 * _STALE_JOB_REPLY_S)
     reported = {*history.stopped_ms, *history.failures}
     inside = sorted(at for at in reported if earliest_ms < at <= after.running_ms)
     if not inside:
         last = last_checkpoint(after.running_ms)
-        at_work_ms = between.last_seen_ms if last is None else max(between.last_seen_ms, last.completed_ms)
+        at_work_ms = between.at_work_ms if last is None else max(between.at_work_ms, last.completed_ms)
         yield Stop(min(after.running_ms, at_work_ms), after.running_ms, None, before, after, last)
         return
     heads = inside[:1]

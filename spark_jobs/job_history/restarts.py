@@ -146,8 +146,8 @@ def _by_id(polls: _Rows) -> Iterable[tuple[str, _Rows]]:
     return result.items()
 
 
-def _closed_rows(found: Iterable[Stop]) -> Iterator[_Row]:
-    in_order = sorted(found, key=lambda stop: stop.started_ms)
+def _closed_rows(result: Iterable[Stop]) -> Iterator[_Row]:
+    in_order = sorted(result, key=lambda stop: stop.started_ms)
     for stop, following in zip(in_order, [*in_order[1:], None], strict=False):
         before, after, checkpoint = stop.before, stop.after, stop.checkpoint
         if before is None or after is None:

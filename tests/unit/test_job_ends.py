@@ -8,9 +8,10 @@ from models.observing.job_ends import JobFacts, goes_on
 
 RAN_MS = 1_000_000
 ENDED_MS = RAN_MS + 3_600_000
+UNKNOWN = JobFacts()
 
 
-def went_on(former: JobFacts, later: JobFacts = JobFacts(), pause_s: float = 60.0) -> bool:  # noqa: B008
+def went_on(former: JobFacts, later: JobFacts = UNKNOWN, pause_s: float = 60.0) -> bool:
     return goes_on(former, later, ran_since_ms=RAN_MS, running_ms=ENDED_MS + round(1000 * pause_s))
 
 
