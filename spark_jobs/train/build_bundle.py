@@ -54,10 +54,10 @@ def assemble(
         events: of learn_jobs.learn_jobs.
         operators: of the latest graph of every job, with windows or without.
     """
-    pairs = {one.job: (one, own) for one, own in zip(jobs, fits, strict=True) if one.operators}
-    unseen = {job: (learn_nothing(job, known), {}) for job, known in operators.items() if job not in pairs}
-    ordered = [pair for _, pair in sorted({**pairs, **unseen}.items())]
-    every, own = [one for one, _ in ordered], [each for _, each in ordered]
+    fits_of: dict[JobKey, Fits] = {one.job: own for one, own in zip(jobs, fits, strict=True)}
+    known_by_graph = [learn_nothing(job, known) for job, known in operators.items() if job not in fits_of]
+    every = sorted((one for one in (*jobs, *known_by_graph) if one.operators), key=lambda one: one.job)
+    own = [fits_of.get(one.job, {}) for one in every]
     known, arrays = list_events(events, [one.job for one in every])
     bundle, fitted = assemble_fleet(model_version, every, own, arrays)
     expected = {"downtime_before_s": fitted.downtime_before_s, "downtimes_before": fitted.downtimes_before}

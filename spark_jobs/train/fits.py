@@ -54,7 +54,8 @@ def fit_batch(batch: Sequence[OperatorPoints], *, leaves_out: bool) -> Fitted:
     result: Fitted = []
     for one in batch:
         try:
-            result.append((one, *fit_operators([one], leaves_out=leaves_out)))
+            (fitted,) = fit_operators([one], leaves_out=leaves_out)
+            result.append((one, fitted))
         except Exception as error:
             name = "/".join(map(shorten_name, (*one.job, one.operator)))
             log.error("%s is left out: %s: %s", name, type(error).__name__, error)
