@@ -29,12 +29,12 @@ def read_windows(lake: Path, cluster: str) -> tuple[Windows, int]:
     usable = pc.and_(pc.invert(pc.fill_null(table["disturbed"], False)), pc.is_valid(table["parallelism"]))
     owners, parts, largest = 0, [], list[int]()
     for job in sorted(set(table["job"].to_pylist())):
-        windows = read_job(_as_read(table.filter(pc.and_(usable, pc.equal(table["job"], job)))))
-        every = np.ones(len(windows.start_s), bool)
-        chosen = choose_busy(windows, every, Training())
+        measured = read_job(_as_read(table.filter(pc.and_(usable, pc.equal(table["job"], job)))))
+        every = np.ones(len(measured.start_s), bool)
+        chosen = choose_busy(measured, every, Training())
         parts.append((owners + chosen.operator, chosen))
-        owners += len(windows.operators)
-        largest += [int(chosen.parallelism.max(initial=0))] * len(windows.operators)
+        owners += len(measured.operators)
+        largest += [int(chosen.parallelism.max(initial=0))] * len(measured.operators)
     owner = np.concatenate([one for one, _ in parts])
     _, place = np.unique(owner, return_inverse=True)
     windows = Windows(

@@ -58,7 +58,7 @@ def hash_numbers(values: Ints, seed: int = _SEED) -> Ints:
     """Return (n,) signed hashes of numbers, (n,); remainders of it are of a floor division, as pmod of SQL.
 
     >>> hash_numbers(np.array([0, 1_700_000_000])).tolist()
-    [-5252525462095825812, 4594566154178962044]
+    [-5252525462095825812, 8343929026310743817]
     """
     with np.errstate(over="ignore"):
         number = np.asarray(values, np.int64).astype(np.uint64)

@@ -21,7 +21,7 @@ from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job
 from spark_jobs.train.job_tables import read_windows
 from spark_jobs.train.training_data import JOB
-from spark_jobs.train.training_events import list_spans
+from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)
 _SCHEMA = pa.schema([("learnt", pa.binary())])
@@ -87,7 +87,7 @@ def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -
 
 def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> pd.DataFrame:
     result = np.full(len(events), np.nan)
-    for job, rows in events.groupby(list(JOB)).indices.items():
+    for job, rows in index_jobs(events).items():
         result[rows] = sustained.get(job, np.nan)
     return events.assign(capacity_after_per_s=result)
 

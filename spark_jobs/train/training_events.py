@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Training
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from models.bundle import JobKey
 from models.training.recovery_fits import RECENT_EVENTS, Events
 from spark_jobs.timestamps import timestamp_column
@@ -60,7 +61,12 @@ def list_spans(events: pd.DataFrame) -> dict[JobKey, Floats]:
     """
     running_s, next_s = (_epoch_s(events[name]) for name in ("running_at", "next_started_at"))
     spans = np.stack([running_s, np.fmin(next_s, running_s + MEASURED_FOR_S)], axis=1)
-    return {job: spans[rows] for job, rows in events.groupby(list(JOB)).indices.items()}
+    return {job: spans[rows] for job, rows in index_jobs(events).items()}
+
+
+def index_jobs(events: pd.DataFrame) -> dict[JobKey, Ints]:
+    """Return the places of each job's rows, in their order."""
+    return cast("dict[JobKey, Ints]", events.groupby(list(JOB)).indices)
 
 
 def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFrame, Events]:
