@@ -101,8 +101,8 @@ class HostedDriver:
         until_s = snapshot.ingested_s
         if self.hosted.decides is Decides.WITH_PLANS:
             job = snapshot.take(options, options.observed_h, until_s, reads_models=self.hosted.reads_models)
-            has_windows = job.up and len(job.observations)
-            return build_live_situation(job, reads_models=self.hosted.reads_models) if has_windows else None
+            is_visible = job.up and len(job.observations)
+            return build_live_situation(job, reads_models=self.hosted.reads_models) if is_visible else None
         models, forecast = snapshot.models, snapshot.forecast
         if models is None or forecast is None or (self.hosted.is_corrected and forecast.fallback is not None):
             return None

@@ -157,7 +157,7 @@ def test_a_policy_decides_the_same(name: str, hosts: tuple[Host, Host]) -> None:
     wanted, first, inputs = replay(name)
     assert pipeline(name, first, inputs) == wanted
     assert wanted or name == "static"
-    assert len(of_controller.decided) == HOURS * 3600 // WINDOW_S - 2  # of the last change a replay shows nothing
+    assert len(of_controller.decided) == HOURS * 3600 // WINDOW_S - 2  # not before the first window, nor after the last
     if name not in AHEAD:  # a plan that is followed is wanted in a replay for as long as it stands
         assert of_controller.decided == {at_s: of_replay.decided[at_s] for at_s in of_controller.decided}
 
