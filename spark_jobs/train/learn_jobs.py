@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyspark.serializers import CPickleSerializer
 from pyspark.sql import DataFrame
 
 from include.settings import Cluster, Settings
@@ -26,6 +26,7 @@ from spark_jobs.train.training_events import index_jobs, list_spans
 log = logging.getLogger(__name__)
 _SCHEMA = pa.schema([("learnt", pa.binary())])
 _DDL = "learnt BINARY"
+_SPARK = CPickleSerializer()  # what Spark itself brings results from workers with
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,11 @@ def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -
         except Exception as error:  # one job spoils no other
             log.error("%s/%s is left out: %s: %s", *map(shorten_name, (cluster, job)), type(error).__name__, error)
             return _SCHEMA.empty_table()
-        return pa.table({"learnt": [pickle.dumps(result)]}, schema=_SCHEMA)
+        return pa.table({"learnt": [_SPARK.dumps(result)]}, schema=_SCHEMA)
 
     rows = observations.groupBy(*JOB).applyInArrow(learn, _DDL).collect()
     # Written by this application's own workers, a moment ago.
-    results = [pickle.loads(bytes(row["learnt"])) for row in rows]
+    results = [_SPARK.loads(bytes(row["learnt"])) for row in rows]
     results.sort(key=lambda one: one[0].facts.job)
     sustained = {learnt.facts.job: per_s for learnt, per_s in results}
     return [learnt for learnt, _ in results], _add_capacity(events, sustained)
