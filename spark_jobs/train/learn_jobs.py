@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from spark_jobs.train.training_events import index_jobs, list_spans
 log = logging.getLogger(__name__)
 _SCHEMA = pa.schema([("learnt", pa.binary())])
 _DDL = "learnt BINARY"
-_SPARK = CPickleSerializer()  # what Spark itself brings results from workers with
+_SPARK: Any = CPickleSerializer()  # what Spark itself brings results from workers with
 
 
 @dataclass(frozen=True, slots=True)
