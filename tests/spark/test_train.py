@@ -71,14 +71,12 @@ class Trainings:
         usable: windows that the first one may learn from.
         first: the first one.
         again: the same once more, at once.
-        worse: the next one, whose curves are wrong.
     """
 
     settings: Settings
     usable: int
     first: Trained
     again: Trained
-    worse: Trained
 
     @property
     def store(self) -> ModelStore:
@@ -139,7 +137,7 @@ def run_until(target: object, name: str, lake: Lake, settings: Settings) -> int:
 
 
 def run_worse(lake: Lake, settings: Settings) -> Trained:
-    """Train the next model, whose curves say twice the truth."""
+    """Train a model whose curves say twice the truth."""
     fitted = training_run.fit_capacities
 
     def worse(*arguments: Any, **options: Any) -> list[Fits]:
@@ -157,7 +155,7 @@ def run_worse(lake: Lake, settings: Settings) -> Trained:
 def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
     settings, lake = shared_settings, shared_lake
     usable = fill_first(lake)
-    return Trainings(settings, usable, run(lake, settings), run(lake, settings), run_worse(lake, settings))
+    return Trainings(settings, usable, run(lake, settings), run(lake, settings))
 
 
 @pytest.fixture
@@ -260,17 +258,16 @@ def test_killed_at_three_moments_in_a_row_it_is_made_once(lake: Lake, settings: 
     assert_trained_once(ModelStore(settings.mlflow), run(lake, settings), killed=2)
 
 
-def test_worse_fails_the_gate(trainings: Trainings) -> None:
-    first, worse = trainings.first, trainings.worse
+@pytest.mark.long  # the rules of the gate: tests/unit/test_gate.py
+def test_worse_fails_the_gate_better_passes_it_and_a_backfill_moves_no_alias(
+    trainings: Trainings, shared_lake: Lake
+) -> None:
+    first, settings = trainings.first, trainings.settings
+    worse = run_worse(shared_lake, settings)
     assert worse.summary["gate"] == "failed"
     assert "beyond the tolerance" in str(worse.summary["gate_detail"])
     assert worse.champion.model_version == first.summary["model_version"]
     assert worse.challenger == worse.summary["model_version"]
-
-
-@pytest.mark.long
-def test_better_passes_the_gate_and_a_backfill_moves_no_alias(trainings: Trainings, shared_lake: Lake) -> None:
-    first, settings = trainings.first, trainings.settings
     fill(shared_lake, ["rides"], error=1.3)  # the job became faster: the champion is wrong now
     better = run(shared_lake, settings, LAST)
     assert (better.summary["gate"], better.summary["champion_before"]) == ("passed", first.summary["model_version"])

@@ -70,7 +70,7 @@ def test_each_series_is_judged_by_its_own_errors() -> None:
     assert [reason is None for reason in result.reason] == [True, False, True]
 
 
-@pytest.mark.parametrize("days", [5, 9])
+@pytest.mark.parametrize("days", [5, pytest.param(9, marks=pytest.mark.long)])
 def test_a_replay_judges_as_the_stage_does(days: int) -> None:
     for load in (season, wander, jump):
         rolled = roll(load(days), CALENDAR, np.array([days * DAY]), SETTINGS)
@@ -79,7 +79,7 @@ def test_a_replay_judges_as_the_stage_does(days: int) -> None:
 
 def test_a_forecast_that_was_bad_long_ago_is_planned_with_again() -> None:
     rates = np.concatenate([wander(8), season(12)])
-    origins = np.arange(8, 21) * DAY
+    origins = np.arange(8, 21, 4) * DAY
     reasons = roll(rates, CALENDAR, origins, SETTINGS).reason
     assert reasons[0] is not None
     assert reasons[-1] is None
