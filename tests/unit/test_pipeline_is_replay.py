@@ -52,7 +52,9 @@ SPEC = JobSpec(
 QUIET = Disturbances(rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
 CONDITIONS = Conditions(disturbances=QUIET)
 AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS} - {CORRECTED}
-OF_EACH_KIND = set(["conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl"])
+OF_EACH_KIND = {
+    "conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl",
+}  # fmt: skip
 """The other policies are hosted in the same ways; they are asked in ``make test-long``."""
 REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
 
