@@ -12,6 +12,7 @@ steps; only the other rows are stepped through.  ``tests/unit/test_replay_engine
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -117,7 +118,7 @@ class Engine:
             return
         rows.down_from[row], rows.down_until[row] = at, at + downtime_s
         rows.restored[row] = self._arrivals.total[self.window * self.setting.cadence.steps] - rows.backlog[row]
-        self.downtimes[row].append(Downtime("rescale", at, downtime_s, 0.0))
+        self.downtimes[row].append(Downtime("rescale", at, downtime_s, math.nan))
 
     def advance(self) -> WindowMetrics:
         """Run all rows through the next window."""

@@ -17,7 +17,10 @@ from models.job_models import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """One downtime of one row; seconds since the start of the run."""
+    """One downtime of one row; seconds since the start of the run.
+
+    ``checkpoint_age_s`` is NaN of a rescale: a replay does not say which checkpoint it goes on from.
+    """
 
     kind: EventKind
     at_s: float

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from include.policy_catalogue import Decides, entry_of
+from include.policy_catalogue import Decides
 from include.settings import Planner
 from models.evaluation.tick_snapshot import TickSnapshot
-from models.hosting.host import CORRECTED, HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
 from models.policies.situations import build_live_situation, build_situation
@@ -60,9 +60,7 @@ class HostedDriver:
     @classmethod
     def of(cls, name: str, chosen: Policy[Any], changed: Mapping[str, object] | None = None) -> HostedDriver:
         """Return the driver of a policy that is hosted as the one of this name in the catalogue."""
-        entry = entry_of(name)
-        hosted = HostedPolicy(name, entry.decides, entry.reads_models, name == CORRECTED, chosen)
-        return cls(hosted, chosen, changed or {})
+        return cls(HostedPolicy.of(name, chosen), chosen, changed or {})
 
     def first_memory(self) -> PipelineMemory:
         """Return the memory of a job that was never planned for."""

@@ -54,7 +54,6 @@ def list_events(downtimes: Sequence[Downtime], since_s: float, until_s: float) -
         kind=np.array([one.kind for one in recent], str),
         cause_kind=np.array([_CAUSES[one.kind] for one in recent], str),
         downtime_s=np.array([one.downtime_s for one in recent], float),
-        # Which checkpoint a rescale goes on from, a replay does not say.
-        checkpoint_age_s=np.array([one.checkpoint_age_s if one.kind == "restart" else np.nan for one in recent], float),
+        checkpoint_age_s=np.array([one.checkpoint_age_s for one in recent], float),
         state_bytes=np.full(len(recent), np.nan),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -62,9 +63,9 @@ def observe() -> Observations:
 
 
 DOWNTIMES = [
-    Downtime("rescale", 20_000.0, 35.0, 0.0),
+    Downtime("rescale", 20_000.0, 35.0, math.nan),
     Downtime("restart", 90_000.0, 80.0, 12.0),
-    Downtime("rescale", 150_000.0, 45.0, 0.0),
+    Downtime("rescale", 150_000.0, 45.0, math.nan),
 ]
 
 
