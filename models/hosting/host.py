@@ -53,6 +53,16 @@ class HostedPolicy:
     is_corrected: bool = False
     policy: Policy[Any] | None = None
 
+    @classmethod
+    def of(cls, name: str, chosen: Policy[Any] | None = None) -> HostedPolicy:
+        """Return a policy that is hosted as the one of this name in the catalogue.
+
+        Raises:
+            PolicyCatalogueError: (a ValueError) no policy of that name.
+        """
+        entry = entry_of(name)
+        return cls(name, entry.decides, entry.reads_models, name == CORRECTED, chosen)
+
     @property
     def reacts(self) -> bool:
         """Whether it decides at the evaluation itself."""
@@ -71,8 +81,7 @@ def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:
         PolicyCatalogueError: (a ValueError) no policy of that name.
         ValueError: it has no such parameters, or not of these values.
     """
-    entry = entry_of(name)
-    hosted = HostedPolicy(name, entry.decides, entry.reads_models, name == CORRECTED)
+    hosted = HostedPolicy.of(name)
     return replace(hosted, policy=policy(name, parameters)) if hosted.reacts else hosted
 
 

@@ -132,13 +132,13 @@ def measure_sustained(windows: JobWindows, from_s: Floats, until_s: Floats) -> F
         from_s: (n,) begin of each span, epoch seconds.
         until_s: (n,) its end, which is none of it.
     """
-    busy = np.where(windows.is_measured & np.isfinite(windows.busy_share), windows.busy_share, -np.inf)
-    emitted = np.where(windows.is_measured & windows.is_source & np.isfinite(windows.output_per_s), 1.0, np.nan)
-    emitted = emitted * np.nan_to_num(windows.output_per_s)
-    known = np.isfinite(emitted).any(axis=1)
+    is_busy = windows.is_measured & np.isfinite(windows.busy_share)
+    busiest = np.where(is_busy, windows.busy_share, -np.inf).max(axis=1, initial=-np.inf)
+    is_emitted = windows.is_measured & windows.is_source & np.isfinite(windows.output_per_s)
+    emitted = np.where(is_emitted, windows.output_per_s, 0.0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sustained = np.where(known, np.nansum(emitted, axis=1) / busy.max(axis=1, initial=-np.inf), np.nan)
-    use = np.isfinite(sustained) & (busy.max(axis=1, initial=-np.inf) > 0)
+        sustained = np.where(is_emitted.any(axis=1), emitted / busiest, np.nan)
+    use = np.isfinite(sustained) & (busiest > 0)
     inside = (windows.start_s >= from_s[:, None]) & (windows.start_s < until_s[:, None]) & use
     total = np.where(inside, sustained, 0.0).sum(axis=1)
     # Rounded: the last bits of a sum depend on the order of its terms.

@@ -89,7 +89,7 @@ def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> 
     result = []
     for operator in np.unique(recent.operator).tolist():
         mine = recent.take(recent.operator == operator)
-        at, first = np.unique(mine.parallelism, return_index=True)
+        at, first, capacities = _split(mine.parallelism, mine.capacity_per_s)
         name = history.windows.operators[operator]
         limit = limits.get(name)
         allowed = history.slots_max if limit is None else min(history.slots_max, limit)
@@ -97,7 +97,7 @@ def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> 
             history.job,
             name,
             parallelism=at,
-            capacities_per_s=tuple(np.split(mine.capacity_per_s, first[1:])),
+            capacities_per_s=capacities,
             busiest=mine.busiest[first],
             idle=bool(mine.idle[0]),
             largest=largest,
@@ -106,6 +106,12 @@ def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> 
         )
         result.append(points)
     return tuple(result)
+
+
+def _split(parallelism: Ints, capacity_per_s: Floats) -> tuple[Ints, Ints, tuple[Floats, ...]]:
+    """Return each parallelism of windows that are in its order, where it begins, and the capacities of its windows."""
+    at, first = np.unique(parallelism, return_index=True)
+    return at, first, tuple(np.split(capacity_per_s, first[1:]))
 
 
 def list_saturated(
@@ -136,13 +142,12 @@ def list_saturated(
     result = []
     for operator in np.unique(owner[order]).tolist():
         mine = order[owner[order] == operator]
-        at, first = np.unique(parallelism[mine], return_index=True)
-        windows = tuple(np.split(capacity_per_s[mine], first[1:]))
+        at, _, capacities = _split(parallelism[mine], capacity_per_s[mine])
         known = OperatorPoints(
             ("", ""),
             str(operator),
             at,
-            windows,
+            capacities,
             np.ones(len(at)),
             False,
             int(largest[operator]),

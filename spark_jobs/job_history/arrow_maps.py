@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+
+from spark_jobs.arrow_schema import arrow_schema
 
 MapBatches = Callable[[Iterable[pa.RecordBatch], pa.Schema], Iterator[pa.RecordBatch]]
 
@@ -22,5 +21,5 @@ def map_batches(rows: DataFrame, apply: MapBatches, columns: Mapping[str, str]) 
         columns: name -> type of what it returns.
     """
     ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    schema = to_arrow_schema(cast("StructType", StructType.fromDDL(ddl)))
+    schema = arrow_schema(ddl)
     return rows.mapInArrow(lambda batches: apply(batches, schema), ddl)

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
-
-
-def arrow_schema(ddl: str) -> pa.Schema:
-    """Return the Arrow schema of Spark's; it takes a session, so on the driver alone."""
-    return to_arrow_schema(cast("StructType", StructType.fromDDL(ddl)))
 
 
 def to_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -15,7 +15,8 @@ from include.domain.finished_operators import RESTORING
 from include.flink.job_states import RUNNING
 from include.settings import Settings
 from models.observing.disturbances import find_disturbed_spans, find_restores, is_fresh_start
-from spark_jobs.job_history.arrow_rows import arrow_schema, times_in_ms, to_table
+from spark_jobs.arrow_schema import arrow_schema
+from spark_jobs.job_history.arrow_rows import times_in_ms, to_table
 from spark_jobs.job_history.samples import window_length_s
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

@@ -18,7 +18,8 @@ from include.settings import Ingest
 from include.tables import RESCALES
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
-from spark_jobs.job_history.arrow_rows import arrow_schema, micros, times_in_ms, to_table
+from spark_jobs.arrow_schema import arrow_schema
+from spark_jobs.job_history.arrow_rows import micros, times_in_ms, to_table
 from spark_jobs.lake import date_hour_columns
 
 _EVENT_KEY = ("cluster", "job", "started_at")
@@ -42,7 +43,8 @@ def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, ru
 
     Args:
         events: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        sources: from :func:`spark_jobs.job_history.samples.select_source_samples`, of the hours that this run looks at.
+        sources: from :func:`spark_jobs.job_history.observations.select_source_samples`, of the hours that this run
+            looks at.
         earlier: rows of silver.rescales already there, for events whose first hours this run no longer looks at: what
             was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
         rules: the settings of ingestion.

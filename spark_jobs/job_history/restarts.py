@@ -17,7 +17,8 @@ from include.flink.job_states import BATCH, ENDED_WITHOUT_FAILURE, RUNNING
 from models.observing import stop_kinds, stops
 from models.observing.job_ends import JobFacts
 from models.observing.stops import Checkpoint, JobHistory, Run, Stop, Vertices
-from spark_jobs.job_history.arrow_rows import arrow_schema, micros, times_in_ms, to_table
+from spark_jobs.arrow_schema import arrow_schema
+from spark_jobs.job_history.arrow_rows import micros, times_in_ms, to_table
 
 _JOB = ("cluster", "job")
 _ID = ("cluster", "job_id")

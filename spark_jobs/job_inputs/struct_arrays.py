@@ -7,12 +7,12 @@ row or a pandas frame per job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+
+from spark_jobs.arrow_schema import arrow_schema
 
 Columns = Mapping[str, npt.NDArray[Any]]
 Rows = Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]
@@ -25,7 +25,7 @@ def map_rows(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]],
         rows_of: gets a row as :func:`rows_in` gives it.
         schema: DDL of what it returns; a column that a row lacks is null.  Read here: it takes a session.
     """
-    arrow = to_arrow_schema(cast("StructType", StructType.fromDDL(schema)))
+    arrow = arrow_schema(schema)
 
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -13,12 +13,13 @@ from include.settings import Settings
 from include.stages import Stage
 from include.utc import parse_utc
 from include.version import stage_version
-from models.bundle import FleetBundle
+from models.bundle import FleetBundle, JobKey
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
 from models.training.gate import Gate, judge
 from models.training.job_facts import JobFacts
 from models.training.job_tests import find_since
+from models.training.job_windows import KnownOperator
 from models.training.train_job import Learnt, with_intervals
 from spark_jobs.session import threads
 from spark_jobs.train import training_data as data
@@ -29,7 +30,7 @@ from spark_jobs.train.gate_criteria import list_criteria
 from spark_jobs.train.holdout_scores import score_capacities, score_latencies
 from spark_jobs.train.interval_scores import coverage_measures, measure_coverage
 from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
-from spark_jobs.train.learn_jobs import learn_jobs, list_operators, make_task
+from spark_jobs.train.learn_jobs import learn_jobs, make_task
 from spark_jobs.train.recovery_scores import SHARE_COLUMNS, predict_recoveries
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
@@ -107,16 +108,18 @@ def fit_fleet(
     learnt: Sequence[JobFacts],
     events: pd.DataFrame,
     *,
+    operators: Mapping[JobKey, tuple[KnownOperator, ...]],
     batch_count: int,
     leaves_out: bool = True,
 ) -> Assembled:
     """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
 
-    With ``leaves_out`` curves are also tried on points that were hidden from them.
+    ``operators`` are those of the latest graph of every job.  With ``leaves_out`` curves are also tried on points that
+    were hidden from them.
     """
     context = inputs.observations.sparkSession.sparkContext
     fits = fit_capacities(context, [one.points for one in learnt], batch_count, leaves_out=leaves_out)
-    assembled = assemble(model_version, learnt, fits, events, list_operators(inputs.graphs.toPandas()))
+    assembled = assemble(model_version, learnt, fits, events, operators)
     expected = predict(inputs, assembled.events, learnt, assembled.bundle, settings)
     return replace(assembled, recoveries=expected)
 
@@ -136,6 +139,7 @@ def score_forward(
     champion: FleetBundle | None,
     *,
     since: datetime | None,
+    operators: Mapping[JobKey, tuple[KnownOperator, ...]],
     batch_count: int,
 ) -> ForwardScores:
     """Train a trial on what came before the last hours and score it, and the champion, on those."""
@@ -143,7 +147,9 @@ def score_forward(
     if since is None:
         return ForwardScores.none()
     known = events_before(events, since)
-    fitted = fit_fleet(inputs, settings, "trial", before, known, batch_count=batch_count, leaves_out=False)
+    fitted = fit_fleet(
+        inputs, settings, "trial", before, known, operators=operators, batch_count=batch_count, leaves_out=False
+    )
     trial = finish(inputs, fitted, Residuals.join(())).bundle
     fits = {(cluster, job): own for (cluster, job, _), own in zip(fitted.bundle.index, fitted.fits, strict=True)}
     later = events[pd.to_datetime(events["started_at"], utc=True) >= since]
@@ -186,10 +192,20 @@ def train_fleet(
     since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)
     with threads(spark) as pool:
         ahead = pool.submit(
-            score_forward, inputs, settings, learnt, events, bundle, since=since, batch_count=batch_count
+            score_forward,
+            inputs,
+            settings,
+            learnt,
+            events,
+            bundle,
+            since=since,
+            operators=task.operators,
+            batch_count=batch_count,
         )
         jobs = [one.facts for one in learnt]
-        fitted = fit_fleet(inputs, settings, model_version, jobs, events, batch_count=batch_count)
+        fitted = fit_fleet(
+            inputs, settings, model_version, jobs, events, operators=task.operators, batch_count=batch_count
+        )
         forward = ahead.result()
     assembled = finish(inputs, fitted, forward.residuals)
     scores = Scores(
