@@ -195,6 +195,7 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> N
     asked_at = one.now_s
     one.rescale(0, np.array([1, 8, 1]))
     (downtime,) = one.downtimes[0]
+    assert np.isnan(downtime.checkpoint_age_s)
     again_at = max(at + 400.0, asked_at + float(one.setting.draws[0].rescale_downtime_s[one.window]))
     assert (downtime.kind, downtime.at_s + downtime.downtime_s) == ("restart", pytest.approx(again_at))
     assert one.rows.down_until[0] == pytest.approx(again_at)
