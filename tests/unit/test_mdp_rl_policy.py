@@ -15,7 +15,7 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.mdp_rl.agent_learning import learn
-from models.policies.mdp_rl.job_planning import has_too_many, plan_operator
+from models.policies.mdp_rl.job_planning import Plan, has_too_many, plan_operator
 from models.policies.mdp_rl.learner import Learner
 from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
 from models.policies.mdp_rl.mdp_rl_options import LEVELS, CentralisedOptions, DecentralisedOptions, Exploration
@@ -120,6 +120,16 @@ def test_a_coarser_grid_keeps_what_was_counted() -> None:
         Knowledge(), np.array([20.0, 20.0, 40.0]), np.ones((3, 1), int), np.full(3, np.nan), [False, True, True]
     )
     assert (known.quantum_per_s, known.transitions) == (2.0, ((10, 10, 1), (10, 20, 1)))
+
+
+def test_a_rate_that_is_too_many_levels_for_a_number_makes_the_grid_coarser() -> None:
+    rates = np.array([1e-9, 1e300, 1e300])
+    known = learn(Knowledge(), rates, np.ones((3, 1), int), np.full(3, np.nan), [False, True, True])
+    ((level, after, times),) = [one for one in known.transitions if one[0] > 1]
+    assert (level, times) == (after, 1)
+    assert round(1e300 / known.quantum_per_s) == level < LEVELS
+    one = np.zeros((2, 1), np.int64)
+    assert Plan(np.array([1, 5]), 5e-11, one, one).row(1e300) == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -195,7 +195,7 @@ def learn(
             last = -1
             continue
         quantum = quantum or rate / FIRST_LEVEL
-        while round(rate / quantum) >= options.levels:
+        while math.isinf(rate / quantum) or round(rate / quantum) >= options.levels:
             quantum, last = 2 * quantum, _coarsen(last)
             counts, penalties = _merge_counts(counts), _merge_penalties(penalties)
         level = round(rate / quantum)

@@ -59,7 +59,8 @@ class Plan:
 
     def row(self, rate_per_s: float) -> int:
         """Return the row of a rate; a level that was never observed counts as the next higher one that was."""
-        level = round(rate_per_s / self.quantum_per_s)
+        level = rate_per_s / self.quantum_per_s
+        level = level if math.isinf(level) else round(level)
         return min(int(np.searchsorted(self.levels, level)), len(self.levels) - 1)
 
     def nearest(self, running: Ints) -> int:
