@@ -116,7 +116,7 @@ nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted bes
 WORKERS ?= 3
 .PHONY: test
 test: check  ## everything that guards a promise: the fast part, then Spark, DAGs, live Flink, end to end
-	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark tests/fuzz -n $(WORKERS) --dist loadfile \
+	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-benchmarks
@@ -144,7 +144,7 @@ test-long-kills: setup  ## stages killed at every write, and at random moments (
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_learn.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_backtest.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_learn.py tests/spark/test_live_windows.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)

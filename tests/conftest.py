@@ -22,10 +22,9 @@ FIRST = (
     "spark/test_train.py",
     "spark/test_ingest_tables.py",
     "spark/test_release_before.py",
-    "fuzz/test_fuzz.py",
 )
 
-BESIDE_LIVE = ("e2e", "spark", "dags", "fuzz")
+BESIDE_LIVE = ("e2e", "spark", "dags")
 
 
 def pytest_configure() -> None:

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Engine
 __all__: list[str] = []  # Airflow takes every public name for a cluster policy
 
 
-@event.listens_for(Engine, "savepoint")
+@event.listens_for(Engine, "savepoint")  # type: ignore[untyped-decorator,unused-ignore]
 def take_write_lock_first(connection: Connection, name: str) -> None:  # noqa: ARG001 - the signature is SQLAlchemy's
     """Take SQLite's write lock before a savepoint opens a transaction.
 

@@ -1,4 +1,4 @@
-"""400 mutated lines through one ingestion, 2,000 in `make test-long`; `make fuzz` for more."""
+"""2,000 mutated lines through one ingestion; `make fuzz` for more."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.fuzz.line_mutations import MUTATIONS
 from tests.fuzz.world import END, START, write_world
 from tests.spark.lake_settings import settings_below
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+LINES = 2_000
 SEED = 1
 
 
 @pytest.mark.covers("ingest_review 1", "ingest_review 2")
-@pytest.mark.parametrize("lines", [400, pytest.param(2_000, marks=pytest.mark.long)])
 def test_no_line_is_lost_and_no_good_one_is_changed(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "none.toml"))
     settings = settings_below(tmp_path)
-    world = write_world(Path(settings.paths.raw), lines, SEED)
-    assert world.mutated > 0.9 * lines
+    world = write_world(Path(settings.paths.raw), LINES, SEED)
+    assert world.mutated > 0.9 * LINES
     ingest.run(spark, settings, StageRequest(Stage.INGEST, END, START, END))
     lake = Lake(spark, settings.paths.lake)
     assert list(islice(find_violations(world, lake), 10)) == []

@@ -20,7 +20,7 @@ from spark_jobs.backtest.comparison_log import comparison_store
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 REQUEST = StageRequest(Stage.BACKTEST, fleet.AS_OF)
 POLICIES = {"planner", "reactive", "ds2"}
 DAYS = 1.25  # of history: a third is learnt from, the rest scored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from itertools import groupby
@@ -29,6 +29,7 @@ from tests.spark.raw_builders import utc
 pytestmark = pytest.mark.spark
 END = utc("2026-11-20T20:00")
 HOURS = 3
+START = END - timedelta(hours=HOURS)
 WINDOW_S = {"recorded": 15, "simulated": 300, source_cases.CLUSTER: 60}
 POLLED_EVERY_S = {"recorded": 5, "simulated": 60, source_cases.CLUSTER: source_cases.EVERY_S}
 RECORDING = REPOSITORY / "data" / "recording" / "cluster=recorded"
@@ -50,26 +51,47 @@ class Ingested:
     rows: dict[Key, Row]
 
 
-@pytest.fixture(scope="module")
-def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ingested]:
-    root = tmp_path_factory.mktemp("live")
+def write_recording(raw: Path) -> None:
+    shutil.copytree(RECORDING, raw / RECORDING.name)
+
+
+def write_simulated_and_cases(raw: Path) -> None:
+    write_history(HistoryRequest(HOURS, END, raw, window_s=POLLED_EVERY_S["simulated"]), workers=2)
+    hour = hour_directory(raw, source_cases.CLUSTER, START)
+    write_lines(hour / "cases.jsonl.gz", (one.to_line() for one in source_cases.records(START)))
+
+
+def ingest_below(root: Path, spark: SparkSession, write_raw: Callable[[Path], None]) -> Ingested:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SETTINGS_FILE_VARIABLE, str(root / "none.toml"))
         clusters = {name: Cluster(window_s=length) for name, length in WINDOW_S.items()}
         settings = settings_below(root).model_copy(update={"clusters": clusters})
-        raw = Path(settings.paths.raw)
-        shutil.copytree(RECORDING, raw / RECORDING.name)
-        write_history(HistoryRequest(HOURS, END, raw, window_s=POLLED_EVERY_S["simulated"]), workers=2)
-        start = END - timedelta(hours=HOURS)
-        hour = hour_directory(raw, source_cases.CLUSTER, start)
-        write_lines(hour / "cases.jsonl.gz", (one.to_line() for one in source_cases.records(start)))
-        summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, END, start, END))
-        assert not summary["quarantined"]
-        rows = {}
-        for row in Lake(spark, settings.paths.lake).read(OBSERVATIONS).collect():
-            began = int(row["window_start"].replace(tzinfo=UTC).timestamp())
-            rows[row["cluster"], row["job"], row["operator"], began] = row.asDict()
-        yield Ingested(raw, rows)
+        write_raw(Path(settings.paths.raw))
+        summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, END, START, END))
+    assert not summary["quarantined"]
+    rows = {}
+    for row in Lake(spark, settings.paths.lake).read(OBSERVATIONS).collect():
+        began = int(row["window_start"].replace(tzinfo=UTC).timestamp())
+        rows[row["cluster"], row["job"], row["operator"], began] = row.asDict()
+    return Ingested(Path(settings.paths.raw), rows)
+
+
+@pytest.fixture(scope="module")
+def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ingested:
+    return ingest_below(tmp_path_factory.mktemp("live"), spark, write_simulated_and_cases)
+
+
+@pytest.fixture(scope="module")
+def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ingested:
+    return ingest_below(tmp_path_factory.mktemp("recorded"), spark, write_recording)
+
+
+@pytest.fixture(
+    params=["simulated", source_cases.CLUSTER, pytest.param("recorded", marks=pytest.mark.long)],
+)
+def case(request: pytest.FixtureRequest) -> tuple[Ingested, str]:
+    """A cluster, and what was ingested of it."""
+    return request.getfixturevalue("recorded" if request.param == "recorded" else "ingested"), request.param
 
 
 def records(raw: Path, cluster: str) -> list[RawRecord]:
@@ -122,8 +144,8 @@ def differences(ours: Row, theirs: Row, names: tuple[str, ...]) -> dict[str, tup
     return {name: (ours[name], theirs[name]) for name in names if not same(ours[name], theirs[name])}
 
 
-@pytest.mark.parametrize("cluster", WINDOW_S)
-def test_all_at_once_is_what_silver_holds(ingested: Ingested, cluster: str) -> None:
+def test_all_at_once_is_what_silver_holds(case: tuple[Ingested, str]) -> None:
+    ingested, cluster = case
     history = PollHistory(WINDOW_S, polls=400)
     assert other_faults(history.add(records(ingested.raw, cluster))) == []
     ours = live_rows(history, END.timestamp())
@@ -138,8 +160,8 @@ def test_all_at_once_is_what_silver_holds(ingested: Ingested, cluster: str) -> N
     assert not wrong, f"{len(wrong)} of {len(ours)} differ, such as {next(iter(wrong.items()))}"
 
 
-@pytest.mark.parametrize("cluster", WINDOW_S)
-def test_poll_by_poll_with_a_short_memory_gives_the_same_windows(ingested: Ingested, cluster: str) -> None:
+def test_poll_by_poll_with_a_short_memory_gives_the_same_windows(case: tuple[Ingested, str]) -> None:
+    ingested, cluster = case
     history, observed = PollHistory(WINDOW_S, polls=15), {}
     every_ms = 1000 * POLLED_EVERY_S[cluster]
     for poll, replies in groupby(records(ingested.raw, cluster), lambda record: record.observed_at_ms // every_ms):

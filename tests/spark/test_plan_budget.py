@@ -19,7 +19,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 REQUEST = StageRequest(Stage.PLAN, fleet.AS_OF)
 WAVE = [float(30_000.0 + 20_000.0 * np.sin(2 * np.pi * hour / 24)) for hour in range(24)]
 JOBS = tuple(f"wave-{number}" for number in range(6))

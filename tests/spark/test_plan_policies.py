@@ -19,7 +19,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 LATER = fleet.AS_OF + timedelta(hours=1)
 OVERLOADED = 35_000.0  # `map` does 30,000 records/s with 3 instances
 

@@ -79,6 +79,7 @@ def profiled(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) 
         yield Profiled(settings, lake, counts)
 
 
+@pytest.mark.long
 def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(profiled: Profiled) -> None:
     lake = profiled.lake
     assert profiled.counts == {"jobs": 3, "profiled": 2, "refused": {"no_load": 1}}
@@ -155,6 +156,7 @@ def test_one_job_alone_replaces_only_its_own_rows(profiled: Profiled) -> None:
     assert contents(lake) == whole
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("job", "why"),
     [
@@ -201,6 +203,7 @@ def ideal(subject: Subject) -> ProfilingCluster:
     return Ideal()
 
 
+@pytest.mark.long
 def test_another_adapter_takes_the_place_of_the_simulated(profiled: Profiled, settings: Settings, lake: Lake) -> None:
     write_hours(lake)
     name = "tests.spark.test_profiling:ideal"
