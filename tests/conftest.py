@@ -58,11 +58,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 _is_begun = False
 
 
+# Tests that look at one ingestion (tests/spark/situations.py), and so are of one worker.
+OF_SITUATIONS = {
+    f"tests/spark/test_{name}.py" for name in ("ingest_review", "job_states", "kafka_arrivals", "rescale_history")
+}
+
+
 class FileScheduling(LoadScopeScheduling):
     """Gives whole files to workers; those of tests/live share one Flink cluster, those of tests/dags one Airflow."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file in OF_SITUATIONS:
+            return "situations"
         return next((folder for folder in ("tests/live", "tests/dags") if file.startswith(f"{folder}/")), file)
 
 

@@ -15,6 +15,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.model_database import ensure_database
 from spark_jobs.session import start_session
 from tests.spark.lake_settings import REPOSITORY, prepared_settings, settings_below
+from tests.spark.situations import Situations, ingest_situations
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +55,12 @@ def shared_settings(tmp_path_factory: pytest.TempPathFactory, empty_model_store:
 def shared_lake(spark: SparkSession, shared_settings: Settings) -> Lake:
     """A lake that all tests of a file share, empty at first."""
     return Lake(spark, shared_settings.paths.lake)
+
+
+@pytest.fixture(scope="session")
+def situations(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Situations:
+    """One ingestion for the tests of several files."""
+    return ingest_situations(spark, prepared_settings(tmp_path_factory.mktemp("situations"), empty_model_store))
 
 
 @pytest.fixture

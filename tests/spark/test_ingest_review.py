@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from include.settings import Cluster, Settings
-from include.stages import Stage, StageRequest
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
@@ -24,35 +21,30 @@ from include.tables import (
 )
 from models.live.job_layout import name_operators
 from models.live.job_replies import Vertex
-from spark_jobs.ingest import stage as ingest
 from spark_jobs.job_history.operator_names import operators_of
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
 from spark_jobs.job_inputs.windows import windows_between
-from spark_jobs.lake import Lake
 from tests.spark.hostile_input import (
     BAD_REPLIES,
     HOUR,
-    HOURS,
     MISPLACED,
     ODD_NAMES,
     OTHER_ID,
     START,
     WINDOWS,
     polled,
-    write_hostile_input,
 )
 from tests.spark.ingested_lake import IngestedLake
 from tests.spark.raw_builders import JOB_ID, SINK, SOURCE, WORK
+from tests.spark.situations import Situations
 
 pytestmark = pytest.mark.spark
 
 
 @dataclass(frozen=True)
 class Ingested(IngestedLake):
-    """Everything that one run made of it."""
-
-    settings: Settings
+    """What one run made of all situations."""
 
     def windows(self, cluster: str) -> list[tuple[str, Any, int, float, bool]]:
         """What the windows of the first hour say, in order."""
@@ -62,13 +54,8 @@ class Ingested(IngestedLake):
 
 
 @pytest.fixture(scope="module")
-def ingested(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
-    settings = shared_settings.model_copy(update={"clusters": {"good": Cluster(window_s=300)}})
-    raw = Path(settings.paths.raw)
-    write_hostile_input(raw)
-    end = START + HOURS * HOUR
-    summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, end, START, end))
-    return Ingested(shared_lake, summary, settings)
+def ingested(situations: Situations) -> Ingested:
+    return Ingested(situations.lake, situations.summary)
 
 
 @pytest.mark.covers("ingest_review 1.1", "ingest_review 1.2", "ingest_review 2.10", "apply_review 17")
