@@ -1,7 +1,7 @@
 """``python -m cli.class_archive FILE``: the archive of classes with which Spark's drivers on this machine start faster.
 
-Java writes it at the end of an ingest of the shipped recording, in a folder that is removed afterwards: what reading,
-checking and writing tables load is most of what any stage loads. `make setup` calls this.
+Java writes it at the end of ``spark_jobs/load_classes.py``, in a folder that is removed afterwards. `make setup` calls
+this.
 """
 
 from __future__ import annotations
@@ -11,40 +11,33 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
 from pathlib import Path
 
 from cli.embedded import LOOPBACK, below
-from cli.raw_import import FileSource
-from cli.run import RECORDING, end_of_recording
 from include.atomic_write import replace_atomically
-from include.settings import load_settings
+from include.settings import PROJECT, load_settings
 from include.spark.conf import JAVA_OPTIONS, make_archive
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest
 
-HOURS = 2
 MASTER = "local[*]"
 
 
 def write_archive(target: Path, out: Path) -> None:
-    """Ingest below ``out`` and write the archive.
+    """Load classes below ``out`` and write the archive.
 
     Raises:
-        CalledProcessError: the ingest failed.
+        CalledProcessError: a class could not be loaded.
         FileNotFoundError: it ended without writing an archive.
     """
     target.unlink(missing_ok=True)  # a driver that starts from an archive writes none
     os.environ.update(below(out))
-    settings = load_settings()
-    FileSource(RECORDING).deliver(Path(settings.paths.raw))
-    end = end_of_recording()
-    request = StageRequest(Stage.INGEST, end, end - timedelta(hours=HOURS), end)
-    submission = prepare_submission(settings, MASTER)
+    submission = prepare_submission(load_settings(), MASTER)
+    submission = replace(submission, application=str(PROJECT / "spark_jobs" / "load_classes.py"))
     with replace_atomically(target) as temporary:
         # Into a new file: Java takes away everybody's right to write to an archive, and writes to none that is there.
         submission.conf[JAVA_OPTIONS] = f"{submission.conf[JAVA_OPTIONS]} {make_archive(str(temporary))}"
-        command = submission.command(request.to_argv())
+        command = submission.command([str(out)])
         environment = dict(os.environ) | submission.environment | {"SPARK_LOCAL_IP": LOOPBACK}
         subprocess.run(command, env=environment, cwd=out, check=True)
 

@@ -56,7 +56,7 @@ PERSONS = [
 ]
 COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
-EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "20"))
 STEPS = int(os.environ.get("TIDEWISE_STATEFUL_STEPS", "50"))
 PHASES = tuple(phase for phase in Phase if phase is not Phase.shrink or "TIDEWISE_STATEFUL_SHRINK" in os.environ)
 

@@ -78,5 +78,5 @@ class OperatorMachine(ControllerMachine):
 
 
 TestOperator = OperatorMachine.TestCase
-TestOperator.settings = settings_of(EXAMPLES if EXAMPLES != 40 else 15)  # Flink's machine has run the shared rules
+TestOperator.settings = settings_of(EXAMPLES if EXAMPLES != 20 else 8)  # Flink's machine has run the shared rules
 pytestmark = pytest.mark.timeout(3600)

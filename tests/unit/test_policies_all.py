@@ -108,7 +108,7 @@ def name(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(
     seen=st.lists(observations(), min_size=1, max_size=3),
