@@ -131,7 +131,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-parts test-long-clusters test-long-waits test-long-prometheus  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
@@ -144,11 +144,15 @@ test-long-kills: setup  ## stages killed at every write, and at random moments (
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_backtest.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_learn.py tests/spark/test_live_windows.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_lines_are_parsed_once.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+
+.PHONY: test-long-plans
+test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)
+	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_launch.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
-	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_nexmark_short.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
 	@$(PY) -m pytest tests/dags/test_dag_client.py tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 
 .PHONY: test-long-clusters

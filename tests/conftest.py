@@ -15,7 +15,6 @@ from xdist.scheduler import LoadScopeScheduling
 FIRST = (
     "live/test_flink_cluster.py",
     "live/test_live_control.py",
-    "live/test_nexmark_short.py",
     "live/test_flink_actuator.py",
     "live/test_doctor.py",
     "e2e/test_run.py",

@@ -9,9 +9,9 @@ from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local_cluster(tmp_path_factory) -> Iterator[LocalCluster]:
-    """Start Flink (about 20 s); everything is gone at the end of the session."""
+    """Start Flink (about 20 s); everything is gone after the last test of this folder."""
     with LocalCluster(tmp_path_factory.mktemp("flink")) as cluster:
         yield cluster
     assert cluster.process_ids == []

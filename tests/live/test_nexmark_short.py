@@ -17,7 +17,7 @@ from include.flink.client import FlinkClient
 from include.flink.poller import RestSource
 from models.live.poll_history import PollHistory
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 CLUSTER = "sql"
 WINDOW_S = 10
 OVERLOAD, CALM = 3.2, 0.4  # multiples of the load at which a query's costly vertex is half busy with one subtask

@@ -28,6 +28,7 @@ def stages(spark, tmp_path, monkeypatch, empty_model_store):
     return tmp_path / "stages"
 
 
+@pytest.mark.long
 def test_each_stage_leaves_its_own_counts_and_seconds(stages, capsys):
     began_s = time.monotonic()
     assert launch.main(["forecast", "plan", "report", *AS_OF]) == 0

@@ -20,6 +20,7 @@ from tests.spark import synthetic_fleet as fleet
 pytestmark = [pytest.mark.spark, pytest.mark.covers("harm tables-gone")]
 
 
+@pytest.mark.long
 def test_forecasts_and_plans_are_not_replaced_by_none(spark: SparkSession, settings: Settings, lake: Lake) -> None:
     write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", [1000.0] * 24))
     as_of = fleet.AS_OF
