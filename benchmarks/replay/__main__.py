@@ -78,6 +78,9 @@ def build_parser() -> CommandParser:
     )
     result.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
     result.add_argument(
+        "--first-seed", type=whole_number(0), default=0, metavar="N", help="of the runs (default: 0; of tuning: 100)"
+    )
+    result.add_argument(
         "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
     )
     result.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
@@ -185,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         days = len(trace.values) / DAY_BINS
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
-            case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions, forms=forms)
+            case = ReplayCase(trace, job, policies, list_seeds(options), conditions, forms=forms)
             if scenario is not None:
                 case = apply_scenario(case, scenario, SCENARIOS[scenario])
                 console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)
@@ -203,6 +206,11 @@ def apply_scenario(case: ReplayCase, name: str, scenario: Scenario) -> ReplayCas
     """Return the case under a scenario."""
     conditions = replace(case.conditions, disturbances=scenario.disturbances)
     return replace(case, trace=scenario.apply(name, case.trace), conditions=conditions, peak_share=scenario.peak_share)
+
+
+def list_seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    """Return the seeds that the command line asks for."""
+    return tuple(range(options.first_seed, options.first_seed + options.seeds))
 
 
 def list_traces() -> list[Path]:

@@ -19,6 +19,7 @@ _COLUMNS = {
     "lag_record_seconds": ("lag, record s", "{:.3g}"),
     "slot_hours": ("slot hours", "{:,.0f}"),
     "cost": ("cost", "{:,.1f}"),
+    "cost_vs_bound": ("/ bound", "{:.3f}"),
     "cost_vs_clairvoyant": ("/ clairvoyant", "{:.3f}"),
 }
 
