@@ -60,7 +60,7 @@ def solve_bound(workload: Workload, seed: int, conditions: Conditions) -> Bound:
     least["first_day"] = float(programme.solve(day).first.up[checkpoint, first_slots - 1, 0])
     joined = BoundProgramme(known, conditions.prices, joins_ages=True)
     path = follow_choices(joined, joined.solve(), first_slots)
-    changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
+    changes = np.flatnonzero(np.diff(path, prepend=first_slots))
     times_s = workload.start_s + changes * cadence.window_s
     parallelism = np.tile(path[changes, None], (1, len(spec.operators)))
     return Bound(least, ScheduleDriver(times_s, spec.graph().names, parallelism))
