@@ -16,6 +16,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.best_forms import read_forms
+from benchmarks.replay.cost_rows import write_costs
+from benchmarks.replay.cost_summary import describe_bound
+from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import check_names, list_names
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
@@ -182,7 +185,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.error(str(error))
     for line in describe(conditions, options.seeds):
         console.print(line, highlight=False)
+    runs = len(jobs) * len(options.scenario or [None])
+    days = runs * sum(len(trace.values) for trace in traces) / DAY_BINS
+    console.print(describe_estimate(policies, options.seeds, days), highlight=False)
     out = options.json or Path("out/replay.json")
+    costs = out.with_suffix(".csv")
     rows: list[Row] = []
     for trace in traces:
         days = len(trace.values) / DAY_BINS
@@ -198,7 +205,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 console.print(f"[bold red]replay: {error}[/]", soft_wrap=True)
                 return 1
             write(rows, out)
-    console.print(f"written: {out}, {len(rows)} rows")
+            write_costs(rows, costs)
+    console.print(f"written: {out}, {len(rows)} rows; {costs}: python -m benchmarks.replay.cost_summary {costs}")
     return 0
 
 
@@ -232,6 +240,8 @@ def replay(case: ReplayCase, options: argparse.Namespace, console: Console) -> l
         task = progress.add_task(f"{case.trace.name}, {case.job}", total=count_windows(case))
         result = replay_in_processes(case, options.jobs, lambda windows: progress.update(task, completed=windows))
     console.print(*build_tables(result.rows, SEGMENTS), sep="\n")
+    if tightness := describe_bound(result.rows, "all"):
+        console.print(tightness, highlight=False)
     console.print(f"{time.monotonic() - began:.0f} s for {len(case.policies)} candidates x {len(case.seeds)} seeds")
     busy = {name: count for name, count in result.refused.items() if count}
     if busy:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.autoscaler_java.jar_driver import AutoscalerProcess, JarDriver, list_options
+from benchmarks.replay.cpu_estimate import estimate_cpu_s
 from benchmarks.replay.fleet_prior_value import learn_prior_without
 from benchmarks.replay.replay_candidates import BOUND, Forms, build_candidates
 from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
@@ -30,20 +31,6 @@ from models.evaluation.scores import SEGMENTS, compute_score, find_span
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
-# Seconds that a candidate takes for three days of the 8-operator graph, roughly, so that processes end together.
-_COSTS = {
-    BOUND: 8.0,
-    "rl_decentralised": 8.0,
-    "dragster_gradient": 4.0,
-    "conttune_a3": 3.0,
-    "conttune_a0": 3.0,
-    "planner": 2.5,
-    "dragster_saddle": 2.5,
-    "rl": 2.0,
-    "rl_plus": 2.0,
-    "mdp": 1.5,
-}
-_COST = 0.8  # of the others
 _POLL_S = 0.2
 
 
@@ -90,9 +77,9 @@ def divide(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
     """Return the policies of each process so that none has much more to do; the order within each is kept."""
     loads = [0.0] * max(1, min(processes, len(policies)))
     parts: list[list[str]] = [[] for _ in loads]
-    for name in sorted(policies, key=lambda name: -_COSTS.get(name, _COST)):
+    for name in sorted(policies, key=lambda name: -estimate_cpu_s(name)):
         least = loads.index(min(loads))
-        loads[least] += _COSTS.get(name, _COST)
+        loads[least] += estimate_cpu_s(name)
         parts[least].append(name)
     return [tuple(name for name in policies if name in names) for names in parts]
 
