@@ -9,8 +9,8 @@ from models.evaluation.bound.programme import BoundProgramme, Solution
 from models.evaluation.bound.window_run import Stop, run_window
 
 
-def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: int) -> Ints:
-    """Return the (W,) slots of a job that begins without a backlog and does what is best.
+def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: int) -> tuple[Ints, float]:
+    """Return the (W,) slots of a job that begins without a backlog and does what is best, and its oldest age, seconds.
 
     Between ages of the grid the nearer one decides.
 
@@ -22,6 +22,7 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
     known, ages_s = programme.known, programme.ages_s
     middles_s = 0.5 * (ages_s[1:] + ages_s[:-1])
     path = np.zeros(len(solution.choices), np.int64)
+    oldest_s = 0.0
     place, age_s, stop = first_slots - 1, np.zeros((1, 1)), Stop()
     for window, choices in enumerate(solution.choices):
         is_down = stop.until_s > known.begin_s(window)
@@ -37,4 +38,5 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
                 place, stop = target, rescale
         end = run_window(known, window, slice(place, place + 1), age_s, stop)
         path[window], age_s, stop = place + 1, end.age_s, end.stop
-    return path
+        oldest_s = max(oldest_s, float(age_s[0, 0]))
+    return path, oldest_s

@@ -27,15 +27,26 @@ from models.evaluation.conditions import Prices
 
 FINE, COARSE = 240, 30
 """Ages of the grid up to the lag target: of the bound, and where values are joined."""
+DENSE = 600
+"""At most so many ages of the bound's grid from there to the oldest record that its own policy meets."""
 CHECKPOINTS = 6
 """Ages of checkpoints on the grid."""
 
 
-def build_ages_s(lag_target_s: float, steps: int) -> Floats:
-    """Return the (A,) ages of the grid: so many up to the lag target, then further and further apart."""
+def build_ages_s(lag_target_s: float, steps: int, dense_until_s: float = 0.0) -> Floats:
+    """Return the (A,) ages of the grid: so many up to the lag target, then further and further apart.
+
+    Args:
+        lag_target_s: of the run.
+        steps: how many up to it.
+        dense_until_s: up to which the grid is a twelfth of the lag target fine, or a DENSE-th of this age.
+    """
+    target_s = max(lag_target_s, 1.0)
     upper = [np.arange(1, 2.5, 1 / 12), np.arange(2.5, 7, 0.25), np.arange(7, 20, 1.0), np.arange(20, 60, 5.0)]
     last = [60.0, 90.0, 120.0, 240.0, 480.0, 1440.0]
-    return np.asarray(max(lag_target_s, 1.0) * np.concatenate([np.arange(steps) / steps, *upper, last]))
+    ages_s = target_s * np.concatenate([np.arange(steps) / steps, *upper, last])
+    dense_s = np.arange(target_s, dense_until_s, max(target_s / 12, dense_until_s / DENSE))
+    return np.union1d(ages_s, dense_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from include.utc import DAY_S
 from models.evaluation.bound.best_path import follow_choices
 from models.evaluation.bound.known_run import KnownRun
-from models.evaluation.bound.programme import BoundProgramme
+from models.evaluation.bound.programme import FINE, BoundProgramme, build_ages_s
 from models.evaluation.bound.window_run import Stop
 from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import ScheduleDriver
@@ -19,6 +19,9 @@ from models.evaluation.random_draws import RandomDraws
 from models.evaluation.scores import SEGMENTS, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
+
+DENSE_SHARE = 1.25
+"""The grid is fine up to so many times the oldest age that the bound's own policy meets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,16 @@ def solve_bound(workload: Workload, seed: int, conditions: Conditions) -> Bound:
     day = min(windows, DAY_S // cadence.window_s)
     spans = {segment: find_span(segment, windows, cadence.window_s) for segment in SEGMENTS}
     begins = {segment: span.start for segment, span in spans.items() if 0 < span.start < windows}
-    programme = BoundProgramme(known, conditions.prices, joins_ages=False)
+    joined = BoundProgramme(known, conditions.prices, joins_ages=True)
+    path, oldest_s = follow_choices(joined, joined.solve(), first_slots)
+    # The grid is fine where the job is: each window rounds down again.
+    ages_s = build_ages_s(known.lag_target_s, FINE, DENSE_SHARE * oldest_s)
+    programme = BoundProgramme(known, conditions.prices, joins_ages=False, ages_s=ages_s)
     checkpoint = programme.find_checkpoint(Stop().until_s, 0)
     solution = programme.solve(least_at=tuple(begins.values()))
     least = {segment: solution.least[begin] for segment, begin in begins.items()}
     least["all"] = float(solution.first.up[checkpoint, first_slots - 1, 0])
     least["first_day"] = float(programme.solve(day).first.up[checkpoint, first_slots - 1, 0])
-    joined = BoundProgramme(known, conditions.prices, joins_ages=True)
-    path = follow_choices(joined, joined.solve(), first_slots)
     changes = np.flatnonzero(np.diff(path, prepend=first_slots))
     times_s = workload.start_s + changes * cadence.window_s
     parallelism = np.tile(path[changes, None], (1, len(spec.operators)))
