@@ -60,13 +60,17 @@ def run_window(known: KnownRun, window: int, slots: slice, age_s: Floats, stop: 
     capacity = known.capacity_per_s[window, slots, None]
     backlog = np.broadcast_to(known.find_backlog(window, age_s), (len(capacity), age_s.shape[1])).copy()
     up = 1.0 - _share_down(known, window, stop.from_s, stop.until_s)
-    failures = {int(known.failure_at_s[one] // step_s) - first: one for one in known.find_failures(window)}
+    failures: dict[int, list[int]] = {}
+    for failure in known.find_failures(window):
+        failures.setdefault(int(known.failure_at_s[failure] // step_s) - first, []).append(failure)
     processed = [known.arrived[first] - backlog]
     late = np.zeros(backlog.shape)
     for k in range(steps):
         rate = float(known.rates_per_s[first + k])
-        if k in failures and known.failure_at_s[failures[k]] >= stop.until_s:
-            restored, stop = _fail(known, window, failures[k], stop, processed)
+        for failure in failures.get(k, ()):
+            if known.failure_at_s[failure] < stop.until_s:
+                continue  # a job that is down does not fail again
+            restored, stop = _fail(known, window, failure, stop, processed)
             backlog = backlog + np.maximum(processed[-1] - restored, 0.0)
             up = np.maximum(up - _share_down(known, window, known.ends_s[first + k], stop.until_s), 0.0)
         backlog = np.maximum(backlog + (rate - capacity * up[k]) * step_s, 0.0)
