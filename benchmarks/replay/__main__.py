@@ -16,12 +16,16 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.best_forms import read_forms
+from benchmarks.replay.cost_rows import write_costs
+from benchmarks.replay.cost_summary import describe_bound
+from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import check_names, list_names
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
-from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError, read_trace
+from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError
 from benchmarks.replay.scenarios import SCENARIOS, Scenario
+from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.policy_catalogue import Decides
@@ -46,7 +50,7 @@ def build_parser() -> CommandParser:
         prog="replay",
         description=__doc__,
         epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}; when named "
-        f"{', '.join((JAR, *read_forms()))}.",
+        f"{', '.join((JAR, *read_forms()))}.\n\nSynthetic loads, for tuning: {', '.join(SYNTHETIC)}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument(
@@ -55,7 +59,7 @@ def build_parser() -> CommandParser:
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="CSV of times and rates (default: data/traces)",
+        help="CSV of times and rates, or a synthetic load's NAME or NAME:SEED (default: data/traces)",
     )
     result.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
     result.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
@@ -76,6 +80,9 @@ def build_parser() -> CommandParser:
         "--scenario", nargs="+", action="extend", choices=sorted(SCENARIOS), metavar="NAME", help=SCENARIO_HELP
     )
     result.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
+    result.add_argument(
+        "--first-seed", type=whole_number(0), default=0, metavar="N", help="of the runs (default: 0; of tuning: 100)"
+    )
     result.add_argument(
         "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
     )
@@ -170,7 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         columns = ColumnChoice(options.time_column, options.rate_column, options.time_format)
         if columns != ColumnChoice() and not options.trace:
             command.error("--time-column, --rate-column and --time-format say what is in the files of --trace")
-        traces = [read_trace(path, columns).cut_days(options.days) for path in options.trace or list_traces()]
+        traces = [read_load(path, columns).cut_days(options.days) for path in options.trace or list_traces()]
         for path, option in ((options.json, "--json"), (options.plot, "--plot")):
             if path is not None:
                 require_writable_file(path, option)
@@ -178,13 +185,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.error(str(error))
     for line in describe(conditions, options.seeds):
         console.print(line, highlight=False)
+    runs = len(jobs) * len(options.scenario or [None])
+    days = runs * sum(len(trace.values) for trace in traces) / DAY_BINS
+    console.print(describe_estimate(policies, options.seeds, days), highlight=False)
     out = options.json or Path("out/replay.json")
+    costs = out.with_suffix(".csv")
     rows: list[Row] = []
     for trace in traces:
         days = len(trace.values) / DAY_BINS
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
-            case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions, forms=forms)
+            case = ReplayCase(trace, job, policies, list_seeds(options), conditions, forms=forms)
             if scenario is not None:
                 case = apply_scenario(case, scenario, SCENARIOS[scenario])
                 console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)
@@ -194,7 +205,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 console.print(f"[bold red]replay: {error}[/]", soft_wrap=True)
                 return 1
             write(rows, out)
-    console.print(f"written: {out}, {len(rows)} rows")
+            write_costs(rows, costs)
+    console.print(f"written: {out}, {len(rows)} rows; {costs}: python -m benchmarks.replay.cost_summary {costs}")
     return 0
 
 
@@ -202,6 +214,11 @@ def apply_scenario(case: ReplayCase, name: str, scenario: Scenario) -> ReplayCas
     """Return the case under a scenario."""
     conditions = replace(case.conditions, disturbances=scenario.disturbances)
     return replace(case, trace=scenario.apply(name, case.trace), conditions=conditions, peak_share=scenario.peak_share)
+
+
+def list_seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    """Return the seeds that the command line asks for."""
+    return tuple(range(options.first_seed, options.first_seed + options.seeds))
 
 
 def list_traces() -> list[Path]:
@@ -223,6 +240,8 @@ def replay(case: ReplayCase, options: argparse.Namespace, console: Console) -> l
         task = progress.add_task(f"{case.trace.name}, {case.job}", total=count_windows(case))
         result = replay_in_processes(case, options.jobs, lambda windows: progress.update(task, completed=windows))
     console.print(*build_tables(result.rows, SEGMENTS), sep="\n")
+    if tightness := describe_bound(result.rows, "all"):
+        console.print(tightness, highlight=False)
     console.print(f"{time.monotonic() - began:.0f} s for {len(case.policies)} candidates x {len(case.seeds)} seeds")
     busy = {name: count for name, count in result.refused.items() if count}
     if busy:

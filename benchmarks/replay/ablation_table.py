@@ -14,9 +14,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replay.best_form_table import PLANNER, publish_jobs, split_jobs, summarise
+from benchmarks.replay.best_form_table import publish_jobs
+from benchmarks.replay.cost_rows import compare_costs
+from benchmarks.replay.cost_summary import PLANNER, split_jobs, summarise
+from benchmarks.replay.cpu_estimate import describe_estimate
+from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_tables import write
+from benchmarks.replay.replay_traces import DAY_BINS
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED
 from cli.arguments import CommandParser, number, readable_file, whole_number
@@ -41,14 +46,16 @@ def replay_ablations(jobs: Sequence[str], seeds: int, days: float, unseen: Path,
         out: where the rows go.
     """
     rows: list[Row] = []
-    policies = (PLANNER, *ABLATIONS, FLOOR)
-    for job, name in itertools.product(jobs, read_split("tuning").traces):
+    policies = (PLANNER, *ABLATIONS, BOUND, FLOOR)
+    traces = [read_piece(Piece(name, 0, 0), (TRACES, unseen)).cut_days(days) for name in read_split("tuning").traces]
+    of_all = len(jobs) * sum(len(trace.values) for trace in traces) / DAY_BINS
+    print(describe_estimate(policies, seeds, of_all), flush=True)
+    for job, trace in itertools.product(jobs, traces):
         began = time.monotonic()
-        trace = read_piece(Piece(name, 0, 0), (TRACES, unseen)).cut_days(days)
         case = ReplayCase(trace, job, policies, tuple(range(FIRST_SEED, FIRST_SEED + seeds)), Conditions())
         rows += replay_in_processes(case, 2).rows
         write(rows, out)
-        print(f"{job}, {name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{job}, {trace.name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
     return rows
 
 
@@ -80,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         rows = replay_ablations(options.job, options.seeds, options.days, options.unseen, options.json)
     publish(rows)
-    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(rows))):
+    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
         print(" | ".join(cells))
     return 0
 

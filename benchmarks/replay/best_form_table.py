@@ -15,16 +15,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.replay.best_forms import read_forms
-from benchmarks.replay.paired_intervals import compute_ratio
+from benchmarks.replay.cost_rows import compare_costs, read_costs, write_costs
+from benchmarks.replay.cost_summary import PLANNER, describe_bound, split_jobs, summarise
+from benchmarks.replay.cpu_estimate import describe_estimate
+from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
-from benchmarks.replay.replay_tables import compute_mean, write
+from benchmarks.replay.replay_tables import write
+from benchmarks.replay.replay_traces import DAY_BINS
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, FORMED
 from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
-from benchmarks.replay.tuning import compute_later_cost
 from cli.arguments import CommandParser, number, readable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
@@ -32,42 +33,15 @@ from include.settings import PROJECT
 from models.evaluation.conditions import Conditions
 from tools.marked_page import put_between_marks
 
-PLANNER = "planner"
 JOBS = ("wordcount", "eight")
 PAGE = PROJECT / "docs" / "replay.md"
 BEGIN, END = "<!-- best forms: written by benchmarks.replay.best_form_table -->\n", "<!-- end of best forms -->"
-HEADINGS = ("policy", "/ clairvoyant", "/ planner", "95% interval", "rescales / day", "late min / day")
 
 
 def list_policies(forms: Sequence[str]) -> tuple[str, ...]:
     """Return every candidate with a best form, in both forms, and the references."""
     own = [name.removesuffix(FORMED) for name in forms]
-    return (*own, *forms, "flink_autoscaler_tuned", BEST_CONSTANT, "static_max", FLOOR)
-
-
-def collect_costs(rows: Sequence[Row], policy: str) -> dict[tuple[str, int], float]:
-    """Return (trace, seed) -> a candidate's cost after the first day."""
-    pairs = {(str(row["trace"]), int(str(row["seed"]))) for row in rows if row["policy"] == policy}
-    return {
-        (trace, seed): compute_later_cost([row for row in rows if row["trace"] == trace], policy, seed)
-        for trace, seed in sorted(pairs)
-    }
-
-
-def summarise(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the table of one job, headings first, the cheapest first; bold: the planner, and what is cheaper."""
-    floor, planner = collect_costs(rows, FLOOR), collect_costs(rows, PLANNER)
-    result: list[tuple[float, list[str]]] = []
-    for policy in sorted({str(row["policy"]) for row in rows}):
-        costs = collect_costs(rows, policy)
-        over_floor = float(np.mean([cost / floor[pair] for pair, cost in costs.items()]))
-        ratio = compute_ratio(costs, planner)
-        own = [row for row in rows if row["policy"] == policy and row["segment"] == "all"]
-        rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
-        cells = [policy, f"{over_floor:.3f}", f"{ratio.mean:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}", *rates]
-        is_bold = policy == PLANNER or (ratio.is_cheaper and policy not in {FLOOR, BEST_CONSTANT})
-        result.append((over_floor, [f"**{cell}**" for cell in cells] if is_bold else cells))
-    return [list(HEADINGS), *(cells for _, cells in sorted(result))]
+    return (*own, *forms, "flink_autoscaler_tuned", BEST_CONSTANT, "static_max", BOUND, FLOOR)
 
 
 def publish(rows: Sequence[Row]) -> None:
@@ -84,7 +58,7 @@ def publish_jobs(
     page: Path,
     published: Path,
 ) -> None:
-    """Write a table per job: a CSV file each, and all of them between two marks of a page.
+    """Write the costs and the table over them as CSV files of each job, and the tables between two marks of a page.
 
     Args:
         rows: of a replay.
@@ -95,18 +69,15 @@ def publish_jobs(
         published: folder of the CSV files.
     """
     parts = []
-    for own in split_jobs(rows):
+    for of_job in split_jobs(rows):
+        costs = published / f"{name}_{of_job[0]['job']}_costs.csv"
+        write_costs(of_job, costs)
+        own = read_costs([costs])
         cells = summarise(own)
         with (published / f"{name}_{own[0]['job']}.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(cells)
-        parts.append(f"{describe(own)}\n\n{format_table(cells)}\n")
+        parts.append(f"{describe(own)} {describe_bound(own)}".rstrip() + f"\n\n{format_table(cells)}\n")
     write_text(page, put_between_marks(page.read_text(encoding="utf-8"), marks, "\n".join(parts)))
-
-
-def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows of each job, in the order in which the jobs come."""
-    jobs = dict.fromkeys(row["job"] for row in rows)
-    return [[row for row in rows if row["job"] == job] for job in jobs]
 
 
 def describe_run(rows: Sequence[Row]) -> str:
@@ -132,12 +103,13 @@ def run_side(
     """
     rows: list[Row] = []
     forms = read_forms()
-    for job, piece in itertools.product(jobs, read_split("test").pieces):
+    folders, days = (TRACES, Path(str(options["unseen"]))), options["days"]
+    cut = float(str(days)) if days is not None else None
+    traces = [read_piece(piece, folders).cut_days(cut) for piece in read_split("test").pieces]
+    of_all = len(jobs) * sum(len(trace.values) for trace in traces) / DAY_BINS
+    print(describe_estimate(policies, len(seeds), of_all), flush=True)
+    for job, trace in itertools.product(jobs, traces):
         began = time.monotonic()
-        days = options["days"]
-        trace = read_piece(piece, (TRACES, Path(str(options["unseen"])))).cut_days(
-            float(str(days)) if days is not None else None
-        )
         case = ReplayCase(trace, job, policies, seeds, Conditions(), forms=forms)
         rows += replay_in_processes(case, int(str(options["jobs"]))).rows
         write(rows, Path(str(options["json"])))
@@ -162,10 +134,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
     else:
         policies = tuple(options.policy or list_policies(tuple(read_forms())))
-        needed = tuple(dict.fromkeys((*policies, PLANNER, FLOOR)))
+        needed = tuple(dict.fromkeys((*policies, PLANNER, BOUND, FLOOR)))
         rows = run_side(options.job, needed, read_split("test").seeds[: options.seeds], vars(options))
     publish(rows)
-    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(rows))):
+    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
         print(" | ".join(cells))
     return 0
 

@@ -19,12 +19,14 @@ from models.evaluation.drivers import Driver, ScheduleDriver
 from models.evaluation.workload import Workload
 
 Forms = Mapping[str, CandidateForm]
+BOUND = "bound"
+"""The lower bound; its row is the policy of the bound's own choices."""
 
 
 def list_names() -> tuple[str, ...]:
     """Return all names, rivals before the references."""
     policies = (name for name in candidate_policies.list_names() if name not in REFERENCES)
-    return (*policies, *list_rivals(), *REFERENCES)
+    return (*policies, *list_rivals(), *REFERENCES, BOUND)
 
 
 def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
@@ -37,7 +39,7 @@ def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
     Raises:
         ValueError: with the names that can be chosen.
     """
-    candidate_policies.check_names(chosen, (*list_rivals(), *further))
+    candidate_policies.check_names(chosen, (*list_rivals(), BOUND, *further))
 
 
 def build_candidates(

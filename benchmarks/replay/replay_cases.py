@@ -15,13 +15,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.autoscaler_java.jar_driver import AutoscalerProcess, JarDriver, list_options
+from benchmarks.replay.cpu_estimate import estimate_cpu_s
 from benchmarks.replay.fleet_prior_value import learn_prior_without
-from benchmarks.replay.replay_candidates import Forms, build_candidates
+from benchmarks.replay.replay_candidates import BOUND, Forms, build_candidates
 from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
 from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
+from models.evaluation.bound.solve_bound import BoundDriver, solve_bound
 from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions
 from models.evaluation.replay_run import ReplayRun
@@ -29,19 +31,6 @@ from models.evaluation.scores import SEGMENTS, compute_score, find_span
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
-# Seconds that a candidate takes for three days of the 8-operator graph, roughly, so that processes end together.
-_COSTS = {
-    "rl_decentralised": 8.0,
-    "dragster_gradient": 4.0,
-    "conttune_a3": 3.0,
-    "conttune_a0": 3.0,
-    "planner": 2.5,
-    "dragster_saddle": 2.5,
-    "rl": 2.0,
-    "rl_plus": 2.0,
-    "mdp": 1.5,
-}
-_COST = 0.8  # of the others
 _POLL_S = 0.2
 
 
@@ -72,7 +61,7 @@ class CaseResult:
     """Result of a case.
 
     Attributes:
-        rows: the figures, without the comparison with the clairvoyant.
+        rows: the figures, without the comparison with the clairvoyant; those of the bound hold its value.
         slots: policy -> (W,) slots with the first seed, for the plot.
         arrivals_per_s: (W, S).
         refused: policy -> requests for a rescale that came too soon, all seeds.
@@ -88,9 +77,9 @@ def divide(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
     """Return the policies of each process so that none has much more to do; the order within each is kept."""
     loads = [0.0] * max(1, min(processes, len(policies)))
     parts: list[list[str]] = [[] for _ in loads]
-    for name in sorted(policies, key=lambda name: -_COSTS.get(name, _COST)):
+    for name in sorted(policies, key=lambda name: -estimate_cpu_s(name)):
         least = loads.index(min(loads))
-        loads[least] += _COSTS.get(name, _COST)
+        loads[least] += estimate_cpu_s(name)
         parts[least].append(name)
     return [tuple(name for name in policies if name in names) for names in parts]
 
@@ -107,7 +96,11 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
         conditions = replace(conditions, fleet=learn_prior_without(case.job, conditions.disturbances))
     cadence = conditions.cadence
     workload = read_job(case.job).build_workload(case.trace, cadence.step_s, case.peak_share)
-    built = build_candidates([name for name in case.policies if name != JAR], workload, conditions, case.forms)
+    named = [name for name in case.policies if name not in {JAR, BOUND}]
+    built = build_candidates(named, workload, conditions, case.forms)
+    bounds = {seed: solve_bound(workload, seed, conditions) for seed in case.seeds if BOUND in case.policies}
+    if bounds:
+        built.append(CandidatePolicy(BOUND, BoundDriver(bounds), asks_in_restarts=True))
     with threadpool_limits(limits=1), ExitStack() as stack:
         if JAR in case.policies:
             process = stack.enter_context(AutoscalerProcess(list_options(workload.spec.slots_max)))
@@ -117,10 +110,13 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
     rows: list[Row] = []
     for place, (policy, seed) in enumerate(zip(result.names, result.seeds, strict=True)):
         for segment in SEGMENTS:
+            span = find_span(segment, windows, cadence.window_s)
+            if span.start >= span.stop:
+                continue
             score = compute_score(
                 result.ledger,
                 place,
-                find_span(segment, windows, cadence.window_s),
+                span,
                 window_s=cadence.window_s,
                 slots_max=workload.spec.slots_max,
                 prices=conditions.prices,
@@ -133,6 +129,7 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
                     "seed": seed,
                     "segment": segment,
                     **asdict(score),
+                    "bound": bounds[seed].least[segment] if policy == BOUND else None,
                 }
             )
     first = {name: result.names.index(name) for name in case.policies}
@@ -145,19 +142,27 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
 
 
 def merge(parts: Sequence[CaseResult], policies: Sequence[str]) -> CaseResult:
-    """Put the parts of a case together, in the order of the policies, each row compared with the clairvoyant's."""
+    """Put the parts of a case together, in the order of the policies, each row compared with what is known afterwards.
+
+    Every row gets the bound, where it was computed, and the costs over it and over the clairvoyant's.
+    """
     rows = [row for part in parts for row in part.rows]
     floor = {(row["seed"], row["segment"]): row["cost"] for row in rows if row["policy"] == FLOOR}
+    bounds = {(row["seed"], row["segment"]): row["bound"] for row in rows if row["policy"] == BOUND}
     order = {name: place for place, name in enumerate(policies)}
     rows.sort(key=lambda row: order[str(row["policy"])])  # stable: seeds and segments keep their order
     compared: list[Row] = []
     for row in rows:
-        least, cost = floor.get((row["seed"], row["segment"])), row["cost"]
-        ratio = float(cost) / float(least) if least and cost is not None else None
-        compared.append({**row, "cost_vs_clairvoyant": ratio})
+        where = row["seed"], row["segment"]
+        known = {"bound": bounds.get(where), "cost_vs_bound": _divide_costs(row["cost"], bounds.get(where))}
+        compared.append({**row, **known, "cost_vs_clairvoyant": _divide_costs(row["cost"], floor.get(where))})
     slots = {name: part.slots[name] for name in policies for part in parts if name in part.slots}
     refused = {name: part.refused[name] for name in policies for part in parts if name in part.refused}
     return CaseResult(compared, slots, parts[0].arrivals_per_s, refused)
+
+
+def _divide_costs(cost: str | float | None, least: str | float | None) -> float | None:
+    return float(cost) / float(least) if least and cost is not None else None
 
 
 def count_windows(case: ReplayCase) -> int:

@@ -1,4 +1,4 @@
-"""Rows of the replay as tables on the terminal and as JSON."""
+"""Rows of the replay as tables on the terminal and as JSON; the backlog's integral is in the latter only."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from models.evaluation.scores import SEGMENTS
 _COLUMNS = {
     "rescales_per_day": ("rescales/day", "{:.1f}"),
     "late_minutes_per_day": ("late min/day", "{:.1f}"),
-    "lag_record_seconds": ("lag, record s", "{:.3g}"),
     "slot_hours": ("slot hours", "{:,.0f}"),
     "cost": ("cost", "{:,.1f}"),
+    "cost_vs_bound": ("/ bound", "{:.3f}"),
     "cost_vs_clairvoyant": ("/ clairvoyant", "{:.3f}"),
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from include.utc import DAY_S
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from models.evaluation.conditions import Conditions
 from models.evaluation.engine import Engine, EngineSetting
 from models.evaluation.forecasts import Forecasts
@@ -25,6 +25,12 @@ from models.training.train_job import train_alone
 FIRST_UTILISATION = 0.7
 # Schedules.train of the settings: 02:30 UTC.
 TRAIN_AT_S = 9000
+
+
+def find_first_parallelism(workload: Workload) -> Ints:
+    """Return the (O,) parallelism with which every job of a replay begins: enough for the load of its first hour."""
+    first_hour = workload.rates_per_s[: 3600 // workload.step_s].mean(axis=0)
+    return find_sufficient(workload.spec, first_hour, FIRST_UTILISATION)
 
 
 class PipelineState:
@@ -62,9 +68,8 @@ class PipelineState:
         draws = [RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances) for seed in seeds]
         self.setting = EngineSetting(workload, cadence, conditions.disturbances, draws, conditions.prices.lag_target_s)
         self.graph, self.limits = spec.graph(), find_limits(spec)
-        first_hour = workload.rates_per_s[: 3600 // cadence.step_s].mean(axis=0)
         seed_of_row = np.tile(np.arange(len(seeds)), candidates)
-        self.engine = Engine(self.setting, seed_of_row, find_sufficient(spec, first_hour, FIRST_UTILISATION))
+        self.engine = Engine(self.setting, seed_of_row, find_first_parallelism(workload))
         self.arrivals_per_s = workload.compute_means(cadence.window_s)
         is_source = np.array([operator.is_source for operator in self.graph.operators])
         target = np.full((windows, width), np.nan)

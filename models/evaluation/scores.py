@@ -11,7 +11,7 @@ from models.arrays import Floats, Ints
 from models.evaluation.conditions import Prices
 from models.evaluation.window_metrics import WindowMetrics
 
-SEGMENTS = ("all", "first_day", "last_third")
+SEGMENTS = ("all", "first_day", "after_first_day", "last_third")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Score:
 
 
 def find_span(segment: str, windows: int, window_s: int) -> slice:
-    """Return the windows of a segment.
+    """Return the windows of a segment; none after the first day of a run that is no longer.
 
     Raises:
         ValueError: no segment of that name.
@@ -70,6 +70,7 @@ def find_span(segment: str, windows: int, window_s: int) -> slice:
     spans = {
         "all": slice(0, windows),
         "first_day": slice(0, min(windows, DAY_S // window_s)),
+        "after_first_day": slice(min(windows, DAY_S // window_s), windows),
         "last_third": slice(windows - windows // 3, windows),
     }
     return spans[segment]

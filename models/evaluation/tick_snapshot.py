@@ -35,6 +35,11 @@ class TickSnapshot:
         return self._state.graph
 
     @property
+    def seed(self) -> int:
+        """The seed of the row: for what is known in hindsight; no policy asks for it."""
+        return self._state.row_seeds[self._row]
+
+    @property
     def slots_max(self) -> int:
         """Most slots that the job may have."""
         return self._state.setting.workload.spec.slots_max

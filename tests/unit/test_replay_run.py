@@ -160,6 +160,8 @@ def test_cost_is_the_weighted_sum() -> None:
 def test_segments_are_the_first_day_and_the_last_third() -> None:
     assert find_span("first_day", 900, 300) == slice(0, 288)
     assert find_span("last_third", 900, 300) == slice(600, 900)
+    assert find_span("after_first_day", 900, 300) == slice(288, 900)
+    assert find_span("after_first_day", 100, 300) == slice(100, 100)
     with pytest.raises(ValueError, match="no segment"):
         find_span("noon", 900, 300)
 

@@ -25,11 +25,12 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     trace = replace(TRACE, values=TRACE.values[:48])
     case = ReplayCase(trace, "wordcount", list_names(), (0,), Conditions())
     rows = merge([replay_case(case)], case.policies).rows
-    references = {"static_max", "static_mean", "clairvoyant"}
+    references = {"static_max", "static_mean", "clairvoyant", "bound"}
     assert {row["policy"] for row in rows} == {*catalogue(), *list_rivals(), *references} - {"static"}
     assert rows == merge([replay_case(case)], case.policies).rows
     floor = [row for row in rows if row["policy"] == "clairvoyant"]
     assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)
+    assert all(float(str(row["cost_vs_bound"])) >= 1.0 for row in rows)
 
 
 def test_candidates_share_random_draws_with_others_or_alone() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.replay import cost_summary
 from benchmarks.replay.__main__ import TRACES, list_traces, main
+from benchmarks.replay.cost_rows import read_costs
 
 COLUMNS = {
     "trace",
@@ -22,6 +24,8 @@ COLUMNS = {
     "lag_record_seconds",
     "slot_hours",
     "cost",
+    "bound",
+    "cost_vs_bound",
     "cost_vs_clairvoyant",
 }
 
@@ -44,9 +48,34 @@ def test_rows_table_and_picture(trace: Path, tmp_path: Path, capsys: pytest.Capt
     assert len(rows) == 3 * 2 * 3  # with the clairvoyant; seeds; segments
     assert all(set(row) == COLUMNS for row in rows)
     assert plot.read_bytes().startswith(b"\x89PNG")
+    costs = tmp_path / "out.csv"
+    assert len(read_costs([costs])) == len(rows)
     printed = capsys.readouterr().out
-    for part in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
+    parts = ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third")
+    for part in ("estimated: 0.00 CPU hours", *parts):
         assert part in " ".join(printed.split())
+
+
+def test_the_bound_is_a_row_and_a_reader_can_leave_a_trace_out(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "copy.csv"
+    other.write_bytes(trace.read_bytes())
+    out, costs = tmp_path / "rows.json", tmp_path / "rows.csv"
+    arguments = ["--policy", "ds2", "bound", "--seeds", "1", "--first-seed", "100", "-j", "1", "--days", "0.25"]
+    assert main(["--trace", str(trace), str(other), *arguments, "--json", str(out)]) == 0
+    assert "The bound's own policy costs 1.0" in " ".join(capsys.readouterr().out.split())
+    rows = read_costs([costs])
+    assert {row["seed"] for row in rows} == {100}
+    assert all(float(str(row["cost_vs_bound"])) >= 1.0 for row in rows)
+    assert {row["best_rival"] for row in rows} == {"ds2"}
+    assert cost_summary.main([str(costs), "--segment", "all", "--by-trace"]) == 0
+    assert "| policy | wave | copy | mean |" in capsys.readouterr().out
+    assert cost_summary.main([str(costs), "--segment", "all", "--without", "wave"]) == 0
+    assert "wordcount, all: copy; seeds: 1." in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cost_summary.main([str(costs), "--without", "nothing"])
+    assert "no file has the traces" in capsys.readouterr().err
 
 
 def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import optuna
 import pytest
 
-from benchmarks.replay import ablation_table, best_form_table, tables, tuning
+from benchmarks.replay import ablation_table, best_form_table, cost_summary, tables, tuning
 from benchmarks.replay.best_forms import BestForm, read_forms, read_found, write_found
+from benchmarks.replay.cost_rows import compare_costs, read_costs
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_candidates import build_candidates
 from benchmarks.replay.replay_jobs import read_job
@@ -20,7 +21,8 @@ from benchmarks.replay.replay_traces import DAY_BINS, Trace, TraceError
 from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.scenarios import SCENARIOS
 from benchmarks.replay.search_spaces import SPACES
-from benchmarks.replay.split import Piece, SplitSide, read_piece, read_split
+from benchmarks.replay.split import TRACES, Piece, SplitSide, read_piece, read_split
+from benchmarks.replay.synthetic_loads import SYNTHETIC
 from models.arrays import Floats
 from models.evaluation.conditions import Conditions
 from models.evaluation.workload import find_sufficient
@@ -39,6 +41,15 @@ def test_tuning_and_test_share_neither_traces_nor_seeds() -> None:
     assert not traces[0] & traces[1]
     assert not seeds[0] & seeds[1]
     assert all((*traces, *seeds))
+
+
+def test_four_traces_are_for_test_whole_and_every_other_one_is_for_tuning() -> None:
+    test, tuning_side = read_split("test"), read_split("tuning")
+    assert set(test.traces) == {"mentions", "nasa", "tweets", "worldcup_may"}
+    assert all((piece.from_day, piece.days) == (0, 0) for piece in test.pieces)
+    shipped = {path.name.split(".")[0] for path in TRACES.glob("*.csv*")}
+    assert shipped <= set(tuning_side.traces)
+    assert not set(SYNTHETIC) & set(test.traces)
 
 
 def test_a_piece_is_cut_from_its_day_and_a_missing_trace_is_named() -> None:
@@ -158,12 +169,14 @@ def test_an_interval_is_as_wide_as_the_traces_differ() -> None:
 def test_the_table_is_bold_where_a_rival_is_cheaper_and_says_what_was_run() -> None:
     rows: list[dict[str, str | int | float | None]] = []
     for policy, cost in (("planner", 10.0), ("cheap", 9.0), ("dear", 20.0), ("clairvoyant", 8.0)):
-        for segment, share in (("all", 1.0), ("first_day", 0.25)):
+        for segment, share in (("all", 1.0), ("after_first_day", 0.75)):
             row = {"trace": "t", "job": "j", "policy": policy, "seed": 0, "segment": segment, "cost": cost * share}
-            rows.append({**row, "rescales_per_day": 1.0, "late_minutes_per_day": 2.0})
-    cells = best_form_table.summarise(rows)
+            rates = {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0}
+            rows.append({**row, **rates, "cost_vs_clairvoyant": cost / 8.0})
+    cells = cost_summary.summarise(compare_costs(rows))
     assert [row[0] for row in cells[1:]] == ["clairvoyant", "**cheap**", "**planner**", "dear"]
-    assert cells[2][1:3] == ["**1.125**", "**0.900**"]
+    assert cells[2][1:5] == ["**-**", "**1.000**", "**1.125**", "**0.900**"]
+    assert cells[4][2] == "2.222"
     assert "`j`, test traces t; 1 seed;" in best_form_table.describe_run(rows)
 
 
@@ -177,19 +190,23 @@ def test_each_job_has_a_table_of_its_own(
     monkeypatch.setattr(module, "PUBLISHED", tmp_path)
     rows = [
         {"trace": "t", "job": job, "policy": policy, "seed": 0, "segment": segment, "cost": cost * share}
-        | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0}
+        | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0, "cost_vs_clairvoyant": cost / 8.0}
+        | {"bound": 5.0 * share, "cost_vs_bound": cost / 5.0}
         for job, factor in (("wordcount", 1.0), ("eight", 3.0))
-        for policy, cost in (("planner", 10.0), ("dear", 10.0 + 5.0 * factor), ("clairvoyant", 8.0))
-        for segment, share in (("all", 1.0), ("first_day", 0.25))
+        for policy, cost in (("planner", 10.0), ("dear", 10.0 + 5.0 * factor), ("clairvoyant", 8.0), ("bound", 5.0))
+        for segment, share in (("all", 1.0), ("after_first_day", 0.75))
     ]
     module.publish(rows)
     text = page.read_text()
     assert text.startswith("above\n")
     assert text.endswith("below\n")
-    assert text.index("`wordcount`, ") < text.index("| dear | 1.875 |")
-    assert text.index("`eight`, ") < text.index("| dear | 3.125 |")
+    assert text.index("`wordcount`, ") < text.index("| dear | 3.000 | 1.000 | 1.875 |")
+    assert text.index("`eight`, ") < text.index("| dear | 5.000 | 1.000 | 3.125 |")
+    assert "own policy costs 1.0000 of it, 1.0000 at most (1 runs)." in text
     assert "1.500" in (tmp_path / f"{name}_wordcount.csv").read_text()
     assert "2.500" in (tmp_path / f"{name}_eight.csv").read_text()
+    costs = read_costs([tmp_path / f"{name}_eight_costs.csv"])
+    assert cost_summary.summarise(costs)[1][0] == "bound"
 
 
 def test_a_table_of_more_scenarios_than_policies_has_a_row_per_scenario() -> None:

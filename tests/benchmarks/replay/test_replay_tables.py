@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.replay.cost_rows import compare_costs, is_rival
+from benchmarks.replay.replay_candidates import list_names
 from benchmarks.replay.tables import PAGE, format_page, summarise
 
 
@@ -22,3 +24,32 @@ def test_table_of_a_replay_has_the_cheapest_policy_first() -> None:
         ["planner", "1.100", "1.000", "1.050", "0.0", "1.5"],
         ["ds2", "4.000", "2.500", "3.250", "0.7", "1.5"],
     ]
+
+
+def test_rivals_are_neither_ours_nor_know_anything_in_hindsight() -> None:
+    others = {name for name in list_names() if not is_rival(name)}
+    assert others == {
+        "planner",
+        "controller_alone",
+        "best_constant",
+        "static_max",
+        "static_mean",
+        "clairvoyant",
+        "bound",
+    }
+    assert not is_rival("planner_no_lead")
+    assert not is_rival("controller_alone_best")
+
+
+def test_the_best_rival_is_of_the_same_trace_seed_and_segment() -> None:
+    costs = {("a", 0): {"planner": 4.0, "ds2": 5.0, "mdp": 8.0}, ("a", 1): {"planner": 4.0, "ds2": 5.0, "mdp": 2.0}}
+    costs |= {("b", 0): {"planner": 4.0, "bound": 3.0}}
+    rows: list[dict[str, str | int | float | None]] = [
+        {"trace": trace, "job": "j", "segment": "all", "seed": seed, "policy": policy, "cost": cost}
+        for (trace, seed), of_policies in costs.items()
+        for policy, cost in of_policies.items()
+    ]
+    planner = [row for row in compare_costs(rows) if row["policy"] == "planner"]
+    assert [row["best_rival"] for row in planner] == ["ds2", "mdp", None]
+    assert [row["cost_vs_best_rival"] for row in planner] == [0.8, 2.0, None]
+    assert planner[0]["bound"] is None
