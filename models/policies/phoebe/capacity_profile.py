@@ -54,7 +54,7 @@ class LatencyClasses:
 
     @classmethod
     def fit(cls, latency_ms: npt.ArrayLike) -> LatencyClasses:
-        """Cluster (n,) latencies."""
+        """Cluster (n,) measured latencies."""
         measured = np.asarray(latency_ms, float)
         scaler = RobustScaler(quantile_range=_QUANTILE_RANGE).fit(measured.reshape(-1, 1))
         birch = Birch(n_clusters=2).fit(_log_scale(scaler, measured))

@@ -19,7 +19,7 @@ FEWEST_ROWS = 3
 
 @dataclass(frozen=True, slots=True)
 class LatencyModel:
-    """Regression of the latency and the clusters of what it predicts, refitted together."""
+    """Regression of the latency and the clusters of measured latencies, refitted together."""
 
     regression: ProfiledLatency
     classes: LatencyClasses
@@ -35,9 +35,9 @@ def fit(rows: Iterable[Measurement], *, seed: int = 0) -> LatencyModel | None:
 
     Rows without a finite latency and throughput are left out.
 
-    Deviation: the paper clusters "the predicted latencies" of an evaluation, which makes two clusters of scale-outs
-    that are all normal, too.  Here clusters are of what M_L predicts at all points that were measured, of which the
-    profile's last steps are saturated, and a candidate belongs to the cluster whose centroid is nearest.
+    Deviation: the paper clusters "the predicted latencies", which would make two clusters of an evaluation whose
+    scale-outs are all normal, too.  As in the prototype the measured ones are clustered, of which the profile's last
+    steps are saturated; a prediction belongs to the cluster that its nearest centroid is of.
 
     Args:
         rows: any order, all of one kind of latency.
@@ -72,4 +72,4 @@ def _fit(rows: tuple[Measurement, ...], seed: int) -> LatencyModel:
     throughput = np.array([row.throughput_per_s for row in rows], float)
     latency = np.array([row.latency_ms for row in rows], float)
     regression = ProfiledLatency.fit(scale_out, throughput, latency, seed=seed)
-    return LatencyModel(regression, LatencyClasses.fit(regression.latency_ms(scale_out, throughput)))
+    return LatencyModel(regression, LatencyClasses.fit(latency))
