@@ -66,7 +66,14 @@ class Observations:
         """Return no windows."""
         measures = {name: np.zeros((0, operators)) for name in MEASURES}
         starts, runs = np.zeros(0, np.int64), np.zeros((0, operators), np.int64)
-        return cls(window_start_s=starts, window_s=window_s, parallelism=runs, disturbed=np.zeros(0, bool), **measures)
+        return cls(
+            window_start_s=starts,
+            window_s=window_s,
+            parallelism=runs,
+            disturbed=np.zeros(0, bool),
+            latency=Latency.BACKLOG_AGE,
+            **measures,
+        )
 
     def since(self, time_s: float) -> Observations:
         """Return the windows that began at or after a time: those that a memory has not read yet."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from models.policies.dragster.network import SINK, Network
-from models.policies.dragster.throughput_settings import GivenSplit, GivenThroughput
+from models.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
+from models.policies.dragster.throughput_settings import GivenForm, GivenSplit, GivenThroughput
 
 
 class MisfitError(ValueError):
@@ -32,13 +33,21 @@ def apply_given(net: Network, h: Sequence[GivenThroughput], alpha: Sequence[Give
             _compare(f"k of h of {one.i!r}", one.k, "predecessors", predecessors)
         if one.j is not None and one.j not in below:
             raise MisfitError(f"h of {one.i!r} names {one.j!r}, which is none of its successors: {_names(below)}.")
-        function = one.function(predecessors)
+        function = _function(one, predecessors)
         functions |= {(one.i, successor): function for successor in below if one.j in (None, successor)}
     for name in dict.fromkeys(one.i for one in alpha):
         given = {one.j: one.alpha_ij for one in alpha if one.i == name}
         _compare(f"alpha of {name!r}", given, "successors", _successors(net, "alpha", name))
         split |= {(name, successor): share for successor, share in given.items()}
     return replace(net, functions=functions, split=split)
+
+
+def _function(given: GivenThroughput, predecessors: Sequence[str]) -> ThroughputFunction:
+    """Return h for an operator's predecessors, in their order; a table of weights has each of them."""
+    weights = tuple(given.k[name] for name in predecessors) if isinstance(given.k, dict) else (given.k,)
+    if given.form is GivenForm.TANH:
+        return Tanh(given.k1 or 0.0, weights)
+    return Minimum(weights) if given.form is GivenForm.MIN else Linear(weights)
 
 
 def _successors(net: Network, what: str, name: str) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Throughput functions and splitting weights that a person gives, in the symbols of Eq. 2 and 4 of Dragster."""
+"""Throughput functions and splitting weights that a person gives, in the symbols of Eq. 2 and 4 of Dragster.
+
+Imports nothing heavy: settings are checked with it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
-
-from models.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
 
 _ROUNDING = 1e-6
 
@@ -48,13 +49,6 @@ class GivenThroughput:
             raise ValueError(f"k of operator {self.i!r} must be above 0, is {self.k}: h has to increase")
         if (self.k1 is not None) != (self.form is GivenForm.TANH):
             raise ValueError(f"operator {self.i!r}: k1 belongs to form = tanh, which needs it")
-
-    def function(self, predecessors: tuple[str, ...]) -> ThroughputFunction:
-        """Return h for an operator's predecessors, in their order; each of them has a weight."""
-        weights = tuple(self.k[name] for name in predecessors) if isinstance(self.k, dict) else (self.k,)
-        if self.form is GivenForm.TANH:
-            return Tanh(self.k1 or 0.0, weights)
-        return Minimum(weights) if self.form is GivenForm.MIN else Linear(weights)
 
 
 @dataclass(frozen=True, slots=True)
