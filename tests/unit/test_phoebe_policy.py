@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from include.settings import SETTINGS_FILE_VARIABLE, Planner, load_settings
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
@@ -19,6 +20,7 @@ from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
 from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Schedule, Situation
+from models.policies.registry import memory_codec, policy
 from models.profiling.rows import CapacityPoint, Latency, Measurement, Profile
 from models.scheduling.demand import SourceForecast
 
@@ -139,6 +141,24 @@ def test_ages_of_the_backlog_are_not_fitted_with_end_to_end_latencies(rule: str)
     schedule, memory = policy.decide(situation(10_000.0, observations=windows(10_000.0, 12, latency_ms=20.0)), memory)
     assert workers_of(schedule) == 3
     assert memory.samples[-1].latency is Latency.BACKLOG_AGE  # kept: a profile of ages may come
+
+
+def test_a_jobs_settings_and_its_stored_profile_reach_the_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the plan stage does it; a looser target of 300 s needs T > 10,000 (1 + 135 / 175), which 2 workers have."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[planner]\npolicy = "phoebe"\n[planner.parameters."prod/loose"]\nrecovery_target_s = 300\n')
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(file))
+    settings, codec = load_settings(), memory_codec("phoebe")
+    ages = tuple(Measurement(12, 9_000.0 + k, 0.5 * k, Latency.BACKLOG_AGE) for k in range(100))
+    stored = codec.dump(PhoebeMemory(profile=profile(), samples=ages))
+    result = {}
+    for job in ("prod/orders", "prod/loose"):
+        chosen = policy("phoebe", settings.parameters_of(settings.planner.policy, job))
+        schedule, _ = chosen.decide(situation(10_000.0), codec.load(PhoebeMemory, stored))
+        result[job] = workers_of(schedule)
+    assert result == {"prod/orders": 3, "prod/loose": 2}
 
 
 def test_samples_of_the_profiles_latency_are_learnt_from() -> None:
