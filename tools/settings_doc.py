@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from datetime import datetime
 from enum import Enum
 from types import NoneType, UnionType
@@ -104,7 +104,7 @@ def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]
 
 def parameter_keys(kind: type[Any], within: str = "") -> Iterator[Key]:
     """Yield the parameters of a class, those of its parts as ``part.key``."""
-    hints, default = get_type_hints(kind, include_extras=True), kind()
+    hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         if not field.metadata.get("setting", True):
             continue
@@ -114,9 +114,15 @@ def parameter_keys(kind: type[Any], within: str = "") -> Iterator[Key]:
             yield from parameter_keys(base, f"{within}{field.name}.")
             continue
         limits, meaning = (about.metadata, about.description or "") if about else ([], "")
-        yield Key(
-            f"{within}{field.name}", _value(getattr(default, field.name)), _describe_allowed(base, limits), meaning
-        )
+        yield Key(f"{within}{field.name}", _default(field), _describe_allowed(base, limits), meaning)
+        if get_origin(base) is tuple and hasattr(get_args(base)[0], "__dataclass_fields__"):
+            yield from parameter_keys(get_args(base)[0], f"{within}{field.name}[].")
+
+
+def _default(field: Field[Any]) -> str:
+    if field.default is not MISSING:
+        return _value(field.default)
+    return "required" if field.default_factory is MISSING else _value(field.default_factory())
 
 
 def _plain(hint: Any) -> tuple[Any, Sequence[Any]]:
@@ -149,7 +155,7 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
     if get_origin(base) is dict:
         kind = "table"
     elif get_origin(base) is tuple:
-        kind = "list"
+        kind = "list of tables" if hasattr(get_args(base)[0], "__dataclass_fields__") else "list"
     words = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
     return " ".join([kind, *(f"{word} {_bare(limits[name])}" for name, word in words.items() if name in limits)])
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.printing import tables_of, write
+from benchmarks.papers.printing import read, tables_of, write
 from benchmarks.papers.publish import publish
 from benchmarks.papers.registry import RegistryError, read_registry
 from cli.arguments import CommandParser, UsageError, require_writable
@@ -41,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         help=f"one of {', '.join(PAPERS)}, or several with commas between (default: ${CHOICE}, else all)",
     )
     parser.add_argument("--live", action="store_true", help="one experiment per paper on a real Flink cluster")
+    parser.add_argument(
+        "--results", type=Path, help=f"judge the figures of an earlier run, its {RESULTS}, in place of running"
+    )
     parser.add_argument("--out", type=Path, default=Path("out"), help=f"folder of {RESULTS} and the plots")
     parser.add_argument("--pages", type=Path, default=PROJECT / PAGES, help=f"folder of papers.md (default: {PAGES})")
     options = parser.parse_args(argv)
@@ -53,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         require_writable(options.pages)
         for paper in papers:  # a mistake in one shows now, not after the experiments
             read_registry(paper)
-    except (UsageError, RegistryError) as error:
+        earlier = read(options.results) if options.results else None
+    except (UsageError, RegistryError, OSError, ValueError) as error:
         parser.error(str(error))
     os.environ.setdefault("MPLBACKEND", "Agg")  # plots go to files, whatever display there is
     console = Console()
@@ -65,11 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         run_live(options.out, console)
         return 0
-    began, before = time.monotonic(), _plots(options.out)
-    cells = run(papers, options.out, console)
-    console.print(f"written: {options.out / RESULTS}, {len(cells)} figures in {time.monotonic() - began:.0f} s")
-    for plot, _ in sorted(_plots(options.out) - before):  # the folder may hold others from before
-        console.print(f"plot: {plot}")
+    if earlier is None:
+        began, before = time.monotonic(), _plots(options.out)
+        cells = run(papers, options.out, console)
+        console.print(f"written: {options.out / RESULTS}, {len(cells)} figures in {time.monotonic() - began:.0f} s")
+        for plot, _ in sorted(_plots(options.out) - before):  # the folder may hold others from before
+            console.print(f"plot: {plot}")
+    else:
+        cells = earlier
     absent = publish(papers, cells, options.pages, options.out)
     console.print(f"written: {options.pages / 'papers.md'}")
     for name in absent:

@@ -31,9 +31,11 @@ Every cell of every table and figure that a system which decides can have gets a
 
 - **agrees**: ours is within the tolerance, which is stated per table, with its reason, in `data/papers/registry`;
 - **differs**: it is not; the reason stands beside it, or that nobody knows it. These come first everywhere;
-- **input, not a result**: the figure went into the simulation, by hand or by calibration, so that it shows nothing;
+- **input, not a result**: the figure went into the simulation, by hand or by calibration, or follows from one that
+  did, so that agreement shows nothing. What was fitted and still misses the tolerance differs;
 - **not attempted**: with the reason;
-- **ours alone**: the paper has only a plot or a claim there, or the row is one of our own beside its rows.
+- **ours alone**: the paper has only a plot or a claim there; or the row is a variant or reading of our own beside the
+  paper's, whatever it comes to; or both figures end at the longest time that was measured.
 """
 _IN_WORDS = {
     Verdict.DIFFERS: "cells differ",

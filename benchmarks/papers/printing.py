@@ -49,6 +49,20 @@ def write(cells: Iterable[Cell], path: Path) -> None:
     write_text(path, json.dumps([plain(cell) for cell in cells], indent=1, allow_nan=False))
 
 
+def read(path: Path) -> list[Cell]:
+    """Return the figures of a file that :func:`write` wrote; null of ours becomes NaN.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no list of figures.
+    """
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return [Cell(**{**row, "ours": math.nan if row["ours"] is None else row["ours"]}) for row in rows]
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{path} is no list of figures as make papers writes it: {error}") from error
+
+
 def plain(cell: Cell) -> Json:
     """Return a cell as JSON types; numbers of numpy become Python's."""
     figures = {name: _finite(getattr(cell, name)) for name in ("ours", "published", "spread")}

@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from include.settings import PROJECT
 
 FOLDER = PROJECT / "data" / "papers" / "registry"
-Status = Literal["result", "input", "not attempted"]
+Status = Literal["result", "fitted", "input", "ours", "not attempted"]
+# Cells of these come out of every run; of an input one may.
+FROM_RUNS = frozenset({"result", "fitted", "ours"})
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -58,7 +60,9 @@ class Block(_Section):
 
     Attributes:
         rows, columns: names, as in the results.
-        status: "result" when a run must give them; an input may come out of a run too.
+        status: "result" is compared.  "fitted" is what the experiment was fitted to, or what follows from that alone:
+            it differs beyond the tolerance, and is an input within.  "input" went in as it is.  "ours" is a variant
+            of our own beside the paper's rows.  A run must give all of these but inputs.
         reason: why they are no result, or not attempted.
         published: (rows, columns) figures of cells that no run gives; an empty text where the text has none.
         unit: of those.
@@ -79,7 +83,7 @@ class Block(_Section):
     def _whole(self) -> Block:
         if self.status != "result" and not self.reason:
             raise ValueError(f"cells that are {self.status!r} need a reason")
-        if self.published and self.status == "result":
+        if self.published and self.status in FROM_RUNS:
             raise ValueError("published figures of results come with them")
         if self.published and [len(row) for row in self.published] != [len(self.columns)] * len(self.rows):
             raise ValueError("published needs a row for each of rows, with a figure for each of columns")
@@ -102,6 +106,8 @@ class Item(_Section):
         label: as the paper calls it ("Table 4a").
         title: what it shows.
         tolerance: None when none of its cells is compared.
+        censored_at: the longest time that is told apart: a figure there says "at least", so that it can differ from
+            another one and never agree with it.
         cells: all that it has.
         because: reasons of differences, the first that fits counts.
         nothing: why it has no cell that a decision system could have; empty when it has.
@@ -111,6 +117,7 @@ class Item(_Section):
     label: str
     title: str
     tolerance: Tolerance | None = None
+    censored_at: float | None = None
     cells: tuple[Block, ...] = ()
     because: tuple[Because, ...] = ()
     nothing: str = ""
@@ -119,7 +126,7 @@ class Item(_Section):
     def _has_cells_or_reason(self) -> Item:
         if bool(self.cells) == bool(self.nothing):
             raise ValueError(f"{self.label}: either cells, or why there are none")
-        compared = [block for block in self.cells if block.status == "result" and block.at_most is None]
+        compared = [block for block in self.cells if block.status in ("result", "fitted") and block.at_most is None]
         if self.tolerance is None and any(block.tolerance is None for block in compared):
             raise ValueError(f"{self.label}: results need a tolerance")
         return self

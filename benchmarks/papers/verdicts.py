@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.registry import Block, Item, PaperRegistry, Tolerance
+from benchmarks.papers.registry import FROM_RUNS, Block, Item, PaperRegistry
 
 
 class Verdict(StrEnum):
@@ -26,6 +26,8 @@ class Verdict(StrEnum):
 NO_CAUSE = "the cause is not known"
 NO_FIGURE = "no finite figure came out"
 OWN_TABLE = "a table of our own, which the paper does not have"
+_WITHOUT_RUN = {"input": Verdict.INPUT, "not attempted": Verdict.NOT_ATTEMPTED}
+CENSORED = "longer than what is measured, so that nothing says how near they are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Judged:
         published: a figure, a word where the paper prints one ("6m+"), None where its text has none.
         ours, spread: None where nothing was run.
         verdict: of this cell.
-        reason: why it is no agreement; empty for one.
+        reason: why it is no agreement; empty for one, and for rows of our own.
     """
 
     row: str
@@ -65,7 +67,7 @@ class JudgedItem:
 def judge(registry: PaperRegistry, cells: Iterable[Cell]) -> list[JudgedItem]:
     """Return every table of the registry with a verdict on each of its cells, and the tables of our own.
 
-    A cell that is added to a table of the paper is compared where it has a published figure beside it.
+    A cell that the registry does not list is ours alone, whatever published figure stands beside it.
     """
     tables: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -92,40 +94,47 @@ def _judge_item(item: Item, cells: Sequence[Cell]) -> JudgedItem:
     judged = [
         _judge_registered(item, block, name, results.pop(name, None)) for block in item.cells for name in block.names()
     ]
-    judged += [_judge_result(item, cell, item.tolerance) for cell in results.values()]
+    judged += [_judged(cell, Verdict.OURS_ALONE) for cell in results.values()]
     order = list(Verdict)
     return JudgedItem(item, tuple(sorted(judged, key=lambda one: order.index(one.verdict))))
 
 
 def _judge_registered(item: Item, block: Block, name: tuple[str, str], cell: Cell | None) -> Judged:
     row, column = name
-    if block.status == "result":
-        if cell is not None:
-            return _judge_result(item, cell, block.tolerance or item.tolerance, block.at_most)
-        return Judged(row, column, block.unit, block.published_figure(row, column), None, None, Verdict.MISSING)
-    verdict = Verdict.INPUT if block.status == "input" else Verdict.NOT_ATTEMPTED
     if cell is None:
-        figure = block.published_figure(row, column)
-        return Judged(row, column, block.unit, figure, None, None, verdict, block.reason)
-    return Judged(row, column, cell.unit, cell.published, _finite(cell.ours), cell.spread, verdict, block.reason)
+        verdict = _WITHOUT_RUN.get(block.status, Verdict.MISSING)
+        reason = "" if verdict is Verdict.MISSING else block.reason
+        return Judged(row, column, block.unit, block.published_figure(row, column), None, None, verdict, reason)
+    if block.status not in FROM_RUNS:
+        return _judged(cell, _WITHOUT_RUN[block.status], block.reason)
+    if block.status == "ours":
+        return _judged(cell, Verdict.OURS_ALONE, block.reason)
+    result = _compare(item, block, cell)
+    if block.status == "fitted" and result.verdict is not Verdict.DIFFERS:
+        return replace(result, verdict=Verdict.INPUT, reason=block.reason)
+    return result
 
 
-def _judge_result(item: Item, cell: Cell, tolerance: Tolerance | None, at_most: float | None = None) -> Judged:
+def _compare(item: Item, block: Block, cell: Cell) -> Judged:
+    """Return the verdict on a result; a censored figure can differ, and does not agree."""
     published: float | str | None = cell.published
-    agrees = None
-    if at_most is not None:
-        published, agrees = f"at most {at_most:g}", cell.ours <= at_most
-    elif cell.published is not None and tolerance is not None:
-        agrees = math.isfinite(cell.ours) and tolerance.admits(cell.ours, cell.published)
-    if agrees is None:
-        verdict, reason = Verdict.OURS_ALONE, ""
-    elif agrees:
-        verdict, reason = Verdict.AGREES, ""
+    tolerance = block.tolerance or item.tolerance
+    if block.at_most is not None:
+        published, agrees = f"at most {block.at_most:g}", cell.ours <= block.at_most
+    elif cell.published is None or tolerance is None:
+        return _judged(cell, Verdict.OURS_ALONE)
     else:
+        agrees = math.isfinite(cell.ours) and tolerance.admits(cell.ours, cell.published)
+    if not agrees:
         fallback = NO_CAUSE if math.isfinite(cell.ours) else NO_FIGURE
         verdict, reason = Verdict.DIFFERS, item.reason_of(cell.row, cell.column) or fallback
-    return Judged(cell.row, cell.column, cell.unit, published, _finite(cell.ours), cell.spread, verdict, reason)
+    elif item.censored_at is not None and max(cell.ours, cell.published or 0.0) >= item.censored_at:
+        verdict, reason = Verdict.OURS_ALONE, CENSORED
+    else:
+        verdict, reason = Verdict.AGREES, ""
+    return replace(_judged(cell, verdict, reason), published=published)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _judged(cell: Cell, verdict: Verdict, reason: str = "") -> Judged:
+    ours = cell.ours if math.isfinite(cell.ours) else None
+    return Judged(cell.row, cell.column, cell.unit, cell.published, ours, cell.spread, verdict, reason)

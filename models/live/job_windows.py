@@ -16,6 +16,7 @@ from models.observing.disturbances import find_disturbed_spans
 from models.observing.samples import Vertices
 from models.observing.stops import Stop
 from models.policies.observations import MEASURES, Observations
+from models.profiling.rows import Latency
 
 _T = TypeVar("_T", bound=np.generic)
 _TIMES = 1 << 34  # more than any epoch second: job and window start make one sortable number
@@ -81,6 +82,7 @@ class JobWindows:
             window_s=int(self.window_s[job]),
             parallelism=self.of_job(self.parallelism, job),
             disturbed=self.disturbed[windows],
+            latency=Latency.BACKLOG_AGE,
             **measures,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
+from models.profiling.rows import Latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Observations:
         target_data_rate_per_s: (W, O) records that arrive at a source; NaN for other operators.
         busy_share, idle_share, backpressured_share: (W, O) of the time of a mean subtask, 0..1.
         pending_records: (W, O) backlog at a source at the end of the window; NaN for other operators.
-        latency_ms: (W, O) age of that backlog.
+        latency_ms: (W, O) age of that backlog, or what ``latency`` says.
         disturbed: (W,) the window overlaps a rescale or restart.
+        latency: what ``latency_ms`` is of.
     """
 
     window_start_s: Ints
@@ -43,6 +45,7 @@ class Observations:
     pending_records: Floats
     latency_ms: Floats
     disturbed: Bools
+    latency: Latency = Latency.BACKLOG_AGE
 
     def __post_init__(self) -> None:
         windows = len(self.window_start_s)
@@ -63,7 +66,14 @@ class Observations:
         """Return no windows."""
         measures = {name: np.zeros((0, operators)) for name in MEASURES}
         starts, runs = np.zeros(0, np.int64), np.zeros((0, operators), np.int64)
-        return cls(window_start_s=starts, window_s=window_s, parallelism=runs, disturbed=np.zeros(0, bool), **measures)
+        return cls(
+            window_start_s=starts,
+            window_s=window_s,
+            parallelism=runs,
+            disturbed=np.zeros(0, bool),
+            latency=Latency.BACKLOG_AGE,
+            **measures,
+        )
 
     def since(self, time_s: float) -> Observations:
         """Return the windows that began at or after a time: those that a memory has not read yet."""
@@ -72,7 +82,10 @@ class Observations:
     def rows(self, index: Ints) -> Observations:
         """Return some of the windows."""
         retained = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Observations(**{name: one if name == "window_s" else one[index] for name, one in retained.items()})
+        return Observations(**{name: one if name in _OF_ALL else one[index] for name, one in retained.items()})
+
+
+_OF_ALL = ("window_s", "latency")  # one value for all windows
 
 
 MEASURES = (

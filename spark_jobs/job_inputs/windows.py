@@ -14,6 +14,7 @@ from include.domain.graph import JobGraph
 from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
+from models.profiling.rows import Latency
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.job_inputs.struct_arrays import Columns
@@ -115,5 +116,6 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
         window_s=int(window_s),
         parallelism=parallelism,
         disturbed=disturbed,
+        latency=Latency.BACKLOG_AGE,
         **measures,
     )

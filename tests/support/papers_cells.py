@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.registry import read_registry
+from benchmarks.papers.registry import FROM_RUNS, read_registry
 
 
 def registered_cells(paper: str, ours: float = 1.0, published: float | None = 1.0) -> list[Cell]:
@@ -12,6 +12,6 @@ def registered_cells(paper: str, ours: float = 1.0, published: float | None = 1.
         Cell(paper, item.id, row, column, ours, published, "1")
         for item in read_registry(paper).items
         for block in item.cells
-        if block.status == "result"
+        if block.status in FROM_RUNS
         for row, column in block.names()
     ]

@@ -2,21 +2,25 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from include.settings import SETTINGS_FILE_VARIABLE, Planner, load_settings
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
+from models.policies.phoebe.latency_model import rows_of_one_latency
+from models.policies.phoebe.phoebe_inputs import measure
 from models.policies.phoebe.phoebe_options import PhoebeOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
 from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Schedule, Situation
+from models.policies.registry import memory_codec, policy
 from models.profiling.rows import CapacityPoint, Latency, Measurement, Profile
 from models.scheduling.demand import SourceForecast
 
@@ -123,6 +127,66 @@ def test_samples_are_taken_once_per_interval_and_change_the_latency_model() -> N
     assert after.samples == memory.samples
     _, after = policy.decide(replace(later, as_of_s=AT + 600), memory)
     assert len(after.samples) == 2
+
+
+@pytest.mark.parametrize("rule", ["logged", "algorithm 1"])
+def test_ages_of_the_backlog_are_not_fitted_with_end_to_end_latencies(rule: str) -> None:
+    """The profile says 1050 ms with 3 workers; 100 ages near zero at 12 of them are no latency to compare it with.
+
+    R < 180 with D = 125, I = 10: T > 10,000 (1 + 135 / 55) = 34,500 records/s, which 3 workers have and 2 have not.
+    """
+    ages = tuple(Measurement(12, 9_000.0 + k, 0.5 * k, Latency.BACKLOG_AGE) for k in range(100))
+    policy = Phoebe(profile(), PhoebeOptions(rule=rule))  # type: ignore[arg-type]
+    memory = PhoebeMemory(profile=profile(), samples=ages)
+    schedule, memory = policy.decide(situation(10_000.0, observations=windows(10_000.0, 12, latency_ms=20.0)), memory)
+    assert workers_of(schedule) == 3
+    assert memory.samples[-1].latency is Latency.BACKLOG_AGE  # kept: a profile of ages may come
+
+
+def test_a_jobs_settings_and_its_stored_profile_reach_the_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the plan stage does it; a looser target of 300 s needs T > 10,000 (1 + 135 / 175), which 2 workers have."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[planner]\npolicy = "phoebe"\n[planner.parameters."prod/loose"]\nrecovery_target_s = 300\n')
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(file))
+    settings, codec = load_settings(), memory_codec("phoebe")
+    ages = tuple(Measurement(12, 9_000.0 + k, 0.5 * k, Latency.BACKLOG_AGE) for k in range(100))
+    stored = codec.dump(PhoebeMemory(profile=profile(), samples=ages))
+    result = {}
+    for job in ("prod/orders", "prod/loose"):
+        chosen = policy("phoebe", settings.parameters_of(settings.planner.policy, job))
+        schedule, _ = chosen.decide(situation(10_000.0), codec.load(PhoebeMemory, stored))
+        result[job] = workers_of(schedule)
+    assert result == {"prod/orders": 3, "prod/loose": 2}
+
+
+def test_samples_of_the_profiles_latency_are_learnt_from() -> None:
+    """A minute of latency at 16 workers, seen again and again, makes them abnormal at that load: more are wanted."""
+    late = tuple(Measurement(16, 70_000.0 + k, 60_000.0) for k in range(5))
+    policy = Phoebe(profile(), PhoebeOptions(rule="algorithm 1"))
+    given = situation(70_000.0, workers=6)
+    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile()))[0]) == 16
+    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=late))[0]) > 16
+    aged = tuple(replace(one, latency=Latency.BACKLOG_AGE) for one in late)
+    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=aged))[0]) == 16
+
+
+def test_a_model_is_of_the_latency_that_most_of_the_profile_has() -> None:
+    ends = tuple(Measurement(2, float(k), 1000.0) for k in range(3))
+    ages = tuple(Measurement(2, float(k), 0.0, Latency.BACKLOG_AGE) for k in range(3))
+    broken = Measurement(5, 1.0, math.nan, Latency.BACKLOG_AGE)
+    assert rows_of_one_latency(ends[:1] + ages[:2], ends + ages) == ages[:2] + ages
+    assert rows_of_one_latency(ends[:1] + ages[:1], ends + ages) == ends[:1] + ends
+    assert rows_of_one_latency((*ends[:1], broken, broken), ages) == ends[:1]  # what was not measured does not count
+    assert rows_of_one_latency((), ends) == ()
+
+
+def test_windows_say_what_their_latency_is_of() -> None:
+    observed = replace(windows(70_000.0, 16), latency=Latency.END_TO_END)
+    measured = measure(situation(70_000.0, workers=16, observations=observed))
+    assert measured == Measurement(16, 70_000.0, 1050.0, Latency.END_TO_END)
+    assert observed.since(AT - 60).latency is Latency.END_TO_END
 
 
 def test_without_a_profile_the_learnt_capacity_curves_decide() -> None:

@@ -1,4 +1,4 @@
-"""ContTune's evaluation: Tables 4 to 9, Fig. 3 and 5 to 7."""
+"""ContTune's evaluation: Tables 4 to 9, Fig. 3 and 5 to 7, Eq. 7 to 9."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune import analysis_tables, conttune_plots, real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import random_search
+from benchmarks.papers.conttune.complexity import bounds
 from benchmarks.papers.conttune.worked_example import worked_example
 
 
@@ -23,6 +24,7 @@ def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
     )
     return [
         *worked_example(),
+        *bounds(counts),
         *counts,
         *random_search(),
         *analysis_tables.other_readings(progress),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from models.arrays import Floats
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe.forecast import MultistepForecast
 from models.policies.protocol import Situation
+from models.profiling.rows import Latency
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import JobSpec
 from models.simulation.testbed import Window, observations
@@ -72,6 +74,7 @@ class Situations:
             forecast=SourceForecast(at, 1, {"pipeline": paths}),
             slots_max=phoebe_setup.WORKERS_MAX,
             options=self._options,
-            observations=observations(windows, job, self._operators),
+            # the experiment puts them there, see models.simulation.end_to_end
+            observations=replace(observations(windows, job, self._operators), latency=Latency.END_TO_END),
             seed=job,
         )

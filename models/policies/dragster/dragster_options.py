@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from include.utc import DAY_S
+from models.policies.dragster.throughput_settings import GivenSplit, GivenThroughput, check_given
 
 # The paper gives no scale of its kernel.  Calibrated on the published 7 and 8 slots of the word count (Fig. 4), as were
 # the linear prior mean and the printed form of the bonus: of 0.1, 0.2, 0.3, 0.5 and 1 this comes nearest.  The
@@ -85,6 +86,16 @@ class Options:
     headroom: Annotated[
         float, Field(ge=0, le=100, description="share above the demand asked for, up to the largest demand ever seen")
     ] = 0.0
+    h: Annotated[
+        tuple[GivenThroughput, ...],
+        Field(description="h_ij: throughput functions that are known, by operator; others are learnt"),
+    ] = ()
+    alpha: Annotated[
+        tuple[GivenSplit, ...],
+        Field(
+            description="alpha_ij: shares of capacity for each successor; of operators that are not named as measured"
+        ),
+    ] = ()
     throughput: Annotated[
         Form, Field(description="h: form of the throughput functions that are learnt: linear (Eq. 2a) or tanh (Eq. 2c)")
     ] = Form.LINEAR
@@ -100,3 +111,4 @@ class Options:
             raise ValueError("slot_s must be positive, eta in (0, 1], headroom 0 or more, samples_max 1 or more")
         if self.budget_tasks is not None and self.budget_tasks < 1:
             raise ValueError("budget_tasks must be at least 1; None means no budget")
+        check_given(self.h, self.alpha)

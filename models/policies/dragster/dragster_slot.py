@@ -28,6 +28,10 @@ from models.policies.window_means import NO_LOAD_PER_S
 def advance(options: Options, net: Network, slot: Slot, memory: Memory) -> tuple[dict[str, int], Memory]:
     """Return the tasks of the next slot, and the memory after this one.
 
+    Deviation: targets are of the arrivals and of what works a source's backlog off within a slot.  L of the paper has
+    arrivals alone, and its buffers are inside the job; the buffer of a Kafka source is outside of it, and a job whose
+    capacity equals the arrivals would carry it for ever.  Multipliers, as in the paper, count the arrivals alone.
+
     Args:
         options: the settings.
         net: the job's network.

@@ -45,7 +45,7 @@ class Capacity:
 
 
 class LatencyClasses:
-    """Two clusters of latencies, class 0 (normal) being the one with the smaller minimum."""
+    """Two clusters of latencies, class 0 (normal) being the one with the smaller centroid."""
 
     def __init__(self, scaler: RobustScaler, birch: Birch, normal_label: int) -> None:
         self._scaler = scaler
@@ -59,7 +59,8 @@ class LatencyClasses:
         scaler = RobustScaler(quantile_range=_QUANTILE_RANGE).fit(measured.reshape(-1, 1))
         birch = Birch(n_clusters=2).fit(_log_scale(scaler, measured))
         labels = np.asarray(birch.labels_)
-        return cls(scaler, birch, int(labels[measured.argmin()]))
+        centroids = {int(label): float(measured[labels == label].mean()) for label in np.unique(labels)}
+        return cls(scaler, birch, min(centroids, key=lambda label: centroids[label]))
 
     def classify(self, latency_ms: npt.ArrayLike) -> Ints:
         """Return (n,) classes of (n,) latencies, 0 normal and 1 abnormal."""

@@ -10,7 +10,7 @@ from models.arrays import Floats
 from models.policies.observations import Observations
 from models.policies.phoebe.optimiser import Load
 from models.policies.protocol import Situation
-from models.profiling.rows import Latency, Measurement
+from models.profiling.rows import Measurement
 from models.scheduling.demand import MEDIAN
 
 MEASURED_S = 120
@@ -49,7 +49,8 @@ def load(situation: Situation, horizon_s: int, history_s: float) -> Load:
 def measure(situation: Situation) -> Measurement | None:
     """Return the means of the last 120 s of undisturbed windows; None when a figure is missing.
 
-    Deviation: the paper's latency is end to end; windows have the age of the backlog at the sources, and say so.
+    Deviation: the paper's latency is end to end; windows of a running job have the age of the backlog at the sources,
+    and say so.
     """
     observations = situation.observations
     recent = observations.rows(np.flatnonzero(_recent(observations) & ~observations.disturbed))
@@ -60,7 +61,7 @@ def measure(situation: Situation) -> Measurement | None:
     if not (np.isfinite(throughput).any() and np.isfinite(latency).any()):
         return None
     means = float(np.nanmean(throughput)), float(np.nanmean(latency))
-    return Measurement(scale_out(situation), *means, Latency.BACKLOG_AGE)
+    return Measurement(scale_out(situation), *means, observations.latency)
 
 
 def _recent(observations: Observations) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -25,7 +25,7 @@ class PhoebeMemory(SettlingMemory):
     """Phoebe's memory of a job.
 
     Attributes:
-        samples: measured at evaluations, oldest first; M_L is refitted on profile and samples.
+        samples: measured at evaluations, oldest first; M_L is refitted on the profile and those of its latency.
         sampled_at_s: of the last sample.
         expected_recovery_s: R of the scale-out chosen at the last evaluation; None when it was not known.
     """
@@ -106,7 +106,7 @@ def _add_sample(memory: PhoebeMemory, situation: Situation, interval_s: int) -> 
 def _models(situation: Situation, memory: PhoebeMemory) -> ScaleOutModels | None:
     """Return the models of the job's profile, else those that the pipeline has trained, None without any."""
     profile = memory.profile
-    fitted = latency_model.fit((*profile.rows, *memory.samples)) if profile.rows else None
+    fitted = latency_model.fit(latency_model.rows_of_one_latency(profile.rows, memory.samples))
     if fitted is None or len(profile.capacity) < MIN_CAPACITIES:
         return LearnedModels.of(situation)
     return ProfiledModels(Capacity.fit(*profile.capacities), fitted)

@@ -20,7 +20,10 @@ from benchmarks.papers.dragster.dragster_experiments import (
 )
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
 from benchmarks.papers.dragster.dragster_measures import Interval, slots, usual_configuration
+from include.policy_parameters import read_parameters
 from models.policies.dragster.dragster_options import Form, Options, Target
+from models.policies.dragster.given_network import apply_given
+from models.policies.dragster.network import network
 
 APP = word_count()
 # The published tuples of low intervals are what was offered in them: nothing was caught up, so records were lost.
@@ -45,6 +48,16 @@ def test_dhalion_reaches_5_and_10_in_14_slots(dhalion: Record) -> None:
     assert path[12] == [5, 9]
     assert path[13:] == [[5, 10]] * 7
     assert slots_to_converge(is_near(dhalion.rate_per_s[0, :20], HIGH_PER_S)) == 14
+
+
+def test_the_papers_networks_can_be_given_as_settings() -> None:
+    """The exact functions that the experiments hand over, written as h and alpha are in the settings."""
+    for app, given in (
+        (yahoo(), [{"i": "filter", "k": 1 / 3}, *({"i": name, "k": 1} for name in ("project", "join", "store"))]),
+        (word_count(), [{"i": "Map", "k": 1.0, "j": "Shuffle"}]),
+    ):
+        options = read_parameters("dragster_saddle", {"h": given})
+        assert apply_given(network(app.spec.graph(), {}), options.h, options.alpha) == app.net
 
 
 def test_a_stop_costs_five_percent_of_the_slot(dhalion: Record) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.papers import __main__ as command
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.printing import difference, number, plain, tables_of, write
+from benchmarks.papers.printing import difference, number, plain, read, tables_of, write
 
 CELLS = [
     Cell("ds2", "5.2", "DS2", "steps", 1, 1, "reconfigurations"),
@@ -160,3 +160,24 @@ def test_the_file_is_json_with_the_agreed_keys_whatever_numbers_come_in(tmp_path
     }
     assert second == plain(CELLS[1])
     assert [one.name for one in path.parent.iterdir()] == ["papers.json"]
+
+
+def test_earlier_figures_are_judged_again_without_a_run(asked: list[str], tmp_path: Path) -> None:
+    command.main(["--out", str(tmp_path), "--pages", str(tmp_path / "run"), "--paper", "dragster"])
+    asked.clear()
+    of_run, again = tmp_path / "papers.json", tmp_path / "again"
+    assert command.main(["--results", str(of_run), "--pages", str(again), "--paper", "dragster"]) == 0
+    assert asked == []
+    assert (again / "dragster.md").read_text() == (tmp_path / "run" / "dragster.md").read_text()
+    odd = Cell("ds2", "1", "row", "column", math.nan, 3.0, "1")
+    write([odd, CELLS[1]], of_run)
+    first, second = read(of_run)
+    assert math.isnan(first.ours)
+    assert second == CELLS[1]
+
+
+def test_a_file_without_figures_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "papers.json").write_text('[{"row": "x"}]')
+    with pytest.raises(SystemExit):
+        command.main(["--results", str(tmp_path / "papers.json"), "--out", str(tmp_path)])
+    assert "no list of figures" in capsys.readouterr().err

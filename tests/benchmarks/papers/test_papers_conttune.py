@@ -5,8 +5,10 @@ import functools
 import numpy as np
 import pytest
 
+from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune import analysis_tables, real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import random_search
+from benchmarks.papers.conttune.complexity import WorstCase, bounds, worst_case
 from benchmarks.papers.conttune.conttune_experiments import DS2, Method, run
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
@@ -133,3 +135,20 @@ def test_other_policies_tune_the_queries_by_their_own_rules(row: str) -> None:
     assert one_seed("WordCount", "ContTune_a3").mean_per_seed[0] < one.mean_per_seed[0] < 19
     if row == "Dragster":
         assert one.most_cores.max() <= PUBLISHED["table4b_max_cores"]["ContTune_a3"]["WordCount"]
+
+
+def test_equations_7_to_9_by_hand() -> None:
+    """log2 32 = 5 doublings and 20 tunings; 20 x 3 conservative steps and 32 that mislead: 25 / 20 and 92 / 20."""
+    worst = worst_case(32)
+    assert (worst.big, worst.cbo, worst.both) == pytest.approx((1.25, 4.6, 5.85))
+    assert WorstCase(32, 20, 5, 3, 4).cbo == pytest.approx((15 + 15 + 4) / 20)
+    # O(1): what happens once per job is nothing over many tunings, and a step of Big and one of CBO are left
+    assert WorstCase(32, 10**9, 0, 3, 32).both == pytest.approx(2.0)
+
+
+def test_our_counts_stay_below_equation_9() -> None:
+    counts = [Cell("conttune", "4a", "ContTune_a3, Big charged", name, 1.8, None, "1") for name in QUERIES]
+    shares = {cell.column: cell.ours for cell in bounds(counts) if cell.unit == "%"}
+    assert shares == {name: round(100 * 1.8 / (5.85 if name not in {"WordCount", "Q8"} else 5.0)) for name in QUERIES}
+    charged = run(query("Q1"), Method(big=True), 1).mean_per_seed
+    assert (charged <= worst_case(32).both).all()
