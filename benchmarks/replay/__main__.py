@@ -20,8 +20,9 @@ from benchmarks.replay.replay_candidates import check_names, list_names
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
-from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError, read_trace
+from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError
 from benchmarks.replay.scenarios import SCENARIOS, Scenario
+from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.policy_catalogue import Decides
@@ -46,7 +47,7 @@ def build_parser() -> CommandParser:
         prog="replay",
         description=__doc__,
         epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}; when named "
-        f"{', '.join((JAR, *read_forms()))}.",
+        f"{', '.join((JAR, *read_forms()))}.\n\nSynthetic loads, for tuning: {', '.join(SYNTHETIC)}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument(
@@ -55,7 +56,7 @@ def build_parser() -> CommandParser:
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="CSV of times and rates (default: data/traces)",
+        help="CSV of times and rates, or a synthetic load's NAME or NAME:SEED (default: data/traces)",
     )
     result.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
     result.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
@@ -170,7 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         columns = ColumnChoice(options.time_column, options.rate_column, options.time_format)
         if columns != ColumnChoice() and not options.trace:
             command.error("--time-column, --rate-column and --time-format say what is in the files of --trace")
-        traces = [read_trace(path, columns).cut_days(options.days) for path in options.trace or list_traces()]
+        traces = [read_load(path, columns).cut_days(options.days) for path in options.trace or list_traces()]
         for path, option in ((options.json, "--json"), (options.plot, "--plot")):
             if path is not None:
                 require_writable_file(path, option)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.replay.replay_traces import DAY_BINS, Trace, TraceError, read_trace
+from benchmarks.replay.synthetic_loads import SYNTHETIC, draw_load
 from include.settings import PROJECT
 
 SPLIT = Path(__file__).parent / "split.toml"
@@ -60,20 +61,25 @@ def read_split(side: Side, path: Path = SPLIT) -> SplitSide:
 
 
 def read_piece(piece: Piece, folders: Sequence[Path] = (TRACES, UNSEEN)) -> Trace:
-    """Return the part of a trace.
+    """Return the part of a trace, or of a synthetic load.
 
     Raises:
         TraceError: its file is in none of the folders, or too short.
     """
+    if piece.trace in SYNTHETIC:
+        return _cut(draw_load(piece.trace), piece, piece.trace)
     files = [file for folder in folders for file in sorted(folder.glob(f"{piece.trace}.csv*"))]
     if not files:
         raise TraceError(
             f"{piece.trace}.csv is in none of {', '.join(map(str, folders))}: write the traces that are not shipped "
             "with python -m benchmarks.replay.unseen"
         )
-    whole = read_trace(files[0])
+    return _cut(read_trace(files[0]), piece, str(files[0]))
+
+
+def _cut(whole: Trace, piece: Piece, source: str) -> Trace:
     first = piece.from_day * DAY_BINS
     values = whole.values[first : first + piece.days * DAY_BINS] if piece.days else whole.values[first:]
     if len(values) < max(piece.days, 1) * DAY_BINS:
-        raise TraceError(f"{files[0]}: day {piece.from_day} to {piece.from_day + piece.days} is not all there")
+        raise TraceError(f"{source}: day {piece.from_day} to {piece.from_day + piece.days} is not all there")
     return Trace(whole.name, whole.start_s + first * 300, values, whole.notes)

@@ -20,7 +20,8 @@ from benchmarks.replay.replay_traces import DAY_BINS, Trace, TraceError
 from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.scenarios import SCENARIOS
 from benchmarks.replay.search_spaces import SPACES
-from benchmarks.replay.split import Piece, SplitSide, read_piece, read_split
+from benchmarks.replay.split import TRACES, Piece, SplitSide, read_piece, read_split
+from benchmarks.replay.synthetic_loads import SYNTHETIC
 from models.arrays import Floats
 from models.evaluation.conditions import Conditions
 from models.evaluation.workload import find_sufficient
@@ -39,6 +40,15 @@ def test_tuning_and_test_share_neither_traces_nor_seeds() -> None:
     assert not traces[0] & traces[1]
     assert not seeds[0] & seeds[1]
     assert all((*traces, *seeds))
+
+
+def test_four_traces_are_for_test_whole_and_every_other_one_is_for_tuning() -> None:
+    test, tuning_side = read_split("test"), read_split("tuning")
+    assert set(test.traces) == {"mentions", "nasa", "tweets", "worldcup_may"}
+    assert all((piece.from_day, piece.days) == (0, 0) for piece in test.pieces)
+    shipped = {path.name.split(".")[0] for path in TRACES.glob("*.csv*")}
+    assert shipped <= set(tuning_side.traces)
+    assert not set(SYNTHETIC) & set(test.traces)
 
 
 def test_a_piece_is_cut_from_its_day_and_a_missing_trace_is_named() -> None:
