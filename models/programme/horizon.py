@@ -24,10 +24,12 @@ class Levels:
     """The load of each step of the programme.
 
     Attributes:
+        steps: (J,) evaluations in each.
         log_load: (J, Z) log of the load at each level, records/s.
         chances: J arrays of probabilities of a level given the one before: (1, Z) of the first, then (Z, Z).
     """
 
+    steps: tuple[int, ...]
     log_load: Floats
     chances: tuple[Floats, ...]
 
@@ -46,7 +48,7 @@ def spread_levels(outlook: LoadOutlook) -> Levels:
         # Rounded, so that tables are found again; near 1 what is left of it matters.
         rounded = round(kept, 2) if kept < 0.95 else round(kept * 500) / 500
         chances.append(transition(outlook.shape, LEVELS, min(rounded, 0.9995)))
-    return Levels(np.log(loads), tuple(chances))
+    return Levels(STEPS, np.log(loads), tuple(chances))
 
 
 def least_of_steps(values: Floats) -> Floats:

@@ -35,6 +35,7 @@ _SCORED: Final = (1, 2, 3, 4, 5)  # places in LEADS by which hypotheses are comp
 _SHAPED: Final = (0, 2)  # places in LEADS of the errors that show the shape
 _MOST_SQUARES: Final = 100.0  # of the usual square error: one odd value is not believed beyond it
 _LEAST_SD: Final = 0.05
+_MOST_OF_MEAN: Final = 20.0  # nor does the mean believe more than so many times itself
 _MOVED: Final = 1.3  # a scale follows the mean load once it is off by this factor
 _LONGEST_GAP: Final = 3 * 12
 
@@ -65,7 +66,7 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
         update_profile(state.profile, state.loads, at, seen)
         _follow_mean(state, load, seen)
         _learn_errors(state, at, load)
-    state.counts[0], state.counts[1] = at, seen + 1
+    state.counts[0], state.counts[1] = at, state.seen + 1
     _keep_origin(state, at, champion)
 
 
@@ -84,7 +85,7 @@ def _begin(state: LawState, load: float) -> None:
 def _follow_mean(state: LawState, load: float, seen: int) -> None:
     """Move the scales with the mean load of a day; levels keep the loads that they mean."""
     share = max(1.0 / (seen + 1), 1.0 / DAY)
-    state.counts[2] += share * (load - state.counts[2])
+    state.counts[2] += share * (min(load, _MOST_OF_MEAN * state.counts[2]) - state.counts[2])
     wanted = np.maximum(np.array(SHARES) * state.counts[2], LEAST_PER_S)
     for row in np.flatnonzero(np.abs(np.log(wanted / state.offsets)) > math.log(_MOVED)):
         old, new = state.offsets[row], wanted[row]

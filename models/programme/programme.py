@@ -18,7 +18,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.programme.error_shapes import Weights
-from models.programme.horizon import STEPS, Levels
+from models.programme.horizon import Levels
 from models.programme.load_paths import STEP_S
 from models.programme.window_tables import WORK_OFF, find_places, list_ages, run_steps, weigh_ages
 
@@ -125,16 +125,16 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
     spreads, which = np.unique(coded, return_inverse=True)
     transients = _Transients([float(value) for value in np.exp(spreads).round(5)], shape)
-    stays = {steps: _stack(0.0, transients, terms, steps, fails=True) for steps in set(STEPS)}
-    goes = {steps: _stack(terms.rescale_s, transients, terms, steps) for steps in set(STEPS)}
+    stays = {steps: _stack(0.0, transients, terms, steps, fails=True) for steps in set(levels.steps)}
+    goes = {steps: _stack(terms.rescale_s, transients, terms, steps) for steps in set(levels.steps)}
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
-    minutes = np.array(STEPS) * STEP_S / 60
+    minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
     left_over = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
     value = np.broadcast_to(left_over.astype(np.float32), (len(sizes.slots), levels.log_load.shape[1], len(ages)))
     late_price, row = np.float32(terms.late_price), which[:, None]
-    for step in range(len(STEPS) - 1, -1, -1):
-        stay_table, go_table = stays[STEPS[step]], goes[STEPS[step]]
+    for step in range(len(levels.steps) - 1, -1, -1):
+        stay_table, go_table = stays[levels.steps[step]], goes[levels.steps[step]]
         if step == 0 and terms.down_s > 0:
             stay_table = _stack(terms.down_s, transients, terms, 1)
             go_table = _stack(max(terms.down_s, terms.rescale_s), transients, terms, 1)

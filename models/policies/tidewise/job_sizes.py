@@ -186,7 +186,8 @@ def _sustain(
     """Return the (K, H) load that each size sustains and the (K,) doubt of it.
 
     An operator that is short at its own limit, while others may be wider, must not make all sizes look alike: it counts
-    as short only as far as a size does less than that limit.
+    as short only as far as a size does less than that limit.  The doubt is that of the tightest operator, caution
+    included: others may be known badly, as a source that is hardly used, without a part in it.
     """
     rates = needed.rates_per_s[LEVELS.index(0.5)]  # (O, H)
     rows = [
@@ -210,4 +211,8 @@ def _sustain(
         for row in rows
         for at in [low[row].index_of(ladder[:, row])]
     ]
-    return np.asarray(np.maximum(np.min(each, axis=0), _LEAST)), np.asarray(np.max(doubts, axis=0))
+    tightest = np.argmin([one.min(axis=1) for one in each], axis=0)
+    return (
+        np.asarray(np.maximum(np.min(each, axis=0), _LEAST)),
+        np.take_along_axis(np.array(doubts), tightest[None], axis=0)[0],
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.programme.capacity_belief import CapacityBelief
 from models.programme.load_paths import AHEAD, STEP_S
 from models.scheduling.demand import MEDIAN, SourceForecast
 
@@ -62,8 +63,10 @@ class ProgrammeMemory:
         controller: what the windows told: capacities, shares of edges.
         law: of the load, packed; see :class:`models.programme.law_state.LawState`.
         planned: of the newest plan.
+        belief: of the error of the models' capacity.
     """
 
     controller: ControllerMemory = field(default_factory=ControllerMemory)
     law: str = ""
     planned: PlannedLoad = field(default_factory=PlannedLoad)
+    belief: CapacityBelief = field(default_factory=CapacityBelief)
