@@ -1,8 +1,9 @@
-"""What the age of the backlog tells of a job's capacity: one scalar Kalman filter.
+"""What the backlog tells of a job's capacity: one scalar Kalman filter.
 
-A job whose oldest record ages by a seconds in a window of w seconds processes C = L (1 - a / w) of the load L: the age
-that came is a measurement of the capacity, against the one that the models gave.  Where no backlog is left, C is at
-least the load.  What is estimated is b = log(C / model); it returns to 0 as the models learn.
+A job that is never idle in a window of w seconds processes C = L + (B - B') / w of the load L, B and B' the records
+that wait at its begin and end: the backlog that came is a measurement of the capacity, against the one that the models
+gave.  Where no backlog is left, C is at least that.  What is estimated is b = log(C / model); it returns to 0 as the
+models learn.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 _KEEP: Final = 0.5 ** (1 / 72)  # per step: half of an error is gone after six hours
 _NOISE: Final = 0.03  # of one measurement: load and capacity vary within a window
-_BACKLOG_S: Final = 15.0  # below it an age is what records take anyhow
+_BACKLOG_S: Final = 15.0  # of the load: fewer records wait anyhow
 _LEAST_DOUBT: Final = 0.02
 _MOST: Final = 0.5
 _LEAST_RATIO: Final = 0.2
@@ -36,24 +37,26 @@ class CapacityBelief:
 
 
 @dataclass(frozen=True, slots=True)
-class AgeChange:
+class BacklogChange:
     """A window in which nothing else disturbed the job.
 
     Attributes:
-        begin_s, end_s: ages of the oldest record at its begin and end, s.
+        begin, end: records that wait at its begin and end.
         window_s: its length.
         load_per_s: what arrived.
         until_s: its end, epoch seconds.
     """
 
-    begin_s: float
-    end_s: float
+    begin: float
+    end: float
     window_s: float
     load_per_s: float
     until_s: float
 
 
-def measure(belief: CapacityBelief, changes: Sequence[AgeChange], model_per_s: float, doubt: float) -> CapacityBelief:
+def measure(
+    belief: CapacityBelief, changes: Sequence[BacklogChange], model_per_s: float, doubt: float
+) -> CapacityBelief:
     """Return the belief after windows of the running size.
 
     Args:
@@ -69,12 +72,12 @@ def measure(belief: CapacityBelief, changes: Sequence[AgeChange], model_per_s: f
         if one.until_s <= belief.seen_until_s or one.load_per_s <= 0 or model_per_s <= 0:
             continue
         error, share = error * _KEEP, 1.0 - (1.0 - share) * _KEEP**2
-        ratio = max(1.0 - (one.end_s - one.begin_s) / one.window_s, _LEAST_RATIO)
-        found = math.log(one.load_per_s * ratio / model_per_s)
-        is_known = one.end_s >= _BACKLOG_S  # else the capacity was at least that
-        if is_known or found > error:
+        processed = one.load_per_s + (one.begin - one.end) / one.window_s
+        measured = math.log(max(processed / model_per_s, _LEAST_RATIO))
+        is_known = one.end >= _BACKLOG_S * one.load_per_s  # else the capacity was at least that
+        if is_known or measured > error:
             spread = share * variance
             gain = spread / (spread + _NOISE**2)
-            error, share = error + gain * (found - error), share * (1.0 - gain)
+            error, share = error + gain * (measured - error), share * (1.0 - gain)
         until_s = one.until_s
     return CapacityBelief(min(max(error, -_MOST), _MOST), share, until_s)

@@ -35,6 +35,8 @@ _SCORED: Final = (1, 2, 3, 4, 5)  # places in LEADS by which hypotheses are comp
 _SHAPED: Final = (0, 2)  # places in LEADS of the errors that show the shape
 _MOST_SQUARES: Final = 100.0  # of the usual square error: one odd value is not believed beyond it
 _LEAST_SD: Final = 0.05
+_SHIFT: Final = 4.0  # standard deviations beyond which an error is a change of the level, until the next step denies it
+_LEAST_SHIFT_SD: Final = 0.02
 _MOST_OF_MEAN: Final = 20.0  # nor does the mean believe more than so many times itself
 _MOVED: Final = 1.3  # a scale follows the mean load once it is off by this factor
 _LONGEST_GAP: Final = 3 * 12
@@ -153,7 +155,9 @@ def _learn_errors(state: LawState, at: int, load: float) -> None:
         recent = np.minimum(np.mean(np.square(zs), axis=0), _RESTLESS_MOST)
         state.restless += (1 - _RESTLESS_KEEP) * (recent - state.restless)
         state.shapes = _KEEP * state.shapes + 0.5 * score_shapes(np.array(zs)).sum(axis=0)
-    state.level = state.level + GAIN * (logs[:, None] - state.level)
+    error = logs[:, None] - state.level
+    is_shift = np.abs(error) > _SHIFT * np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
+    state.level = state.level + np.where(is_shift, 1.0, GAIN) * error
 
 
 def _keep_origin(state: LawState, at: int, champion: Champion) -> None:

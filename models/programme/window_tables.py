@@ -17,6 +17,7 @@ from models.programme.load_paths import STEP_S
 
 _BY_LOAD: Final = np.concatenate(
     [
+        np.arange(-450, -150, 50),
         np.arange(-150, -60, 10),
         np.arange(-60, -25, 2.5),
         np.arange(-25, 25.01, 1.0),
@@ -36,7 +37,7 @@ WORK_OFF: Final = 3.0
 def list_ages(late_after_s: float) -> tuple[float, ...]:
     """Return the grid of ages, s: dense around what is late, hours at its end."""
     own = [0.0, late_after_s / 3, 0.75 * late_after_s, late_after_s, 2 * late_after_s, 5 * late_after_s]
-    return (*own, max(900.0, 10 * late_after_s), max(3600.0, 30 * late_after_s), max(14400.0, 100 * late_after_s))
+    return (*own, *(max(age, share * late_after_s) for age, share in ((1200.0, 15), (7200.0, 60), (43_200.0, 400))))
 
 
 def find_places(log_ratio: Floats) -> Ints:

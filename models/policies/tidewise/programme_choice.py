@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.age_changes import list_age_changes
+from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
 from models.policies.tidewise.measurements import lag_s
 from models.policies.tidewise.programme_memory import ProgrammeMemory
@@ -19,7 +19,7 @@ from models.programme.choice import Choice, choose_size
 from models.programme.horizon import least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
-from models.programme.load_paths import STEP_S
+from models.programme.load_paths import LEAST_PER_S, STEP_S
 from models.programme.programme import Sizes, Terms, solve
 
 MARGIN: Final = 0.15
@@ -29,6 +29,7 @@ _CAPACITY_NOISE: Final = 0.02  # of one step
 _NO_AGE: Final = 0.2  # of what is late: below it is what records take anyhow
 _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
 _HIGH_SCORE: Final = 2.0
+_LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def choose(
         return None
     belief = memory.belief if is_stuck else _measure(job, sizes, memory.belief)
     sizes = _correct(sizes.take(select_sizes(sizes, outlook)), belief)
-    age_s, terms = _find_age(job, is_stuck=is_stuck), list_terms(job)
+    level_per_s = max(float(np.exp(outlook.mean[0])) - outlook.offset, LEAST_PER_S)
+    age_s, terms = find_age(job, level_per_s, is_stuck=is_stuck), list_terms(job)
     rows = _state_sizes(sizes, outlook)
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
@@ -74,11 +76,11 @@ def choose(
 
 def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:
     model_per_s = float(sizes.capacity_per_s[0, 0]) * math.exp(CAUTION * float(sizes.doubt[0]))
-    return measure(belief, list_age_changes(job), model_per_s, float(sizes.doubt[0]))
+    return measure(belief, list_backlog_changes(job), model_per_s, float(sizes.doubt[0]))
 
 
 def _correct(sizes: JobSizes, belief: CapacityBelief) -> JobSizes:
-    """Return the sizes with the capacities and doubts that the ages of the backlog leave."""
+    """Return the sizes with the capacities and doubts that the backlog leaves."""
     doubt = sizes.doubt * math.sqrt(belief.share)
     factor = np.exp(belief.error + CAUTION * (sizes.doubt - doubt))
     return replace(sizes, capacity_per_s=sizes.capacity_per_s * factor[:, None], doubt=doubt)
@@ -91,12 +93,28 @@ def _state_sizes(sizes: JobSizes, outlook: LoadOutlook) -> Sizes:
     return Sizes(sizes.slots.astype(float), least_of_steps(np.log(sizes.capacity_per_s)), spread)
 
 
-def _find_age(job: Snapshot, *, is_stuck: bool) -> float:
-    """Return the age of the oldest record, s; of a backlog that no size can help there is none to work off."""
+def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
+    """Return the age of the backlog as the programme counts it: the time in which as much would arrive now, s.
+
+    A backlog from a burst takes longer to work off than its age says once the load has fallen, and less than that while
+    it rises; it is late in both cases.  Of a backlog that no size can help there is none to work off.
+
+    Args:
+        job: as it is now.
+        level_per_s: load that is expected next.
+        is_stuck: no size helps.
+    """
+    late_after_s = job.options.costs.late_after_s
     age = lag_s(job.observations)
     if job.restarting:
-        return max(age, job.recovery.downtime_restart_s / 2)
-    return 0.0 if is_stuck or age < _NO_AGE * job.options.costs.late_after_s else age
+        age = max(age, job.recovery.downtime_restart_s / 2)
+    if is_stuck or age < _NO_AGE * late_after_s:
+        return 0.0
+    waiting = job.observations.pending_records[-1][[job.graph.position(name) for name in job.graph.sources]]
+    if not np.isfinite(waiting).any():
+        return age
+    volume = float(np.nansum(waiting)) / level_per_s
+    return max(volume, min(age, _LATE_AT_LEAST * late_after_s))
 
 
 def list_terms(job: Snapshot) -> Terms:

@@ -1,33 +1,32 @@
-"""Windows whose ages of the backlog measure a job's capacity."""
+"""Windows whose backlogs measure a job's capacity."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from models.policies.job_snapshot import Snapshot
-from models.programme.capacity_belief import AgeChange
+from models.programme.capacity_belief import BacklogChange
 
 
-def list_age_changes(job: Snapshot) -> list[AgeChange]:
+def list_backlog_changes(job: Snapshot) -> list[BacklogChange]:
     """Return the undisturbed windows of the running size that follow an undisturbed one, oldest first.
 
-    Only those whose sources all show what arrives: else backpressure hides the load, and no age tells its capacity.
+    Only those whose sources all show what arrives: else backpressure hides the load, and no backlog tells the capacity.
     """
     windows, graph = job.observations, job.graph
     if len(windows) < 2:
         return []
     sources = [graph.position(name) for name in graph.sources]
     load = windows.target_data_rate_per_s[:, sources].sum(axis=1)
-    latency = windows.latency_ms[:, sources]
-    age_s = np.where(np.isfinite(latency), latency, -1.0).max(axis=1) / 1000.0
+    waiting = windows.pending_records[:, sources].sum(axis=1)
     running = np.array([job.running[name] for name in graph.names], np.int64)
     is_now = ((windows.parallelism == running) | (windows.parallelism < 1)).all(axis=1)
-    usable = ~windows.disturbed & is_now & np.isfinite(load) & (age_s >= 0.0)
+    usable = ~windows.disturbed & is_now & np.isfinite(load) & np.isfinite(waiting)
     follows = np.diff(windows.window_start_s) == windows.window_s
     return [
-        AgeChange(
-            begin_s=float(age_s[row - 1]),
-            end_s=float(age_s[row]),
+        BacklogChange(
+            begin=float(waiting[row - 1]),
+            end=float(waiting[row]),
             window_s=float(windows.window_s),
             load_per_s=float(load[row]),
             until_s=float(windows.window_start_s[row] + windows.window_s),
