@@ -44,9 +44,9 @@ def spread_levels(outlook: LoadOutlook) -> Levels:
     chances = [transition(outlook.shape, LEVELS, 0.0)[:1]]
     for step in range(1, len(STEPS)):
         stays = 1.0 - outlook.pull * (1.0 - outlook.keep ** STEPS[step - 1])
-        kept = min(max(stays * sd[step - 1] / sd[step], 0.0), 0.9995)
+        remains = min(max(stays * sd[step - 1] / sd[step], 0.0), 0.9995)
         # Rounded, so that tables are found again; near 1 what is left of it matters.
-        rounded = round(kept, 2) if kept < 0.95 else round(kept * 500) / 500
+        rounded = round(remains, 2) if remains < 0.95 else round(remains * 500) / 500
         chances.append(transition(outlook.shape, LEVELS, min(rounded, 0.9995)))
     return Levels(STEPS, np.log(loads), tuple(chances))
 

@@ -11,7 +11,7 @@ import numpy as np
 from models.arrays import Floats
 from models.programme.error_shapes import score_shapes
 from models.programme.hypotheses import COUNT, GAIN, SOURCE, expect
-from models.programme.law_state import LEADS, PRIOR_STEPS, SHARES, LawState, list_slots, slot_of
+from models.programme.law_state import LEADS, SHARES, LawState, list_slots, slot_of
 from models.programme.load_paths import (
     AHEAD,
     CHAMPION,
@@ -52,11 +52,11 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
         champion: the newest forecast.
         is_least: the load is at least this, since backpressure hid the rest: what was expected counts if it is more.
     """
-    newest, seen = state.newest, state.seen
-    if seen and at <= newest:
+    newest, count = state.newest, state.seen
+    if count and at <= newest:
         return
     load = max(load_per_s, LEAST_PER_S)
-    if not seen or at - newest > _LONGEST_GAP:
+    if not count or at - newest > _LONGEST_GAP:
         _begin(state, load)
     else:
         if is_least:
@@ -65,8 +65,8 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
         gap = at - newest
         logs = before + (after - before) * np.arange(1, gap + 1) / gap  # what was missed is bridged
         state.loads = push_loads(state.loads, logs)
-        update_profile(state.profile, state.loads, at, seen)
-        _follow_mean(state, load, seen)
+        update_profile(state.profile, state.loads, at, count)
+        _follow_mean(state, load, count)
         _learn_errors(state, at, load)
     state.counts[0], state.counts[1] = at, state.seen + 1
     _keep_origin(state, at, champion)
@@ -145,10 +145,10 @@ def _learn_errors(state: LawState, at: int, load: float) -> None:
             zs.append(error[rows, best] / np.sqrt(np.maximum(usual[rows, best], 1e-8)))
         steps = 1 if lead <= 12 else 12
         keep = _KEEP**steps
-        kept = keep * state.weight[place]
+        before = keep * state.weight[place]
         square = np.minimum(error**2, _MOST_SQUARES * np.maximum(usual, _LEAST_SD**2))
-        state.squares[:, :, place] = (usual * kept + square * steps) / (kept + steps)
-        state.weight[place] = kept + steps
+        state.squares[:, :, place] = (usual * before + square * steps) / (before + steps)
+        state.weight[place] = before + steps
         if lead == 1:
             state.level = expected
     if zs:
@@ -187,12 +187,14 @@ def choose_each(state: LawState) -> np.ndarray:
 
 
 def choose(state: LawState) -> tuple[int, int]:
-    """Return the likeliest scale and its best hypothesis."""
-    score = np.log(state.squares[:, :, _SCORED]).mean(axis=2)
-    scale = int((score.min(axis=1) + 2.0 * state.stretch).argmin())
-    return scale, int(score[scale].argmin())
+    """Return the likeliest scale and its best hypothesis.
 
-
-def steps_learnt(state: LawState) -> float:
-    """Return the steps that the errors of one step ahead are worth, without the prior's."""
-    return float(state.weight[0]) - PRIOR_STEPS
+    A scale's likelihood is that of its errors under the shape that fits them best: rare bursts over quiet counts are
+    likelier as bursts of a quiet load than as one that is never quiet.
+    """
+    best = choose_each(state)
+    rows = np.arange(len(SHARES))
+    spread = np.log(state.squares[rows, best][:, _SHAPED]).mean(axis=1)
+    density = state.shapes.max(axis=1) / state.weight[0]
+    scale = int((spread - 2.0 * density + 2.0 * state.stretch).argmin())
+    return scale, int(best[scale])

@@ -130,8 +130,8 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
     minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
-    left_over = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
-    value = np.broadcast_to(left_over.astype(np.float32), (len(sizes.slots), levels.log_load.shape[1], len(ages)))
+    unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
+    value = np.broadcast_to(unserved.astype(np.float32), (len(sizes.slots), levels.log_load.shape[1], len(ages)))
     late_price, row = np.float32(terms.late_price), which[:, None]
     for step in range(len(levels.steps) - 1, -1, -1):
         stay_table, go_table = stays[levels.steps[step]], goes[levels.steps[step]]

@@ -125,12 +125,12 @@ def _believe(job: Snapshot, memory: ControllerMemory, limits: Ints) -> dict[str,
     if job.models is not None and job.models.capacity:
         modelled = job_bounds(job.graph, job.models.capacity, limits, job.options)
         return {name: _draw(one, histories.get(name, ())) for name, one in modelled.items()}
-    seen = [name for name in names if histories.get(name)]
-    if not seen:
+    observed = [name for name in names if histories.get(name)]
+    if not observed:
         return {}
-    mean, sd = fit_surrogate([histories[name] for name in seen], [job.slots_max] * len(seen))
+    mean, sd = fit_surrogate([histories[name] for name in observed], [job.slots_max] * len(observed))
     result = {}
-    for row, name in enumerate(seen):
+    for row, name in enumerate(observed):
         most = int(limits[names.index(name)])
         low = np.maximum.accumulate(np.maximum(mean[row] - _SURE_Z * sd[row], 0.0))
         result[name] = CapacityBounds(mean[row, :most], sd[row, :most], low[:most])
@@ -142,13 +142,13 @@ def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
     known = [one for one in history if one.parallelism <= len(bounds.mean_per_s)]
     if not known:
         return bounds
-    seen = np.array([one.parallelism for one in known])
+    at = np.array([one.parallelism for one in known])
     value = np.array([one.capacity_per_s for one in known])
     count = np.array([len(one.recent_per_s) for one in known])
-    distance = np.abs(np.arange(1, len(bounds.mean_per_s) + 1)[:, None] - seen[None, :])
+    distance = np.abs(np.arange(1, len(bounds.mean_per_s) + 1)[:, None] - at[None, :])
     near = distance.argmin(axis=1)
     mean = np.maximum(bounds.mean_per_s, _LEAST)
-    ratio = value[near] / mean[seen[near] - 1]
+    ratio = value[near] / mean[at[near] - 1]
     own = (bounds.sd_per_s / mean) ** 2
     other = _WINDOW_SD**2 / count[near] + (_DISTANCE_SD * distance.min(axis=1)) ** 2
     weight = own / (own + other)
