@@ -80,4 +80,4 @@ def measure(
             gain = spread / (spread + _NOISE**2)
             error, share = error + gain * (measured - error), share * (1.0 - gain)
         until_s = one.until_s
-    return CapacityBelief(min(max(error, -_MOST), _MOST), share, until_s)
+    return CapacityBelief(round(min(max(error, -_MOST), _MOST), 4), round(share, 4), until_s)

@@ -29,6 +29,7 @@ _LAYOUT: Final[packed_arrays.Layout] = {
     "loads": ((KEPT,), "i2"),
     "profile": ((DAY,), "i2"),
     "level": ((_C, _M), "f4"),
+    "surprise": ((_C, _M), "i2"),
     "origin_at": ((_ORIGINS,), "f8"),
     "origin_level": ((_ORIGINS, _C, _M), "i2"),
     "origin_path": ((_ORIGINS, len(SOURCES)), "i2"),
@@ -51,6 +52,7 @@ class LawState:
         loads: (``KEPT``,) log loads, the newest last.
         profile: (``DAY``,) log of the usual load by time of day, NaN where it was not seen.
         level: (C, M) m after the newest step.
+        surprise: (C, M) standardised error of the newest step; 0 after a change of the level.
         origin_at: (R,) number of the step that an origin is, -1 without one.
         origin_level: (R, C, M) level at the origins.
         origin_path: (R, S) log of the paths at the origins.
@@ -67,6 +69,7 @@ class LawState:
     loads: Floats
     profile: Floats
     level: Floats
+    surprise: Floats
     origin_at: Floats
     origin_level: Floats
     origin_path: Floats

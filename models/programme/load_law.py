@@ -30,12 +30,13 @@ Champion = Callable[[int], Floats | None]
 HALF_LIFE: Final = 36 * 12  # steps after which an error counts half
 _KEEP: Final = 0.5 ** (1 / HALF_LIFE)
 _RESTLESS_KEEP: Final = 0.5 ** (5 / 45)
-_RESTLESS_MOST: Final = 25.0
+_RESTLESS_MOST: Final = 9.0  # one jump is no unrest
 _SCORED: Final = (1, 2, 3, 4, 5)  # places in LEADS by which hypotheses are compared
 _SHAPED: Final = (0, 2)  # places in LEADS of the errors that show the shape
 _MOST_SQUARES: Final = 100.0  # of the usual square error: one odd value is not believed beyond it
 _LEAST_SD: Final = 0.05
-_SHIFT: Final = 4.0  # standard deviations beyond which an error is a change of the level, until the next step denies it
+_SHIFT: Final = 3.0  # standard deviations beyond which an error is a change of the level, until the next denies it
+_SHIFT_OF_TWO: Final = 1.5  # the same of two in a row
 _LEAST_SHIFT_SD: Final = 0.02
 _MOST_OF_MEAN: Final = 20.0  # nor does the mean believe more than so many times itself
 _MOVED: Final = 1.3  # a scale follows the mean load once it is off by this factor
@@ -55,7 +56,8 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
     newest, count = state.newest, state.seen
     if count and at <= newest:
         return
-    load = max(load_per_s, LEAST_PER_S)
+    # Rounded, so that what is measured to the sixth digit decides nothing.
+    load = math.exp(round(math.log(max(load_per_s, LEAST_PER_S)), 3))
     if not count or at - newest > _LONGEST_GAP:
         _begin(state, load)
     else:
@@ -81,6 +83,7 @@ def _begin(state: LawState, load: float) -> None:
         state.stretch = np.log(load + state.offsets)
     state.counts[1] = 0
     state.origin_at[:] = -1
+    state.surprise[:] = 0.0
     state.level = np.repeat(np.log(load + state.offsets)[:, None], COUNT, axis=1)
 
 
@@ -155,9 +158,17 @@ def _learn_errors(state: LawState, at: int, load: float) -> None:
         recent = np.minimum(np.mean(np.square(zs), axis=0), _RESTLESS_MOST)
         state.restless += (1 - _RESTLESS_KEEP) * (recent - state.restless)
         state.shapes = _KEEP * state.shapes + 0.5 * score_shapes(np.array(zs)).sum(axis=0)
+    _move_level(state, logs)
+
+
+def _move_level(state: LawState, logs: Floats) -> None:
+    """Move every level by its gain, or wholly where its error is no noise: a very large one, or two of one sign."""
     error = logs[:, None] - state.level
-    is_shift = np.abs(error) > _SHIFT * np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
+    score = error / np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
+    follows = np.minimum(np.abs(score), np.abs(state.surprise)) * np.sign(score * state.surprise)
+    is_shift = (np.abs(score) > _SHIFT) | (follows > _SHIFT_OF_TWO)
     state.level = state.level + np.where(is_shift, 1.0, GAIN) * error
+    state.surprise = np.where(is_shift, 0.0, np.clip(score, -_SHIFT, _SHIFT))
 
 
 def _keep_origin(state: LawState, at: int, champion: Champion) -> None:

@@ -68,12 +68,12 @@ def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
     fading = 1.0 + (unrest - 1.0) * 0.5 ** (leads / _RESTLESS_REACH)
     sd = np.maximum.accumulate(np.sqrt(variance * fading))
     pull, keep = float(PULL[best]), float(KEEP[best])
-    follows = pull > 0
+    follows = pull > 0 and float(np.ptp(path)) > 0  # a path that says nothing yet holds the level
     is_forecast = follows and SOURCE[best] == CHAMPION
     return LoadOutlook(
         mean=expect_path(best, float(state.level[scale, best]), path),
         sd=sd,
-        noise=float(np.sqrt(noise * unrest)),
+        noise=float(np.sqrt(noise)),
         pull=pull,
         keep=keep,
         offset=offset,

@@ -91,7 +91,9 @@ def list_sizes(
     capacity, doubt = _sustain(needed, careful, ladder, limits, load_per_s)
     if not np.isfinite(capacity).all():
         return None
-    return JobSizes(ladder, count_slots_of_rows(ladder, groups), capacity, doubt)
+    # Rounded, so that what is measured to the sixth digit decides nothing.
+    rounded = np.exp(np.log(capacity).round(3))
+    return JobSizes(ladder, count_slots_of_rows(ladder, groups), rounded, doubt.round(4))
 
 
 def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int) -> Demand | None:

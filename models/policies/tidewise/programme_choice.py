@@ -114,7 +114,7 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     if not np.isfinite(waiting).any():
         return age
     volume = float(np.nansum(waiting)) / level_per_s
-    return max(volume, min(age, _LATE_AT_LEAST * late_after_s))
+    return float(round(max(volume, min(age, _LATE_AT_LEAST * late_after_s))))
 
 
 def list_terms(job: Snapshot) -> Terms:
