@@ -107,14 +107,15 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     late_after_s = job.options.costs.late_after_s
     age = lag_s(job.observations)
     if job.restarting:
-        age = max(age, job.recovery.downtime_restart_s / 2)
+        return float(round(max(age, job.recovery.downtime_restart_s / 2)))
     if is_stuck or age < _NO_AGE * late_after_s:
         return 0.0
     waiting = job.observations.pending_records[-1][[job.graph.position(name) for name in job.graph.sources]]
     if not np.isfinite(waiting).any():
         return age
     volume = float(np.nansum(waiting)) / level_per_s
-    return float(round(max(volume, min(age, _LATE_AT_LEAST * late_after_s))))
+    least = min(age, _LATE_AT_LEAST * late_after_s) if age > late_after_s else 0.0
+    return float(round(max(volume, least)))
 
 
 def list_terms(job: Snapshot) -> Terms:
