@@ -13,7 +13,7 @@ from models.programme.load_outlook import LoadOutlook
 
 STEPS: Final = (1,) * 8 + (2,) * 5 + (4,) * 5 + (12,) * 4
 """(J,) evaluations in each step of the programme: 86 in all, 7 h 10 min of 5 minutes."""
-LEVELS: Final = (-3.6, -2.7, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.6, 6.0)
+LEVELS: Final = (-3.0, -2.0, -1.3, -0.65, 0.0, 0.65, 1.3, 2.0, 2.8, 3.8, 6.0)
 """(Z,) standardised levels of the load."""
 _FIRSTS: Final = np.concatenate([[0], np.cumsum(STEPS)[:-1]])
 EVALUATIONS: Final = int(sum(STEPS))

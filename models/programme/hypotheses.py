@@ -25,7 +25,7 @@ from models.programme.load_paths import SOURCES, STEP_S
 _PULLS: Final = (0.5, 1.0)
 _HALF_LIVES_MIN: Final = (45.0, 240.0, np.inf)
 _GAINS: Final = (1.0, 0.4)
-_HELD_GAINS: Final = (1.0, 0.6, 0.3, 0.12, 0.04)
+_HELD_GAINS: Final = (1.0, 0.4, 0.12, 0.04)
 _ROWS: Final = [
     *product(range(len(SOURCES)), _PULLS, _HALF_LIVES_MIN, _GAINS),
     *((0, 0.0, np.inf, gain) for gain in _HELD_GAINS),

@@ -16,7 +16,7 @@ SHARES: Final = (0.02, 0.3, 1.5)
 
 Small where the load varies in proportion, large where it is a count near zero.
 """
-LEADS: Final = (1, 2, 3, 6, 12, 24, 48, 96)
+LEADS: Final = (1, 3, 6, 12, 24, 48, 96)
 RECENT: Final = 12
 """Steps of which the last are origins of errors; from leads beyond it on only full hours are."""
 _HOURS: Final = 8

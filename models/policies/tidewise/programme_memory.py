@@ -10,10 +10,9 @@ import numpy as np
 from models.arrays import Floats
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.programme.capacity_belief import CapacityBelief
-from models.programme.load_paths import AHEAD, STEP_S
+from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
+from models.programme.packed_arrays import Layout, pack, unpack
 from models.scheduling.demand import MEDIAN, SourceForecast
-
-_DIGITS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +21,41 @@ class PlannedLoad:
 
     Attributes:
         start_s, bin_s: its bins, epoch seconds and s.
-        rates_per_s: source -> (T,) records/s; empty before the first forecast.
-        is_season: whether it knows a day of the load; else it holds what was seen last.
+        bins: T, their number; 0 before the first forecast.
+        logs: source -> (T,) logarithms of its rates, packed.
     """
 
     start_s: int = 0
     bin_s: int = 0
-    rates_per_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    is_season: bool = False
+    bins: int = 0
+    logs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, forecast: SourceForecast) -> PlannedLoad:
-        """Return the medians of a forecast, to five digits."""
-        rates = {
-            source: tuple(float(f"{value:.{_DIGITS}g}") for value in values[MEDIAN].tolist())
+        """Return the medians of a forecast, to a thousandth."""
+        layout = _lay_out(forecast.bins)
+        logs = {
+            source: pack([np.log(np.maximum(values[MEDIAN], LEAST_PER_S))], layout)
             for source, values in forecast.quantiles.items()
         }
-        return cls(forecast.start_s, forecast.bin_s, rates, forecast.fallback is None)
+        return cls(forecast.start_s, forecast.bin_s, forecast.bins, logs)
 
     def read(self, at: int, steps: int = AHEAD + 1) -> dict[str, Floats]:
         """Return source -> (steps,) records/s from a step on; the ends are held."""
         first_s = np.arange(at, at + steps) * STEP_S
-        place = (first_s - self.start_s) // max(self.bin_s, 1)
-        return {
-            source: np.array(values)[np.clip(place, 0, len(values) - 1)] for source, values in self.rates_per_s.items()
-        }
+        place = np.clip((first_s - self.start_s) // max(self.bin_s, 1), 0, max(self.bins - 1, 0))
+        layout = _lay_out(self.bins)
+        return {source: np.exp(unpack(text, layout)[0][place]) for source, text in self.logs.items()}
 
     def total(self, at: int) -> Floats | None:
         """Return (1 + ``AHEAD``,) records/s of all sources together; None without a forecast that reaches there."""
-        bins = len(next(iter(self.rates_per_s.values()), ()))
-        covers = at * STEP_S < self.start_s + self.bin_s * bins
-        return np.sum(list(self.read(at).values()), axis=0) if covers else None
+        if at * STEP_S >= self.start_s + self.bin_s * self.bins:
+            return None
+        return np.asarray(np.sum(list(self.read(at).values()), axis=0))
+
+
+def _lay_out(bins: int) -> Layout:
+    return {"logs": ((bins,), "i2")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from models.programme.load_outlook import LoadOutlook
 _FAR: Final = 2.5  # standard deviations of the load beyond which sizes do not matter
 _NARROW: Final = 0.85
 _WIDER: Final = (1.15, 1.35, 1.65, 2.0, 9.0)  # times the slots that the load may need
-_MOST: Final = 26
+_MOST: Final = 22
 
 
 def select_sizes(sizes: JobSizes, outlook: LoadOutlook) -> Ints:
