@@ -29,7 +29,6 @@ _LAYOUT: Final[packed_arrays.Layout] = {
     "loads": ((KEPT,), "i2"),
     "profile": ((DAY,), "i2"),
     "level": ((_C, _M), "f4"),
-    "surprise": ((_C, _M), "i2"),
     "origin_at": ((_ORIGINS,), "f8"),
     "origin_level": ((_ORIGINS, _C, _M), "i2"),
     "origin_path": ((_ORIGINS, len(SOURCES)), "i2"),
@@ -37,6 +36,7 @@ _LAYOUT: Final[packed_arrays.Layout] = {
     "squares": ((_C, _M, _H), "f4"),
     "weight": ((_H,), "f4"),
     "restless": ((_C,), "f4"),
+    "calm": ((_C,), "f4"),
     "shapes": ((_C, error_shapes.SHAPES), "f4"),
     "stretch": ((_C,), "f4"),
 }
@@ -52,7 +52,6 @@ class LawState:
         loads: (``KEPT``,) log loads, the newest last.
         profile: (``DAY``,) log of the usual load by time of day, NaN where it was not seen.
         level: (C, M) m after the newest step.
-        surprise: (C, M) standardised error of the newest step; 0 after a change of the level.
         origin_at: (R,) number of the step that an origin is, -1 without one.
         origin_level: (R, C, M) level at the origins.
         origin_path: (R, S) log of the paths at the origins.
@@ -60,6 +59,7 @@ class LawState:
         squares: (C, M, H) mean square error.
         weight: (H,) steps that the errors of a lead are worth.
         restless: (C,) recent square errors over the usual ones.
+        calm: (C,) mean of the standardised square errors that were no change of the level.
         shapes: (C, SHAPES) log densities of the standardised errors, summed with forgetting.
         stretch: (C,) mean of log(load + c): the scale's own part of a likelihood.
     """
@@ -69,7 +69,6 @@ class LawState:
     loads: Floats
     profile: Floats
     level: Floats
-    surprise: Floats
     origin_at: Floats
     origin_level: Floats
     origin_path: Floats
@@ -77,6 +76,7 @@ class LawState:
     squares: Floats
     weight: Floats
     restless: Floats
+    calm: Floats
     shapes: Floats
     stretch: Floats
 
@@ -89,6 +89,7 @@ class LawState:
         arrays["squares"][:] = 0.03**2 + 0.02**2 * np.array(LEADS)
         arrays["weight"][:] = PRIOR_STEPS
         arrays["restless"][:] = 1.0
+        arrays["calm"][:] = 1.0
         arrays["shapes"][:] = error_shapes.PRIOR
         return cls(**arrays)
 

@@ -11,7 +11,7 @@ import numpy as np
 from models.arrays import Floats
 from models.programme.error_shapes import score_shapes
 from models.programme.hypotheses import COUNT, GAIN, SOURCE, expect
-from models.programme.law_state import LEADS, SHARES, LawState, list_slots, slot_of
+from models.programme.law_state import LEADS, PRIOR_STEPS, SHARES, LawState, list_slots, slot_of
 from models.programme.load_paths import (
     AHEAD,
     CHAMPION,
@@ -35,8 +35,7 @@ _SCORED: Final = (1, 2, 3, 4)  # places in LEADS by which hypotheses are compare
 _SHAPED: Final = (0, 1)  # places in LEADS of the errors that show the shape
 _MOST_SQUARES: Final = 100.0  # of the usual square error: one odd value is not believed beyond it
 _LEAST_SD: Final = 0.05
-_SHIFT: Final = 3.0  # standard deviations beyond which an error is a change of the level, until the next denies it
-_SHIFT_OF_TWO: Final = 1.5  # the same of two in a row
+_SHIFT: Final = 4.0  # standard deviations beyond which an error is a change of the level, until the next denies it
 _LEAST_SHIFT_SD: Final = 0.02
 _MOST_OF_MEAN: Final = 20.0  # nor does the mean believe more than so many times itself
 _MOVED: Final = 1.3  # a scale follows the mean load once it is off by this factor
@@ -83,7 +82,6 @@ def _begin(state: LawState, load: float) -> None:
         state.stretch = np.log(load + state.offsets)
     state.counts[1] = 0
     state.origin_at[:] = -1
-    state.surprise[:] = 0.0
     state.level = np.repeat(np.log(load + state.offsets)[:, None], COUNT, axis=1)
 
 
@@ -157,18 +155,17 @@ def _learn_errors(state: LawState, at: int, load: float) -> None:
     if zs:
         recent = np.minimum(np.mean(np.square(zs), axis=0), _RESTLESS_MOST)
         state.restless += (1 - _RESTLESS_KEEP) * (recent - state.restless)
+        weight = 1.0 / min(state.seen + PRIOR_STEPS, HALF_LIFE / math.log(2))
+        state.calm += np.where(np.abs(zs[0]) < _SHIFT, weight * (np.square(zs[0]) - state.calm), 0.0)
         state.shapes = _KEEP * state.shapes + 0.5 * score_shapes(np.array(zs)).sum(axis=0)
     _move_level(state, logs)
 
 
 def _move_level(state: LawState, logs: Floats) -> None:
-    """Move every level by its gain, or wholly where its error is no noise: a very large one, or two of one sign."""
+    """Move every level by its gain, or wholly where its error is too large to be noise."""
     error = logs[:, None] - state.level
-    score = error / np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
-    follows = np.minimum(np.abs(score), np.abs(state.surprise)) * np.sign(score * state.surprise)
-    is_shift = (np.abs(score) > _SHIFT) | (follows > _SHIFT_OF_TWO)
+    is_shift = np.abs(error) > _SHIFT * np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
     state.level = state.level + np.where(is_shift, 1.0, GAIN) * error
-    state.surprise = np.where(is_shift, 0.0, np.clip(score, -_SHIFT, _SHIFT))
 
 
 def _keep_origin(state: LawState, at: int, champion: Champion) -> None:

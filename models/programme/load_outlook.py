@@ -60,7 +60,8 @@ def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
     paths = list_paths(state.loads, state.profile, state.newest, state.seen, logs)
     offset, squares = float(state.offsets[scale]), state.squares[scale, best]
     path = np.log(np.exp(paths[SOURCE[best]]) + offset)
-    noise = (1.0 - GAIN[best]) * squares[0]
+    # What was a change of the level is no noise around it.
+    noise = (1.0 - GAIN[best]) * squares[0] * min(float(state.calm[scale]), 1.0)
     level = np.maximum.accumulate(np.maximum(squares - noise, 0.05 * squares))
     leads = np.arange(1, AHEAD + 1)
     variance = np.interp(leads, LEADS, level)
