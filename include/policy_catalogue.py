@@ -25,12 +25,14 @@ class Decides(StrEnum):
 
     AHEAD: with every plan, for the time until the next one.
     REACTS: at every evaluation, from what is measured.
+    REPLANS: with every plan, and anew at every evaluation, from what is measured and what the plan expects.
     WITH_PLANS: from what is measured, too, but with the plans: it solves a decision problem each time, which may take
         it a second, and makes up at once for the actions that it could not take since the last one.
     """
 
     AHEAD = "plans ahead"
     REACTS = "reacts"
+    REPLANS = "plans ahead, decides anew at every evaluation"
     WITH_PLANS = "reacts, with the plans"
 
 
@@ -96,6 +98,11 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         "Tidewise: schedule by optimisation",
         Decides.AHEAD,
         slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
+    ),
+    "programme": PolicyEntry(
+        f"{_P}.tidewise.programme_policy:Programme",
+        "Tidewise: a Markov decision process at every evaluation",
+        Decides.REPLANS,
     ),
     "need_vector": PolicyEntry(
         f"{_P}.need_vector.need_vector_policy:NeedVector",

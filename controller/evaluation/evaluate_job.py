@@ -46,7 +46,9 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
     remembered = view.left if previous.remembered is None else previous.remembered
     before = HostMemory(previous.memory, previous.plan_as_of_s, _recall(hosted, remembered, renamed))
     decision, running, after = _decide(hosted, before, view, settings, now_s)
-    if not hosted.reacts:
+    if hosted.replans:
+        remembered = Remembered(hosted.name, store(hosted.name, after.policy) or "")
+    elif not hosted.reacts:
         remembered = None
     elif decision.wanted is not None or renamed is not None:  # else it was not asked
         remembered = Remembered(hosted.name, store(hosted.name, after.policy) or "")
@@ -64,7 +66,7 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
 
 
 def _recall(hosted: HostedPolicy, remembered: Remembered | None, renamed: Mapping[str, str] | None) -> Any:
-    """Return what a policy that reacts remembers, under present names; None where it has not been asked yet."""
+    """Return what a policy that decides here remembers, under present names; None where it was not asked yet."""
     if hosted.policy is None or remembered is None:
         return None
     memory, problem = recall(hosted.policy, hosted.name, remembered.memory, remembered.policy)
@@ -78,6 +80,8 @@ def _decide(
 ) -> tuple[ReactiveDecision, Mapping[str, int], HostMemory]:
     """Return what is decided, what runs as far as that is known, and the memory."""
     plan, why = _read_plan(view, settings), ""
+    if plan is not None and hosted.replans:
+        plan = replace(plan, left=_recall(hosted, view.left, None))
     try:
         job = None if hosted.is_followed else take_snapshot(view, settings, now_s)
         decision, after = evaluate_hosted(hosted, before, now_s, job, plan)

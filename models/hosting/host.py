@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 from include.policy_catalogue import Decides, entry_of
 from include.utc import HOUR_S
@@ -69,9 +69,19 @@ class HostedPolicy:
         return self.decides is Decides.REACTS and not self.is_corrected
 
     @property
+    def replans(self) -> bool:
+        """Whether it decides anew at the evaluation, from what is measured and what its plan left."""
+        return self.decides is Decides.REPLANS
+
+    @property
     def is_followed(self) -> bool:
         """Whether its steps go out as planned, whatever is measured."""
-        return not self.reacts and not self.is_corrected
+        return not self.reacts and not self.is_corrected and not self.replans
+
+    @property
+    def asks_in_restarts(self) -> bool:
+        """Whether its requests reach a job that restarts after a failure."""
+        return self.is_corrected or self.replans
 
 
 def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:
@@ -82,7 +92,7 @@ def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:
         ValueError: it has no such parameters, or not of these values.
     """
     hosted = HostedPolicy.of(name)
-    return replace(hosted, policy=policy(name, parameters)) if hosted.reacts else hosted
+    return replace(hosted, policy=policy(name, parameters)) if hosted.reacts or hosted.replans else hosted
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +103,13 @@ class Plan:
         as_of_s: when it was made, epoch seconds.
         steps: those that change something, by time; empty of a plan that was refused.
         left: what the planner left for the evaluations until the next plan; None of a plan that was refused, and of
-            another policy's.
+            another policy's but one that replans.
         expires_s: after it the measured load decides, epoch seconds.
     """
 
     as_of_s: float
     steps: tuple[PendingStep, ...] = ()
-    left: ControllerMemory | None = None
+    left: Any = None
     expires_s: float = math.inf
 
 
@@ -110,7 +120,7 @@ class HostMemory:
     Attributes:
         controller: of the reactive controller; None before the first evaluation.
         plan_as_of_s: the newest plan that it knows.
-        policy: what a policy that reacts remembers; None before its first evaluation.
+        policy: what a policy that reacts or replans remembers; None before its first evaluation.
     """
 
     controller: ControllerMemory | None = None
@@ -134,6 +144,8 @@ def evaluate(
     known = replace(memory, plan_as_of_s=None if plan is None else plan.as_of_s)
     if hosted.reacts:
         return _react(hosted, known, job)
+    if hosted.replans:
+        return _replan(hosted, replace(known, controller=None), job, plan, memory.plan_as_of_s)
     if hosted.is_corrected:
         decision, after = _correct(_meet_plan(memory, plan, now_s), now_s, job)
         return decision, replace(known, controller=after, policy=None)
@@ -142,7 +154,7 @@ def evaluate(
 
 def _meet_plan(memory: HostMemory, plan: Plan | None, now_s: int) -> ControllerMemory:
     """Return the reactive controller's memory with a newer plan accepted, or with one dropped that cannot be used."""
-    left = None if plan is None else plan.left
+    left: ControllerMemory | None = None if plan is None else plan.left
     known = memory.controller or left or ControllerMemory()
     if plan is None or left is None or not left.planned or now_s > plan.expires_s:
         return drop_plan(known)
@@ -178,6 +190,26 @@ def _react(hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None) -> tu
     recalled = hosted.policy.first_memory() if memory.policy is None else memory.policy
     schedule, after = hosted.policy.decide(situation, recalled)
     return ReactiveDecision(_first_target(schedule), schedule.decisions[0].reason), replace(memory, policy=after)
+
+
+class Replanner(Protocol):
+    """What a policy that replans has besides :class:`models.policies.protocol.Policy`."""
+
+    def evaluate(self, job: Snapshot, memory: Any, left: Any) -> tuple[ReactiveDecision, Any]:
+        """Return what a job should run at; ``left`` is what a plan left that the memory does not know, or None."""
+        ...
+
+
+def _replan(
+    hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None, plan: Plan | None, known_as_of_s: float | None
+) -> tuple[ReactiveDecision, HostMemory]:
+    """Return what a policy decides anew from the windows up to now and what its newest plan left."""
+    if job is None or hosted.policy is None:
+        return ReactiveDecision(None, "nothing was seen of it lately"), memory
+    recalled = hosted.policy.first_memory() if memory.policy is None else memory.policy
+    is_newer = plan is not None and (memory.policy is None or plan.as_of_s != known_as_of_s)
+    decision, after = cast("Replanner", hosted.policy).evaluate(job, recalled, plan.left if plan and is_newer else None)
+    return decision, replace(memory, policy=after)
 
 
 def _first_target(schedule: Schedule) -> dict[str, int]:

@@ -18,6 +18,7 @@ import pytest
 from planned_pipeline import PlanInputs, Planning
 from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJob
 
+from controller.view.plan_rows import Remembered
 from include.policy_catalogue import Decides, catalogue
 from include.settings import Cluster, Settings, Steps
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
@@ -27,6 +28,7 @@ from models.evaluation.replay_run import ReplayRun
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
 from models.hosting.host import CORRECTED, HostedPolicy, HostMemory, Plan, evaluate
+from models.job_models import JobModels
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.simulation.spec import JobSpec, OperatorSpec
@@ -56,6 +58,7 @@ OF_EACH_KIND = {
     "conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl",
 }  # fmt: skip
 """The other policies are hosted in the same ways; they are asked in ``make test-long``."""
+REPLANS = {name for name, entry in catalogue().items() if entry.decides is Decides.REPLANS}
 REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
 
 
@@ -82,8 +85,10 @@ class Recorded:
 
     driver: Driver[Any]
     plans: bool
+    reads_models: bool = False
     running: list[Decided] = field(default_factory=list)
     inputs: dict[int, PlanInputs] = field(default_factory=dict)
+    models: dict[int, JobModels | None] = field(default_factory=dict)
 
     def first_memory(self) -> Any:
         return self.driver.first_memory()
@@ -92,16 +97,26 @@ class Recorded:
         if self.plans and snapshot.plan_due:
             models, forecast = snapshot.models, snapshot.forecast
             self.inputs[snapshot.now_s] = PlanInputs(models, forecast, snapshot.trained_s, snapshot.ingested_s)
+        if self.reads_models:
+            self.models[snapshot.now_s] = snapshot.models
         self.running.append(Decided(snapshot.now_s, tuple(snapshot.running.values())))
         return self.driver.tick(snapshot, memory)
 
 
-def replay(name: str) -> tuple[list[Decided], tuple[int, ...], dict[int, PlanInputs]]:
-    """Return the changes that a replay made, the parallelism that it began with, and what was known at its plans."""
+@dataclass
+class Known:
+    """What was known in a replay: at its plans, and to a policy that replans at each evaluation."""
+
+    inputs: dict[int, PlanInputs]
+    models: dict[int, JobModels | None]
+
+
+def replay(name: str) -> tuple[list[Decided], tuple[int, ...], Known]:
+    """Return the changes that a replay made, the parallelism that it began with, and what was known."""
     load = np.repeat(rates(), STEPS)[:, None]
     workload = Workload(SPEC, START_S, 10, load)
     (candidate,) = build_candidates([name], workload, CONDITIONS)
-    recorded = Recorded(candidate.driver, name not in REACTS)
+    recorded = Recorded(candidate.driver, name not in REACTS, name in REPLANS)
     ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
     observed = recorded.running
     changes = [
@@ -109,10 +124,10 @@ def replay(name: str) -> tuple[list[Decided], tuple[int, ...], dict[int, PlanInp
         for before, after in pairwise(observed)
         if before.parallelism != after.parallelism
     ]
-    return changes, observed[0].parallelism, recorded.inputs
+    return changes, observed[0].parallelism, Known(recorded.inputs, recorded.models)
 
 
-def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]) -> list[Decided]:
+def pipeline(name: str, first: tuple[int, ...], known: Known) -> list[Decided]:
     """Return the changes that the controller asked for.
 
     Models and forecasts are those of the replay, in which they come from the same functions as in the stages.
@@ -124,9 +139,11 @@ def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]
     for rate in load:
         now_s = run.run_window(np.array([rate, *np.zeros(len(first) - 1)]))
         if now_s < START_S + WINDOW_S * (len(load) - 1):  # of the last change a replay shows nothing
-            if now_s in inputs:
-                planning.make(now_s, inputs[now_s])
-            run.evaluate(now_s, plan=planning.plan, plan_memory=planning.left)
+            if now_s in known.inputs:
+                planning.make(now_s, known.inputs[now_s])
+            left = Remembered(name, planning.memory) if name in REPLANS and planning.memory else None
+            models = known.models.get(now_s)
+            run.evaluate(now_s, plan=planning.plan, plan_memory=planning.left, left=left, models=models)
     return run.decided
 
 
@@ -160,8 +177,8 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> tuple[Host, Host]:
 )
 def test_a_policy_decides_the_same(name: str, hosts: tuple[Host, Host]) -> None:
     of_replay, of_controller = hosts
-    wanted, first, inputs = replay(name)
-    assert pipeline(name, first, inputs) == wanted
+    wanted, first, known = replay(name)
+    assert pipeline(name, first, known) == wanted
     assert wanted or name == "static"
     assert len(of_controller.decided) == HOURS * 3600 // WINDOW_S - 2  # not before the first window, nor after the last
     if name not in AHEAD:  # a plan that is followed is wanted in a replay for as long as it stands

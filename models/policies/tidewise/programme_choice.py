@@ -1,0 +1,134 @@
+"""What the programme chooses for a job: its sizes, its load and its backlog as a problem, and the cheapest decision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from models.policies.job_snapshot import Snapshot
+from models.policies.tidewise.backlog_changes import list_backlog_changes
+from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
+from models.policies.tidewise.measurements import lag_s
+from models.policies.tidewise.programme_memory import ProgrammeMemory
+from models.policies.tidewise.size_selection import select_sizes
+from models.programme.capacity_belief import CapacityBelief, measure
+from models.programme.choice import Choice, choose_size
+from models.programme.horizon import least_of_steps, spread_levels
+from models.programme.law_state import LawState
+from models.programme.load_outlook import LoadOutlook, look_ahead
+from models.programme.load_paths import LEAST_PER_S, STEP_S
+from models.programme.programme import Sizes, Terms, solve
+
+MARGIN: Final = 0.15
+"""By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
+_STEPS_OF_A_DAY: Final = 86400 // STEP_S
+_CAPACITY_NOISE: Final = 0.02  # of one step
+_NO_AGE: Final = 0.2  # of what is late: below it is what records take anyhow
+_REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
+_HIGH_SCORE: Final = 2.0
+_LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A decision for a job.
+
+    Attributes:
+        sizes: that were compared, the running one first.
+        choice: among them.
+        belief: of the error of the models' capacity.
+    """
+
+    sizes: JobSizes
+    choice: Choice
+    belief: CapacityBelief
+
+
+def choose(
+    job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
+) -> Chosen | None:
+    """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
+
+    Args:
+        job: as it is now.
+        memory: of the job.
+        law: of its load.
+        left_out: operators that limit nothing.
+        is_stuck: an operator is short that cannot grow: no size works its backlog off.
+    """
+    outlook = look_ahead(law, memory.planned.total)
+    highest = float(outlook.quantile_per_s(_HIGH_SCORE, 24).max())
+    sizes = list_sizes(job, memory.controller, memory.planned, at=law.newest, load_per_s=highest, left_out=left_out)
+    if sizes is None:
+        return None
+    belief = memory.belief if is_stuck else _measure(job, sizes, memory.belief)
+    sizes = _correct(sizes.take(select_sizes(sizes, outlook)), belief)
+    level_per_s = max(float(np.exp(outlook.mean[0])) - outlook.offset, LEAST_PER_S)
+    age_s, terms = find_age(job, level_per_s, is_stuck=is_stuck), list_terms(job)
+    rows = _state_sizes(sizes, outlook)
+    values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
+    choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
+    return Chosen(sizes, choice, belief)
+
+
+def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:
+    model_per_s = float(sizes.capacity_per_s[0, 0]) * math.exp(CAUTION * float(sizes.doubt[0]))
+    return measure(belief, list_backlog_changes(job), model_per_s, float(sizes.doubt[0]))
+
+
+def _correct(sizes: JobSizes, belief: CapacityBelief) -> JobSizes:
+    """Return the sizes with the capacities and doubts that the backlog leaves."""
+    doubt = sizes.doubt * math.sqrt(belief.share)
+    factor = np.exp(belief.error + CAUTION * (sizes.doubt - doubt))
+    return replace(sizes, capacity_per_s=sizes.capacity_per_s * factor[:, None], doubt=doubt)
+
+
+def _state_sizes(sizes: JobSizes, outlook: LoadOutlook) -> Sizes:
+    capacity = np.exp(np.log(sizes.capacity_per_s).mean(axis=1))
+    transient = outlook.noise * (capacity + outlook.offset) / capacity
+    spread = np.sqrt(transient**2 + _CAPACITY_NOISE**2 + sizes.doubt**2)
+    return Sizes(sizes.slots.astype(float), least_of_steps(np.log(sizes.capacity_per_s)), spread)
+
+
+def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
+    """Return the age of the backlog as the programme counts it: the time in which as much would arrive now, s.
+
+    A backlog from a burst takes longer to work off than its age says once the load has fallen, and less than that while
+    it rises; it is late in both cases.  Of a backlog that no size can help there is none to work off.
+
+    Args:
+        job: as it is now.
+        level_per_s: load that is expected next.
+        is_stuck: no size helps.
+    """
+    late_after_s = job.options.costs.late_after_s
+    age = lag_s(job.observations)
+    if job.restarting:
+        return float(round(max(age, job.recovery.downtime_restart_s / 2)))
+    if is_stuck or age < _NO_AGE * late_after_s:
+        return 0.0
+    waiting = job.observations.pending_records[-1][[job.graph.position(name) for name in job.graph.sources]]
+    if not np.isfinite(waiting).any():
+        return age
+    volume = float(np.nansum(waiting)) / level_per_s
+    least = min(age, _LATE_AT_LEAST * late_after_s) if age > late_after_s else 0.0
+    return float(round(max(volume, least)))
+
+
+def list_terms(job: Snapshot) -> Terms:
+    """Return the prices and stops of a job."""
+    costs, recovery = job.options.costs, job.recovery
+    return Terms(
+        slot_price=costs.resource_weight / job.slots_max,
+        late_price=costs.late_weight,
+        rescale_price=costs.rescale_weight * (1 + MARGIN),
+        late_after_s=costs.late_after_s,
+        rescale_s=recovery.downtime_rescale_s,
+        restart_s=recovery.downtime_restart_s,
+        lost_s=recovery.checkpoint_interval_s,
+        failures_per_step=min(costs.failures_per_day / _STEPS_OF_A_DAY, 1.0),
+        down_s=_REMAINING * recovery.downtime_restart_s if job.restarting else 0.0,
+    )

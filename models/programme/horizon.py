@@ -1,0 +1,58 @@
+"""The horizon of the programme: fine steps first, coarse ones later, and the levels that the load may have in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from models.arrays import Floats
+from models.programme.error_shapes import transition
+from models.programme.load_outlook import LoadOutlook
+
+STEPS: Final = (1,) * 8 + (2,) * 5 + (4,) * 5 + (12,) * 4
+"""(J,) evaluations in each step of the programme: 86 in all, 7 h 10 min of 5 minutes."""
+LEVELS: Final = (-3.0, -2.0, -1.3, -0.65, 0.0, 0.65, 1.3, 2.0, 2.8, 3.8, 6.0)
+"""(Z,) standardised levels of the load."""
+_FIRSTS: Final = np.concatenate([[0], np.cumsum(STEPS)[:-1]])
+EVALUATIONS: Final = int(sum(STEPS))
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The load of each step of the programme.
+
+    Attributes:
+        steps: (J,) evaluations in each.
+        log_load: (J, Z) log of the load at each level, records/s.
+        chances: J arrays of probabilities of a level given the one before: (1, Z) of the first, then (Z, Z).
+    """
+
+    steps: tuple[int, ...]
+    log_load: Floats
+    chances: tuple[Floats, ...]
+
+
+def spread_levels(outlook: LoadOutlook) -> Levels:
+    """Return the levels of the programme's steps: the highest expected load of each, the spread at its middle."""
+    middle = _FIRSTS + (np.array(STEPS) - 1) // 2
+    top = np.maximum.reduceat(outlook.mean[:EVALUATIONS], _FIRSTS)
+    sd = outlook.sd[middle]
+    nodes = np.array(LEVELS)
+    loads = np.maximum(np.exp(top[:, None] + sd[:, None] * nodes) - outlook.offset, 1e-9)
+    chances = [transition(outlook.shape, LEVELS, 0.0)[:1]]
+    for step in range(1, len(STEPS)):
+        stays = 1.0 - outlook.pull * (1.0 - outlook.keep ** STEPS[step - 1])
+        remains = min(max(stays * sd[step - 1] / sd[step], 0.0), 0.9995)
+        # Rounded, so that tables are found again; near 1 what is left of it matters.
+        rounded = round(remains, 2) if remains < 0.95 else round(remains * 500) / 500
+        chances.append(transition(outlook.shape, LEVELS, min(rounded, 0.9995)))
+    return Levels(STEPS, np.log(loads), tuple(chances))
+
+
+def least_of_steps(values: Floats) -> Floats:
+    """Return (..., J) the least of (..., H) values in each step of the programme; one value holds for all."""
+    if values.shape[-1] == 1:
+        return np.repeat(values, len(STEPS), axis=-1)
+    return np.asarray(np.minimum.reduceat(values[..., :EVALUATIONS], _FIRSTS, axis=-1))

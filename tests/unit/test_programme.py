@@ -1,0 +1,162 @@
+"""The programme against enumeration and simulation, and what must hold of it whatever the figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
+from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
+from models.programme.load_outlook import LoadOutlook
+from models.programme.programme import Sizes, Terms, Values, solve
+from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_step, run_steps, weigh_ages
+
+NORMAL: Weights = (8, 0, 0, 0, 0, 0, 0, 0)
+MIXED: Weights = (4, 0, 3, 0, 0, 0, 0, 1)
+TERMS = Terms(
+    slot_price=0.2 / 32,
+    late_price=0.4,
+    rescale_price=0.46,
+    late_after_s=60.0,
+    rescale_s=45.0,
+    restart_s=125.0,
+    lost_s=35.0,
+    failures_per_step=1 / 288,
+)
+
+
+def outlook(load: float = 1e5, sd: float = 0.03, noise: float = 0.02) -> LoadOutlook:
+    spread = sd * np.sqrt(np.minimum(np.arange(1, 97), 40))
+    return LoadOutlook(np.full(96, np.log(load)), spread, noise, 1.0, 0.98, 1.0, MIXED, "", 0.0, float("nan"))
+
+
+def sizes(count: int = 14, per_slot: float = 1e4, running: int = 12) -> Sizes:
+    slots = np.array([running, *range(5, 5 + 2 * count, 2)], float)
+    return Sizes(slots, np.repeat(np.log(per_slot * slots)[:, None], len(STEPS), axis=1), np.full(len(slots), 0.04))
+
+
+def answer(age_s: float = 0.0, load: float = 1e5, **changed: float) -> Values:
+    return solve(sizes(), spread_levels(outlook(load)), MIXED, age_s, replace(TERMS, **changed))
+
+
+@pytest.mark.parametrize("ratio", [-0.3, -0.04, 0.0, 0.06, 0.4])
+@pytest.mark.parametrize(("down_s", "lost_s"), [(0.0, 0.0), (45.0, 0.0), (125.0, 35.0)])
+def test_a_step_is_what_a_simulation_of_it_gives(ratio: float, down_s: float, lost_s: float) -> None:
+    late, ends = run_step(down_s, lost_s, 60.0)
+    ages, place = np.array(list_ages(60.0)), int(find_places(np.array(ratio)))
+    rise = 1 - np.exp(-GRID[place])
+    for row, begin in enumerate(ages[:7]):
+        age, late_s, tick = begin + lost_s, 0.0, 0.25
+        for now in np.arange(0.0, 300.0, tick):
+            age = max(age + tick * (1.0 if now < down_s else rise), 0.0)
+            late_s += tick * (age > 60.0)
+        assert late[place, row] == pytest.approx(late_s / 60, abs=0.02)
+        assert ends[place, row] @ ages == pytest.approx(age, abs=0.5)
+
+
+def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
+    late, ends = run_step(600.0, 0.0, 60.0)
+    assert late[:, 0] == pytest.approx(9.0)  # ten minutes, of which the first one is not late yet
+    assert ends[:, 0] @ np.array(list_ages(60.0)) == pytest.approx(600.0)
+
+
+def test_it_is_what_enumeration_gives_of_a_tiny_problem() -> None:
+    chances = (np.array([[0.2, 0.5, 0.3]]), np.array([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.4, 0.6]]))
+    levels = Levels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
+    few = Sizes(
+        np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
+    )
+    values = solve(few, levels, NORMAL, 45.0, TERMS)
+    ages = np.array(list_ages(60.0))
+    # The transient is coded to the nearest power of e^0.2.
+    sd = float(np.exp(np.rint(np.log(0.03) * 5) / 5).round(5))
+    most = round(2 * TERMS.rescale_price / TERMS.late_price, 2)
+    stay_table = run_steps(0.0, sd, NORMAL, 60.0, (1 / 288, 125.0, 35.0), 1, most)
+    go_table = run_steps(45.0, sd, NORMAL, 60.0, (0.0, 125.0, 35.0), 1, most)
+
+    def spend(step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray]) -> float:
+        place = int(find_places(levels.log_load[step, level] - few.log_capacity[size, step]))
+        late, ends = float(table[0][place, age]), table[1][place, age]
+        follow = sum(float(ends[then]) * expect(step + 1, size, level, then) for then in range(len(ages)))
+        return TERMS.slot_price * float(few.slots[size]) * 5 + TERMS.late_price * late + follow
+
+    def average(step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray]) -> float:
+        return sum(
+            float(chance) * spend(step, size, after, age, table)
+            for after, chance in enumerate(chances[step][level])
+            if chance
+        )
+
+    def expect(step: int, size: int, level: int, age: int) -> float:
+        if step == 2:
+            return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
+        going = min(average(step, other, level, age, go_table) for other in range(3)) + TERMS.rescale_price
+        return min(average(step, size, level, age, stay_table), going)
+
+    weights = weigh_ages(np.array(45.0), ages)
+    assert values.stay == pytest.approx(
+        sum(weights[age] * average(0, 0, 0, age, stay_table) for age in range(len(ages)) if weights[age]), rel=1e-5
+    )
+    for size in range(3):
+        expected = sum(weights[age] * average(0, size, 0, age, go_table) for age in range(len(ages)) if weights[age])
+        assert values.go[size] == pytest.approx(expected + TERMS.rescale_price, rel=1e-5)
+
+
+def test_costs_rise_with_age_load_and_prices() -> None:
+    for low, high in [
+        *(({"age_s": before}, {"age_s": after}) for before, after in ((0.0, 70.0), (70.0, 400.0), (400.0, 5000.0))),
+        ({"load": 0.9e5}, {"load": 1.1e5}),
+        *(({name: 1.0}, {name: 1.5}) for name in ("slot_price", "late_price", "rescale_price")),
+    ]:
+        before, after = answer(**low), answer(**high)
+        assert before.stay <= after.stay + 1e-3
+        assert (before.go <= after.go + 1e-3).all()
+
+
+def test_more_load_and_dearer_lateness_never_choose_less() -> None:
+    def chosen(**changed: float) -> float:
+        return float(sizes().slots[1:][answer(**changed).go[1:].argmin()])
+
+    assert chosen(load=0.8e5) <= chosen() <= chosen(load=1.4e5)
+    assert chosen(late_price=0.1) <= chosen() <= chosen(late_price=4.0)
+    assert chosen(slot_price=0.02) <= chosen() <= chosen(slot_price=0.001)
+
+
+@pytest.mark.parametrize("age_s", [900.0, 3600.0, 20_000.0])
+@pytest.mark.parametrize("load", [1e5, 3.5e5, 1e6])
+def test_a_hopeless_job_loses_no_slots(age_s: float, load: float) -> None:
+    """Beyond the grid, and where the widest size is overloaded as well: at least what the load needs, or all."""
+    values = answer(age_s=age_s, load=load)
+    best = float(sizes().slots[1:][values.go[1:].argmin()])
+    assert best * 1e4 >= min(load, 1e4 * sizes().slots.max())
+
+
+def test_a_restarting_job_is_enlarged_without_a_stop_of_its_own() -> None:
+    down, up = answer(age_s=90.0, down_s=75.0), answer(age_s=90.0)
+    wide = int(sizes().slots.argmax())
+    assert down.stay - down.go[wide] > up.stay - up.go[wide]
+
+
+def test_shapes_are_distributions_of_unit_variance() -> None:
+    for weights in (NORMAL, MIXED, (0, 0, 0, 0, 0, 0, 4, 4)):
+        grid, total = cumulate(weights)
+        middle, mass = (grid[1:] + grid[:-1]) / 2, np.diff(total)
+        assert mass.min() >= 0
+        assert mass @ middle == pytest.approx(0.0, abs=0.05)
+        assert mass @ middle**2 == pytest.approx(1.0, abs=0.3)
+        chance = transition(weights, (-2.0, -0.5, 0.5, 2.0, 6.0), 0.8)
+        assert chance.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_a_heavy_tail_is_never_given_up() -> None:
+    certain = np.zeros(8)
+    certain[0] = 5000.0  # as if weeks of errors had been normal
+    weights = weigh_shapes(certain)
+    assert sum(weights) == 8
+    assert weights[7] >= 1
+
+
+def test_the_horizon_is_seven_hours() -> None:
+    assert sum(STEPS) == EVALUATIONS == 86

@@ -1,0 +1,202 @@
+"""The programme as a policy, hosted as in production: memories as text, rules for real jobs, reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from include.domain.graph import JobGraph, Operator
+from include.settings import Planner
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.memories import recall, store
+from models.policies.job_snapshot import Snapshot
+from models.policies.observations import MEASURES, Observations
+from models.policies.protocol import Situation
+from models.policies.situations import assume_untrained
+from models.policies.tidewise.programme_choice import find_age
+from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
+from models.policies.tidewise.programme_policy import Programme
+from models.policies.tidewise.tidewise_memory import ReactiveDecision
+from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure
+from models.scheduling.demand import LEVELS, SourceForecast
+
+START_S = 1_700_438_400
+IN, OUT = Operator("in", partitions=64), Operator("out", ("map",))
+GRAPH = JobGraph((IN, Operator("map", ("in",)), OUT))
+NARROW = JobGraph((IN, Operator("map", ("in",), max_parallelism=4), OUT))
+PER_SUBTASK = np.array([5000.0, 1000.0, 3000.0])
+
+
+def window(at: int, load: float, running: tuple[int, ...], lag_s: float = 0.0, **changed: Any) -> dict[str, Any]:
+    """Return a window of five minutes of a job that processes what arrives."""
+    counts = np.array(running)
+    busy = np.minimum(load / (PER_SUBTASK * counts), 1.0)
+    values: dict[str, Any] = {
+        "window_start_s": START_S + 300 * at,
+        "parallelism": counts,
+        "processing_rate_per_s": np.full(3, load),
+        "output_rate_per_s": np.array([load, load, 0.0]),
+        "true_processing_rate_per_s": PER_SUBTASK * counts,
+        "true_output_rate_per_s": PER_SUBTASK * counts,
+        "target_data_rate_per_s": np.array([load, np.nan, np.nan]),
+        "busy_share": busy,
+        "idle_share": 1 - busy,
+        "backpressured_share": np.zeros(3),
+        "pending_records": np.array([lag_s * load, np.nan, np.nan]),
+        "latency_ms": np.array([1000.0 * lag_s, np.nan, np.nan]),
+        "disturbed": False,
+    }
+    return {**values, **changed}
+
+
+def snapshot(rows: list[dict[str, Any]], running: tuple[int, ...], **changed: Any) -> Snapshot:
+    arrays: dict[str, Any] = {
+        name: np.array([row[name] for row in rows])
+        for name in ("window_start_s", "disturbed", "parallelism", *MEASURES)
+    }
+    now_s = int(arrays["window_start_s"][-1]) + 300
+    parallelism = dict(zip(GRAPH.names, running, strict=True))
+    job = Snapshot(now_s, GRAPH, parallelism, True, Observations(window_s=300, **arrays), 32, Planner())
+    return replace(job, **changed)
+
+
+def run(
+    loads: list[float],
+    running: tuple[int, ...] = (8, 8, 8),
+    *,
+    lag_s: float = 0.0,
+    restarts: bool = False,
+    **changed: Any,
+) -> tuple[ReactiveDecision, HostMemory]:
+    """Return the last decision of a job that stays as it is, and its memory."""
+    hosted, memory = HostedPolicy.of("programme", Programme()), HostMemory()
+    rows = [window(at, load, running) for at, load in enumerate(loads)]
+    rows[-1] = window(len(rows) - 1, loads[-1], running, lag_s)
+    decision = ReactiveDecision(None, "")
+    for at in range(len(rows)):
+        last = changed if at == len(rows) - 1 else {}
+        job = snapshot(rows[max(at - 5, 0) : at + 1], running, **last)
+        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+        if restarts:
+            text = store("programme", memory.policy)
+            again, problem = recall(Programme(), "programme", text, "programme")
+            assert not problem
+            memory = replace(memory, policy=again)
+    return decision, memory
+
+
+def noisy(load: float, count: int = 30, sd: float = 0.03) -> list[float]:
+    return list((load * np.exp(sd * np.random.default_rng(2).standard_normal(count))).tolist())
+
+
+def test_it_grows_when_short_and_shrinks_when_idle() -> None:
+    short, _ = run([*noisy(7000.0), 9500.0, 9600.0], lag_s=90.0)
+    assert short.wanted is not None
+    assert 9 <= short.wanted["map"] <= 32
+    idle, _ = run(noisy(3000.0))
+    assert idle.wanted is not None
+    assert 3 <= idle.wanted["map"] <= 6
+    fits, _ = run(noisy(7000.0))
+    assert fits.wanted is None
+    assert "8 slots stay" in fits.reason
+
+
+def test_its_memory_as_text_decides_the_same_and_stays_small() -> None:
+    loads = noisy(5000.0, 40, 0.2)
+    decision, memory = run(loads)
+    again, same = run(loads, restarts=True)
+    assert decision == again
+    assert store("programme", memory.policy) == store("programme", same.policy)
+    assert len(store("programme", memory.policy) or "") < 20_000
+
+
+def test_reasons_are_its_own_figures() -> None:
+    decision, _ = run(noisy(3000.0))
+    assert decision.reason.startswith("8 -> ")
+    for part in (
+        " slots: load expected at ",
+        "/s for 2 h (",
+        "carry",
+        "staying costs",
+        "more by",
+        "risk of being late",
+    ):
+        assert part in decision.reason
+    assert run(noisy(3000.0))[0].reason == decision.reason
+
+
+def test_a_restarting_job_is_enlarged_for_its_backlog() -> None:
+    decision, _ = run(noisy(7400.0), up=False, restarting=True)
+    assert decision.wanted is not None
+    assert decision.wanted["map"] > 8
+    waits, _ = run(noisy(7400.0), up=False)
+    assert waits.wanted is None
+
+
+def test_a_job_whose_load_is_not_counted_is_left_alone() -> None:
+    blind = {name: np.full(3, np.nan) for name in ("target_data_rate_per_s", "processing_rate_per_s")}
+    rows = [window(at, 100.0, (8, 8, 8), **blind) for at in range(6)]
+    decision, _ = Programme().evaluate(snapshot(rows, (8, 8, 8)), ProgrammeMemory())
+    assert decision.wanted is None
+    assert "load_unseen" in decision.reason
+
+
+@pytest.mark.parametrize("load", [6000.0, 14_000.0])
+def test_an_operator_that_cannot_grow_does_not_decide(load: float) -> None:
+    """At its limit of 4 it is short of any of these loads; the others get what they need and no more."""
+    rows = [window(at, value, (3, 4, 3), 600.0) for at, value in enumerate(noisy(load))]
+    memory, decision = ProgrammeMemory(), ReactiveDecision(None, "")
+    for at in range(len(rows)):
+        job = snapshot(rows[max(at - 5, 0) : at + 1], (3, 4, 3), graph=NARROW)
+        decision, memory = Programme().evaluate(job, memory)
+    assert "map cannot grow and is short" in decision.reason
+    wanted = decision.wanted or {"in": 3, "map": 4, "out": 3}
+    assert wanted["map"] == 4
+    assert max(wanted.values()) <= 8
+
+
+def test_a_plan_leaves_the_load_that_it_expects() -> None:
+    job = snapshot([window(at, 5000.0, (8, 8, 8)) for at in range(6)], (8, 8, 8))
+    forecast = SourceForecast(job.now_s, 300, {"in": np.tile(np.linspace(5000.0, 9000.0, 288), (len(LEVELS), 1))})
+    models = assume_untrained(GRAPH, job.observations)
+    asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    schedule, left = Programme().decide(asked, ProgrammeMemory())
+    assert schedule.decisions[0].step.is_hold
+    hosted = HostedPolicy.of("programme", Programme())
+    _, after = evaluate(hosted, HostMemory(), job.now_s, job, Plan(float(job.now_s), left=left))
+    planned = after.policy.planned
+    assert planned == PlannedLoad.of(forecast)
+    path = planned.total(job.now_s // 300 + 143)
+    assert path is not None
+    assert path[0] == pytest.approx(7000.0, rel=0.01)
+    assert planned.total(job.now_s // 300 + 288) is None
+
+
+def test_a_backlog_counts_by_its_records() -> None:
+    """An hour's records of a burst that is over are more than a minute of the load now."""
+    rows = [window(0, 100.0, (8, 8, 8)), window(1, 100.0, (8, 8, 8), 90.0)]
+    rows[1]["pending_records"] = np.array([3.6e5, np.nan, np.nan])
+    job = snapshot(rows, (8, 8, 8))
+    assert find_age(job, 100.0, is_stuck=False) == pytest.approx(3600.0)
+    assert find_age(job, 1e5, is_stuck=False) == 90.0  # few of the load now, but late
+    assert find_age(job, 100.0, is_stuck=True) == 0.0
+
+
+def test_the_backlog_measures_the_capacity() -> None:
+    true, model, load = 950.0, 1000.0, 980.0
+    changes = [
+        BacklogChange(
+            30.0 * load + 300 * (load - true) * at, 30.0 * load + 300 * (load - true) * (at + 1), 300.0, load, at
+        )
+        for at in range(1, 6)
+    ]
+    known = measure(CapacityBelief(), changes, model, 0.05)
+    assert model * np.exp(known.error) == pytest.approx(true, rel=0.01)
+    assert known.share < 0.3
+    assert measure(known, changes, model, 0.05) == known  # no window counts twice
+    idle = [BacklogChange(0.0, 0.0, 300.0, load, at) for at in range(1, 6)]
+    assert measure(CapacityBelief(), idle, model, 0.05).error == 0.0  # no evidence against the model
+    assert measure(CapacityBelief(), idle, 900.0, 0.05).error > 0.03  # what is processed is believed
