@@ -101,7 +101,7 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     ),
     "programme": PolicyEntry(
         f"{_P}.tidewise.programme_policy:Programme",
-        "Tidewise: a Markov decision process at every evaluation",
+        "Tidewise: a Markov decision process at every evaluation (on trial)",
         Decides.REPLANS,
     ),
     "need_vector": PolicyEntry(

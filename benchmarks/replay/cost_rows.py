@@ -31,7 +31,7 @@ COLUMNS = (
     "cost_vs_clairvoyant",
 )
 _TEXTS = ("trace", "job", "policy", "segment", "best_rival")
-_OWN = ("planner", "controller_alone")
+_OWN = ("planner", "controller_alone", "programme")
 _WHERE = ("trace", "job", "seed", "segment")
 
 

@@ -12,6 +12,7 @@ _CPU_S = {
     "dragster_gradient": 4.0,
     "conttune_a3": 3.0,
     "conttune_a0": 3.0,
+    "programme": 4.0,
     BOUND: 2.8,
     "planner": 2.5,
     "controller_alone": 2.5,
