@@ -21,7 +21,7 @@ from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.spark.raw_builders import PolledJob, utc, write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 START = utc("2026-11-20T10:00")
 HOUR = timedelta(hours=1)
 

@@ -31,6 +31,7 @@ def test_rivals_are_neither_ours_nor_know_anything_in_hindsight() -> None:
     assert others == {
         "planner",
         "controller_alone",
+        "programme",
         "best_constant",
         "static_max",
         "static_mean",
