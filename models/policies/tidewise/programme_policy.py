@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Final
 
@@ -10,14 +9,13 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.measurements import edge_windows, latest_windows
+from models.policies.tidewise.present_windows import read_present
 from models.policies.tidewise.programme_choice import choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.reactive_controller import learn_windows
 from models.policies.tidewise.step_loads import list_step_loads
-from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
-from models.policies.tidewise.unseen import Unseen, describe_load_unseen, describe_unseen, find_unseen, leave_out
-from models.policies.tuning.reading import Reading, read_windows
+from models.policies.tidewise.tidewise_memory import ReactiveDecision
+from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
 from models.programme.load_law import observe
@@ -52,7 +50,8 @@ class Programme:
         for one in list_step_loads(job.graph, job.observations, law.newest):
             observe(law, one.at, one.load_per_s, planned.total, is_least=one.is_least)
         known = learn_windows(memory.controller, job.graph, job.observations)
-        reading, unseen, known = _read(job, known)
+        present, known = read_present(job, known)
+        reading, unseen = present.reading, present.unseen
         memory = replace(memory, law=law.write(), controller=known, planned=planned)
         if not (job.up or job.restarting):
             return ReactiveDecision(None, "the job is not running"), memory
@@ -74,17 +73,3 @@ class Programme:
             return ReactiveDecision(None, reason, remark=why.removeprefix("; ")), memory
         configuration = chosen.sizes.configurations[chosen.choice.place].tolist()
         return ReactiveDecision(dict(zip(job.graph.names, configuration, strict=True)), reason), memory
-
-
-def _read(job: Snapshot, known: ControllerMemory) -> tuple[Reading | None, Unseen, ControllerMemory]:
-    """Return what the latest windows tell, what they do not, and the memory with the shares that they show."""
-    windows, of_edges = latest_windows(job), edge_windows(job)
-    reading = read_windows(job.graph, windows, job.running, of_edges=of_edges)
-    if reading is None:
-        return None, Unseen(), known
-    unseen = find_unseen(job, reading, windows, of_edges)
-    load = sum(reading.required_per_s[name] for name in job.graph.sources)
-    if load > 0:
-        shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
-        known = replace(known, shares=shares)
-    return leave_out(reading, unseen), unseen, known

@@ -20,7 +20,6 @@ linear as DS2 beyond them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -32,18 +31,16 @@ from models.policies.tidewise.full_operators import describe_stuck, find_stuck, 
 from models.policies.tidewise.measurements import (
     LATEST,
     conttune_step,
-    edge_windows,
     known_headroom,
     lag_s,
-    latest_windows,
-    source_load_per_s,
 )
 from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.present_windows import read_present
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
-from models.policies.tidewise.unseen import Unseen, describe_load_unseen, describe_unseen, find_unseen, leave_out
+from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.policies.tuning.capacity_history import capacity_near
-from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
+from models.policies.tuning.reading import Reading, learn_histories, select_new_windows
 from models.policies.tuning.tuning_options import KEEP
 
 
@@ -83,18 +80,10 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
         return await_restart(snapshot, memory)
     if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
         memory = forget_enlargement(memory)  # refused, or changed by somebody else since
-    windows = latest_windows(snapshot)
-    of_edges = edge_windows(snapshot)
-    reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)
-    unseen = find_unseen(snapshot, reading, windows, of_edges) if reading is not None else Unseen()
-    load = source_load_per_s(snapshot, reading)
-    if reading is not None and load > 0:
-        shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
-        memory = replace(memory, shares=shares)
-    if reading is not None:
-        reading = leave_out(reading, unseen)
+    present, memory = read_present(snapshot, memory)
+    reading, unseen = present.reading, present.unseen
     stuck = find_stuck(snapshot, reading, memory)
-    step, memory = _take_due(snapshot, memory, load, is_stuck=bool(stuck))
+    step, memory = _take_due(snapshot, memory, present.load_per_s, is_stuck=bool(stuck))
     if step is not None:
         return ReactiveDecision(step.parallelism, step.reason, step), forget_enlargement(memory)
     decision, memory = work_off_backlog(snapshot, reading, memory)

@@ -1,0 +1,40 @@
+"""What the windows that show the present tell of a job, and what they do not: read once for every rule that asks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from models.policies.job_snapshot import Snapshot
+from models.policies.tidewise.measurements import edge_windows, latest_windows, source_load_per_s
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.unseen import Unseen, find_unseen, leave_out
+from models.policies.tuning.reading import Reading, read_windows
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A job as its latest undisturbed windows show it.
+
+    Attributes:
+        reading: without what is not known; None without such a window.
+        unseen: what they do not tell.
+        load_per_s: of all sources, records/s; NaN when it is not known.
+    """
+
+    reading: Reading | None
+    unseen: Unseen
+    load_per_s: float
+
+
+def read_present(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Present, ControllerMemory]:
+    """Return what the windows tell, and the memory with the share of the load that each operator gets."""
+    windows, of_edges = latest_windows(snapshot), edge_windows(snapshot)
+    reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)
+    if reading is None:
+        return Present(None, Unseen(), math.nan), memory
+    unseen, load = find_unseen(snapshot, reading, windows, of_edges), source_load_per_s(snapshot, reading)
+    if load > 0:
+        shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
+        memory = replace(memory, shares=shares)
+    return Present(leave_out(reading, unseen), unseen, load), memory
