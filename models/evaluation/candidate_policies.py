@@ -81,7 +81,7 @@ def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> C
 
 def asks_in_restarts(driver: Driver[Any]) -> bool:
     """Return whether a driver's requests reach a job that restarts after a failure."""
-    return isinstance(driver, HostedDriver) and driver.hosted.asks_in_restarts
+    return isinstance(driver, HostedDriver) and driver.hosted.weighs_plan
 
 
 def build_driver(

@@ -77,9 +77,8 @@ class HostedDriver:
 
     def _observe(self, snapshot: TickSnapshot, options: Planner) -> Snapshot:
         """Return the job as the controller sees it now."""
-        evaluated = self.hosted.is_corrected or self.hosted.replans
-        hours = OBSERVED_H if evaluated else options.observed_h
-        reads_models = evaluated or self.hosted.reads_models
+        hours = OBSERVED_H if self.hosted.weighs_plan else options.observed_h
+        reads_models = self.hosted.weighs_plan or self.hosted.reads_models
         return snapshot.take(options, hours, reads_models=reads_models)
 
     def _plan(self, snapshot: TickSnapshot, options: Planner, memory: PipelineMemory) -> PipelineMemory:
@@ -90,8 +89,7 @@ class HostedDriver:
         known = self._learn_nightly(snapshot, memory)
         schedule, left = self.policy.decide(situation, known.left)
         steps = list_pending_steps(schedule, situation.forecast)
-        is_read = self.hosted.is_corrected or self.hosted.replans
-        return replace(known, left=left, plan=Plan(snapshot.now_s, steps, left if is_read else None))
+        return replace(known, left=left, plan=Plan(snapshot.now_s, steps, left if self.hosted.weighs_plan else None))
 
     def _build_situation(self, snapshot: TickSnapshot, options: Planner) -> Situation | None:
         """Return what the plan stage would give to the policy: tables up to the last ingestion.

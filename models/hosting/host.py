@@ -76,11 +76,11 @@ class HostedPolicy:
     @property
     def is_followed(self) -> bool:
         """Whether its steps go out as planned, whatever is measured."""
-        return not self.reacts and not self.is_corrected and not self.replans
+        return not self.reacts and not self.weighs_plan
 
     @property
-    def asks_in_restarts(self) -> bool:
-        """Whether its requests reach a job that restarts after a failure."""
+    def weighs_plan(self) -> bool:
+        """Whether an evaluation holds what its plan left against what is measured, in a restart as well."""
         return self.is_corrected or self.replans
 
 

@@ -17,8 +17,9 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import History
 from models.policies.tuning.small import fit_surrogate
 from models.programme.horizon import EVALUATIONS
+from models.programme.load_paths import STEP_S
 from models.scheduling.candidates import list_candidates
-from models.scheduling.demand import LEVELS, Demand, SourceForecast, demand
+from models.scheduling.demand import LEVELS, MEDIAN, Demand, SourceForecast, demand
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds, job_bounds, upper_limits
@@ -99,26 +100,33 @@ def list_sizes(
 def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int) -> Demand | None:
     """Return the rates of the operators per record of all sources together, over the horizon."""
     graph = job.graph
-    mix = planned.read(at + 1, EVALUATIONS)
-    if set(mix) != set(graph.sources) or len(graph.sources) == 1:
-        shares = {name: memory.shares.get(name, np.nan) for name in graph.sources}
-        if len(graph.sources) == 1:
-            shares = dict.fromkeys(graph.sources, 1.0)
-        if not np.isfinite(list(shares.values())).all():
-            return None
-        mix = {name: np.full(1, share) for name, share in shares.items()}
+    mix = _expect_mix(job, memory, planned, at)
+    if mix is None:
+        return None
     total = np.maximum(np.sum(list(mix.values()), axis=0), _LEAST)
     quantiles = {name: np.tile(values / total, (len(LEVELS), 1)) for name, values in mix.items()}
     if job.models is not None:
         try:
-            return demand(graph, job.models.edge_ratios(graph), SourceForecast(job.now_s, 300, quantiles))
+            return demand(graph, job.models.edge_ratios(graph), SourceForecast(job.now_s, STEP_S, quantiles))
         except GraphError:
             pass
     if not memory.shares:
         return None
     rates = np.array([memory.shares.get(name, np.nan) for name in graph.names])
     wide = np.broadcast_to(rates[None, :, None], (len(LEVELS), len(rates), 1)).copy()
-    return Demand(job.now_s, 300, graph.names, np.ones((len(LEVELS), 1)), wide)
+    return Demand(job.now_s, STEP_S, graph.names, np.ones((len(LEVELS), 1)), wide)
+
+
+def _expect_mix(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int) -> dict[str, Floats] | None:
+    """Return what each source brings of the load, (H,) or (1,) where the mix does not change; None if not known."""
+    sources = job.graph.sources
+    if len(sources) == 1:
+        return {sources[0]: np.ones(1)}
+    mix = planned.read(at + 1, EVALUATIONS)
+    if set(mix) == set(sources):
+        return mix
+    shares = {name: np.full(1, memory.shares.get(name, np.nan)) for name in sources}
+    return shares if np.isfinite(list(shares.values())).all() else None
 
 
 def _believe(job: Snapshot, memory: ControllerMemory, limits: Ints) -> dict[str, CapacityBounds]:
@@ -191,7 +199,7 @@ def _sustain(
     as short only as far as a size does less than that limit.  The doubt is that of the tightest operator, caution
     included: others may be known badly, as a source that is hardly used, without a part in it.
     """
-    rates = needed.rates_per_s[LEVELS.index(0.5)]  # (O, H)
+    rates = needed.rates_per_s[MEDIAN]  # (O, H)
     rows = [
         row
         for row, name in enumerate(needed.operators)
@@ -203,16 +211,13 @@ def _sustain(
     low = {row: careful[needed.operators[row]] for row in rows}
     most = {row: float((low[row].lower_per_s[-1] / np.maximum(rates[row], 1e-12)).min()) for row in rows}
     passing = min([load_per_s, *(most[row] for row in rows if limits[row] == widest)])
-    each = []
+    each, doubts = [], []
     for row in rows:
         help_factor = max(passing / max(most[row], _LEAST), 1.0) if limits[row] < widest else 1.0
         at = low[row].index_of(ladder[:, row])
-        each.append(help_factor * low[row].lower_per_s[at][:, None] / np.maximum(rates[row], 1e-12)[None, :])
-    doubts = [
-        low[row].sd_per_s[at] / np.maximum(low[row].lower_per_s[at], _LEAST)
-        for row in rows
-        for at in [low[row].index_of(ladder[:, row])]
-    ]
+        lower = low[row].lower_per_s[at]
+        each.append(help_factor * lower[:, None] / np.maximum(rates[row], 1e-12)[None, :])
+        doubts.append(low[row].sd_per_s[at] / np.maximum(lower, _LEAST))
     tightest = np.argmin([one.min(axis=1) for one in each], axis=0)
     return (
         np.asarray(np.maximum(np.min(each, axis=0), _LEAST)),
