@@ -23,7 +23,7 @@ from benchmarks.replay.replay_candidates import check_names, list_names
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
-from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError
+from benchmarks.replay.replay_traces import ColumnChoice, TraceError
 from benchmarks.replay.scenarios import SCENARIOS, Scenario
 from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
@@ -186,14 +186,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in describe(conditions, options.seeds):
         console.print(line, highlight=False)
     runs = len(jobs) * len(options.scenario or [None])
-    days = runs * sum(len(trace.values) for trace in traces) / DAY_BINS
+    days = runs * sum(trace.days for trace in traces)
     console.print(describe_estimate(policies, options.seeds, days), highlight=False)
     out = options.json or Path("out/replay.json")
     costs = out.with_suffix(".csv")
     rows: list[Row] = []
     for trace in traces:
-        days = len(trace.values) / DAY_BINS
-        console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
+        console.print(f"[bold]{trace.name}[/]: {trace.days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
             case = ReplayCase(trace, job, policies, list_seeds(options), conditions, forms=forms)
             if scenario is not None:

@@ -21,7 +21,6 @@ from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_tables import write
-from benchmarks.replay.replay_traces import DAY_BINS
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED
 from cli.arguments import CommandParser, number, readable_file, whole_number
@@ -48,7 +47,7 @@ def replay_ablations(jobs: Sequence[str], seeds: int, days: float, unseen: Path,
     rows: list[Row] = []
     policies = (PLANNER, *ABLATIONS, BOUND, FLOOR)
     traces = [read_piece(Piece(name, 0, 0), (TRACES, unseen)).cut_days(days) for name in read_split("tuning").traces]
-    of_all = len(jobs) * sum(len(trace.values) for trace in traces) / DAY_BINS
+    of_all = len(jobs) * sum(trace.days for trace in traces)
     print(describe_estimate(policies, seeds, of_all), flush=True)
     for job, trace in itertools.product(jobs, traces):
         began = time.monotonic()

@@ -22,7 +22,6 @@ from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_tables import write
-from benchmarks.replay.replay_traces import DAY_BINS
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, FORMED
 from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
@@ -106,7 +105,7 @@ def run_side(
     folders, days = (TRACES, Path(str(options["unseen"]))), options["days"]
     cut = float(str(days)) if days is not None else None
     traces = [read_piece(piece, folders).cut_days(cut) for piece in read_split("test").pieces]
-    of_all = len(jobs) * sum(len(trace.values) for trace in traces) / DAY_BINS
+    of_all = len(jobs) * sum(trace.days for trace in traces)
     print(describe_estimate(policies, len(seeds), of_all), flush=True)
     for job, trace in itertools.product(jobs, traces):
         began = time.monotonic()

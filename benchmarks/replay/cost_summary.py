@@ -100,12 +100,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--by-trace", action="store_true", help="the cost over the bound on each trace as well")
     options = parser.parse_args(argv)
     try:
-        rows = [row for row in read_costs(options.files) if row["trace"] not in options.without]
+        whole = read_costs(options.files)
     except ValueError as error:
         parser.error(str(error))
-    unknown = sorted(set(options.without) - {str(row["trace"]) for row in read_costs(options.files)})
+    unknown = sorted(set(options.without) - {str(row["trace"]) for row in whole})
     if unknown:
         parser.error(f"no file has the traces {unknown}")
+    rows = [row for row in whole if row["trace"] not in options.without]
     for own in split_jobs(rows):
         traces = ", ".join(dict.fromkeys(str(row["trace"]) for row in own))
         seeds = len({row["seed"] for row in own})

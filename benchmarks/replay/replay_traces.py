@@ -35,6 +35,11 @@ class Trace:
     values: Floats
     notes: tuple[str, ...]
 
+    @property
+    def days(self) -> float:
+        """Length."""
+        return len(self.values) / DAY_BINS
+
     def cut_days(self, days: float | None) -> Trace:
         """Return the beginning of the trace; all of it for None."""
         bins = len(self.values) if days is None else max(1, round(days * DAY_BINS))
