@@ -8,9 +8,14 @@ from pathlib import Path
 
 from include.flink.raw_format import Kind
 from include.settings import Cluster
-from tests.spark.raw_builders import metric, ms, record, utc, write
+from tests.spark.raw_builders import (
+    START,
+    metric,
+    ms,
+    record,
+    write,
+)
 
-START = utc("2026-11-20T10:00")
 HOURS = 3
 IDS = {letter: letter * 32 for letter in "123456"}
 NAMES = {"1": "Source: orders", "2": "enrich", "3": "Sink: out"}

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from include.flink.raw_format import Kind, hour_directory
+from include.settings import Cluster
 from tests.spark.raw_builders import (
+    HOUR,
     JOB_ID,
     SINK,
     SOURCE,
+    START,
     VERTEX_IDS,
     WORK,
     PolledJob,
@@ -25,13 +28,9 @@ from tests.spark.raw_builders import (
     ms,
     plan_body,
     record,
-    utc,
     write,
 )
 
-START = utc("2026-11-20T10:00")
-HOUR = timedelta(hours=1)
-HOURS = 2
 OTHER_ID = "b" * 32
 WINDOWS = 12  # of an hour
 NAMES = {SOURCE: "x", WORK: "x", SINK: "x (11111111)"}
@@ -191,8 +190,8 @@ def unmeasured(line: str) -> str:
     return json.dumps({**envelope, "body": json.dumps(body)})
 
 
-def write_hostile_input(raw: Path) -> None:
-    """Write all clusters below a raw root."""
+def write_hostile_input(raw: Path) -> dict[str, Cluster]:
+    """Write all clusters below a raw root; returns those that settings name."""
     write(raw, START, polled("good").hour(START), cluster="good")
     write_bad_replies(raw)
     write_bad_lines(raw)
@@ -216,3 +215,4 @@ def write_hostile_input(raw: Path) -> None:
     job = polled("held")
     write(raw, START, [held_up(job, line) for line in job.hour(START)], cluster="held")
     write(raw, START, [unmeasured(line) for line in polled("unmeasured").hour(START)], cluster="unmeasured")
+    return {"good": Cluster(window_s=300)}

@@ -11,10 +11,17 @@ from pathlib import Path
 from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.settings.sources import Kafka
-from tests.spark.raw_builders import JOB_ID, SOURCE, VERTEX_IDS, PolledJob, record, utc, write
+from tests.spark.raw_builders import (
+    HOUR,
+    JOB_ID,
+    SOURCE,
+    START,
+    VERTEX_IDS,
+    PolledJob,
+    record,
+    write,
+)
 
-START = utc("2026-11-20T10:00")
-HOUR = timedelta(hours=1)
 STEP = timedelta(minutes=5)
 Ends = dict[str, list[int | None]]
 """Topic -> end offsets of its partitions; None for one without a leader."""

@@ -21,6 +21,11 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+START = utc("2026-11-20T10:00")
+"""First hour of what is ingested together (``situations.py``)."""
+HOUR = timedelta(hours=1)
+
+
 def ms(timestamp: datetime) -> int:
     return round(timestamp.timestamp() * 1000)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,10 +11,11 @@ from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
-from tests.spark.deployments import HOURS, START, write_deployments
+from tests.spark.deployments import HOURS, write_deployments
 from tests.spark.hostile_input import write_hostile_input
 from tests.spark.ingested_lake import IngestedLake
 from tests.spark.kafka_topics import write_topics
+from tests.spark.raw_builders import HOUR, START
 from tests.spark.told_rescales import write_rescales
 
 
@@ -28,10 +28,9 @@ class Situations(IngestedLake):
 
 def ingest_situations(spark: SparkSession, settings: Settings) -> Situations:
     """Write and ingest them below the paths of ``settings``."""
-    raw, end = Path(settings.paths.raw), START + timedelta(hours=HOURS)
-    clusters = {"good": Cluster(window_s=300)}
-    write_hostile_input(raw)
-    for write_raw in (write_deployments, write_topics, write_rescales):
+    raw, end = Path(settings.paths.raw), START + HOURS * HOUR
+    clusters: dict[str, Cluster] = {}
+    for write_raw in (write_hostile_input, write_deployments, write_topics, write_rescales):
         clusters |= write_raw(raw)
     settings = settings.model_copy(update={"clusters": clusters})
     summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, end, START, end))

@@ -7,9 +7,17 @@ from pathlib import Path
 
 from include.flink.raw_format import Kind
 from include.settings import Cluster
-from tests.spark.raw_builders import VERTEX_IDS, WORK, PolledJob, exceptions_body, ms, record, utc, write
+from tests.spark.raw_builders import (
+    START,
+    VERTEX_IDS,
+    WORK,
+    PolledJob,
+    exceptions_body,
+    ms,
+    record,
+    write,
+)
 
-START = utc("2026-11-20T10:00")
 SEEN = START + timedelta(minutes=29, seconds=50)  # the last poll before the stop
 STOPPED = START + timedelta(minutes=30, seconds=57, milliseconds=655)
 RUNNING = START + timedelta(minutes=31, seconds=10)
