@@ -127,8 +127,8 @@ test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the rep
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
-# Tests marked `long`, by hand: what repeats with real parts, at random or at length what `make test` checks once. Each
-# part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
+# Tests marked `long`, by hand: further stages and policies on real parts, and at random or at length what `make test`
+# checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
 test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus  ## all of the parts below, one after the other (hours)
