@@ -1,9 +1,13 @@
-# Needs Python 3.11, a JDK 17 and make, and for `make test` a Chromium on PATH; everything else is installed into .venv and .cache by `make setup`.
+# Needs Python 3.11 to 3.13, a JDK 17 or 21, make and libgomp1, and for `make test` a Chromium on PATH; everything else is
+# installed into .venv and .cache by `make setup`.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/bash
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# The system's own Python where it is supported, else the newest beside it that is.
+PYTHON ?= $(shell for one in python3 python3.13 python3.12 python3.11 python; do \
+  "$$one" -c '$(SUPPORTED)' 2>/dev/null && command -v "$$one" && exit; done; command -v python3 || command -v python)
 PY := .venv/bin/python
 
 ##@ Use
@@ -14,9 +18,10 @@ help:  ## list the targets
 
 .PHONY: python
 python:
-	@test -n "$(PYTHON)" || { echo "setup: no Python found: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "setup: Python 3.11 is needed," \
-	  "$(PYTHON) is another version: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null && exit; \
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2>/dev/null && exec "$(PYTHON)" -m cli.preflight; \
+	echo "setup: '$(PYTHON)' is no Python, 3.11, 3.12 or 3.13 is needed; on Debian or Ubuntu, as root:" \
+	  "apt-get install -y python3 python3-venv default-jdk-headless libgomp1"; exit 1
 
 .PHONY: setup
 setup: python  ## install everything into .venv and .cache (a second run takes no time)
@@ -193,7 +198,7 @@ docs: setup  ## write docs/settings.md from the settings, the tables of docs/rel
 	@$(PY) -m tools.reliability_doc
 	@$(PY) -m tools.runbook_doc
 
-LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
+LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt, with the hash of every file
 	@$(LOCK) -o requirements.txt requirements.in

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cli.preflight import Jdk, PreflightError, check_python, find_jdk
+from cli.moved_checkout import is_in_place, move_scripts, note_place
+from cli.preflight import Jdk, PreflightError, check_machine
 from include.atomic_write import replace_atomically, write_text
 from include.spark.byte_code import add_byte_code
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, Jar, unusable_jars
@@ -32,6 +33,7 @@ FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
 # Nothing is installed whose hash is not in these files. Byte code at once: where Python may not write any, each of the
 # many programs of a run would compile what it imports.
 INSTALL_OPTIONS = ("--require-hashes", "--compile-bytecode")
+PYTHON_MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 class SetupError(RuntimeError):
@@ -76,8 +78,15 @@ def _stamp_matches(stamp: Path, content: str) -> bool:
 
 
 def _requirements_hash() -> str:
-    """Return a hash of what is installed and how."""
-    return hashlib.sha256(REQUIREMENTS.read_bytes() + " ".join(INSTALL_OPTIONS).encode()).hexdigest()
+    """Return a hash of what is installed, how, and for which Python."""
+    how = " ".join((*INSTALL_OPTIONS, PYTHON_MINOR))
+    return hashlib.sha256(REQUIREMENTS.read_bytes() + how.encode()).hexdigest()
+
+
+def _is_installed() -> bool:
+    """Return whether .venv has what is pinned, with this Python; its Python is gone after an upgrade of the system."""
+    python = VENV / "bin" / "python"
+    return python.exists() and _stamp_matches(VENV / ".tidewise-requirements", _requirements_hash())
 
 
 def _works(command: Sequence[str | Path]) -> bool:
@@ -91,12 +100,14 @@ def install_python_packages() -> None:
     """Create .venv and install exactly what requirements.txt pins."""
     python = VENV / "bin" / "python"
     network = "check the network (or the package index that pip is configured for) and run `make setup` again"
-    if not _works([python, "-m", "pip", "--version"]):
+    same_python = f"import pip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '{PYTHON_MINOR}')"
+    if not _works([python, "-c", same_python]):
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
     run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", UV_REQUIREMENTS], network)
     run([VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--python", python, "-r", REQUIREMENTS], network)
     assert_pyspark()
+    note_place(VENV)
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
 
 
@@ -164,7 +175,7 @@ def fetch_jars(jdk: Jdk) -> None:
 
 def _archive_stamp(jdk: Jdk) -> str:
     """Return what an archive of classes depends on: Java, the jars, and where they lie."""
-    return "\n".join((jdk.version, str(VENV), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
+    return "\n".join((jdk.version, str(VENV.resolve()), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
 
 
 def archive_classes(jdk: Jdk) -> None:
@@ -228,19 +239,16 @@ def do_side_by_side(*parts: Callable[[], None]) -> None:
 def main() -> int:
     """Run the set-up; returns the exit code."""
     try:
-        check_python()
-        jdk = find_jdk()
-        stamp = VENV / ".tidewise-requirements"
-        step(
-            "Python packages into .venv (1-3 minutes)",
-            lambda: _stamp_matches(stamp, _requirements_hash()),
-            install_python_packages,
-        )
+        jdk = check_machine()
+        found = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
+        print(f"setup: takes {found}", flush=True)
+        step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+        step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
-    print(f"setup: ready (Python {sys.version.split()[0]}, Java {jdk.version})", flush=True)
+    print("setup: ready", flush=True)
     return 0
 
 
