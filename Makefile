@@ -128,6 +128,11 @@ test: check  ## everything that guards a promise: the fast part, then Spark, DAG
 test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the replay's tables and search, harnesses of benchmarks/
 	@$(PY) -m pytest tests/benchmarks -n $(WORKERS) --durations=10 $(ARGS)
 
+# Without setup: it installs everything itself, in there.
+.PHONY: fresh
+fresh: python  ## the README's commands on a new Debian 13 in a folder, as root; ARGS="--suite bookworm", ARGS="--help"
+	@"$(PYTHON)" -m benchmarks.fresh $(ARGS)
+
 .PHONY: fuzz
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from cli.setup_steps import works
 from include.atomic_write import replace_atomically, write_text
 
 FOLDER_FILE = ".tidewise-folder"
 
 
 def is_in_place(venv: Path) -> bool:
-    """Return whether an environment's scripts were written for the folder in which it lies; links are followed."""
-    return _written_for(venv) == str(venv.resolve())
+    """Return whether an environment's scripts are for the folder in which it lies, links followed, or none is known."""
+    return _written_for(venv) in (None, str(venv.resolve()))
 
 
 def note_place(venv: Path) -> None:
@@ -34,8 +34,7 @@ def move_scripts(venv: Path) -> None:
         for script in _scripts_naming(venv, old):
             _replace(script, old, new)
     # Byte code counts as old when a copy gave the source another time. This is quick where nothing is to be done.
-    command = [str(venv / "bin" / "python"), "-m", "compileall", "-q", "-j", "0", str(venv / "lib")]
-    subprocess.run(command, capture_output=True, check=False)  # sources of other Pythons do not compile
+    works([venv / "bin" / "python", "-m", "compileall", "-q", "-j", "0", venv / "lib"])
     note_place(venv)
 
 

@@ -167,15 +167,19 @@ def find_jdk(environment: Mapping[str, str] | None = None) -> Jdk:
 
 def _jdk_problem(text: str) -> PreflightError:
     """Return what is wrong, with the remedy: a JDK that is here already, or the package of one."""
-    homes = [str(home) for major in JAVAS for home in sorted(JVM_FOLDER.glob(f"*{major}*")) if _is_jdk(home)]
+    homes = sorted(home for home in JVM_FOLDER.glob("*") if _is_supported(home))
     if homes:
         return PreflightError(f"{text}, {JDK_NAMES} is needed: set JAVA_HOME={homes[0]}")
     package = jdk_package()
     return PreflightError(f"{text}, {JDK_NAMES} is needed: install {package} and set JAVA_HOME to it", package)
 
 
-def _is_jdk(home: Path) -> bool:
-    return os.access(str(home / "bin" / "javac"), os.X_OK)
+def _is_supported(home: Path) -> bool:
+    release = home / "release"
+    if not release.is_file() or not os.access(str(home / "bin" / "javac"), os.X_OK):
+        return False
+    version = re.search(r'^JAVA_VERSION="(\d+)', release.read_text(), re.MULTILINE)
+    return version is not None and int(version[1]) in JAVAS
 
 
 def _executables(environment: Mapping[str, str]) -> tuple[str, str, str]:

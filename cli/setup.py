@@ -10,19 +10,18 @@ import hashlib
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.moved_checkout import is_in_place, move_scripts, note_place
 from cli.preflight import Jdk, PreflightError, check_machine
+from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
 from include.spark.byte_code import add_byte_code
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, Jar, unusable_jars
 
-ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
@@ -36,45 +35,12 @@ INSTALL_OPTIONS = ("--require-hashes", "--compile-bytecode")
 PYTHON_MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-class SetupError(RuntimeError):
-    """A step of the set-up failed; the message says what to do."""
-
-
-def run(command: Sequence[str | Path], remedy: str) -> None:
-    """Run a command quietly.
-
-    Raises:
-        SetupError: it failed; its last lines are shown together with the remedy.
-    """
-    argv = [str(part) for part in command]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        tail = "\n  ".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-        raise SetupError(f"`{' '.join(argv[:6])} ...` failed\n  {tail}\n{remedy}")
-
-
-def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
-    """Do a step unless it is done, and say so."""
-    if done():
-        return
-    print(f"setup: {name} ...", flush=True)
-    started = time.monotonic()
-    work()
-    if not done():
-        raise SetupError(f"{name}: no error but no result; remove .venv and .cache and run again")
-    print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
-
-
 def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
     """Return the version of a package that a requirements file pins."""
     for line in file.read_text().splitlines():
         if line.startswith(f"{package}=="):
             return line.split("==")[1].split()[0]
     raise SetupError(f"{file.name} does not pin {package}: run `make lock`")
-
-
-def _stamp_matches(stamp: Path, content: str) -> bool:
-    return stamp.is_file() and stamp.read_text() == content
 
 
 def _requirements_hash() -> str:
@@ -86,14 +52,7 @@ def _requirements_hash() -> str:
 def _is_installed() -> bool:
     """Return whether .venv has what is pinned, with this Python; its Python is gone after an upgrade of the system."""
     python = VENV / "bin" / "python"
-    return python.exists() and _stamp_matches(VENV / ".tidewise-requirements", _requirements_hash())
-
-
-def _works(command: Sequence[str | Path]) -> bool:
-    try:
-        return subprocess.run([str(part) for part in command], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+    return python.exists() and stamp_matches(VENV / ".tidewise-requirements", _requirements_hash())
 
 
 def install_python_packages() -> None:
@@ -101,7 +60,7 @@ def install_python_packages() -> None:
     python = VENV / "bin" / "python"
     network = "check the network (or the package index that pip is configured for) and run `make setup` again"
     same_python = f"import pip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '{PYTHON_MINOR}')"
-    if not _works([python, "-c", same_python]):
+    if not works([python, "-c", same_python]):
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
     run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", UV_REQUIREMENTS], network)
@@ -217,14 +176,14 @@ def prepare_spark(jdk: Jdk) -> None:
     step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
     step(
         "Archive of Spark's classes (a minute)",
-        lambda: _stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
+        lambda: stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
         lambda: archive_classes(jdk),
     )
 
 
 def prepare_flink() -> None:
     """Install Flink and compile its job."""
-    step("Flink into .cache/flink", lambda: _stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
+    step("Flink into .cache/flink", lambda: stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
     compile_flink_job()
 
 
@@ -242,8 +201,8 @@ def main() -> int:
         jdk = check_machine()
         found = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
         print(f"setup: takes {found}", flush=True)
-        step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
         step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
+        step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)

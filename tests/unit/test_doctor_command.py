@@ -15,7 +15,7 @@ from cli.doctor import settings_file
 from cli.doctor.brokers import check_brokers
 from cli.doctor.checkup import Extent, _run, run_checks
 from cli.doctor.findings import Finding, Level, error, hide_credentials, list_names, warning
-from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
+from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java, check_shared_libraries
 from include.settings import SETTINGS_FILE_VARIABLE, Paths, Settings, Spark, check_settings
 
 
@@ -155,10 +155,12 @@ def test_a_check_that_fails_itself_hides_no_other():
 
 def test_the_machine(tmp_path):
     assert check_interpreter((3, 11, 7)).level is Level.OK
-    assert check_interpreter((3, 12, 1)).level is Level.ERROR
-    assert check_java().level is Level.OK
+    assert check_interpreter((3, 13, 5)).level is Level.OK
+    assert check_interpreter((3, 10, 12)).level is check_interpreter((3, 14, 0)).level is Level.ERROR
+    assert check_java().level is check_shared_libraries().level is Level.OK
     no_java = check_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
-    assert (no_java.level, "JDK 17" in no_java.remedy) == (Level.ERROR, True)
+    assert (no_java.level, "a JDK 17 or 21 is needed" in no_java.text) == (Level.ERROR, True)
+    assert "JAVA_HOME" in no_java.remedy
     no_jars = check_jars(Settings(spark=Spark(jars_dir=str(tmp_path))))
     assert (no_jars.level, no_jars.remedy) == (Level.ERROR, "run `make setup`")
     below = Paths(lake=str(tmp_path / "a" / "b"), raw=str(tmp_path / "raw"), out=str(tmp_path))
