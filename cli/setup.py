@@ -199,8 +199,8 @@ def main() -> int:
     """Run the set-up; returns the exit code."""
     try:
         jdk = check_machine()
-        found = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
-        print(f"setup: takes {found}", flush=True)
+        taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
+        print(f"setup: takes {taken}", flush=True)
         step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
         step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)

@@ -22,8 +22,8 @@ def install_command(packages: Sequence[str]) -> str:
 def jdk_package(os_release: Path = OS_RELEASE) -> str:
     """Return the package of a JDK that is supported."""
     lines = os_release.read_text().splitlines() if os_release.is_file() else []
-    told = {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
-    major = 17 if (told.get("ID"), told.get("VERSION_ID")) in WITH_JDK_17 else 21
+    values = {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
+    major = 17 if (values.get("ID"), values.get("VERSION_ID")) in WITH_JDK_17 else 21
     return f"openjdk-{major}-jdk-headless"
 
 

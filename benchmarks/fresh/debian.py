@@ -42,9 +42,9 @@ def find_mirror() -> str:
     """
     for file in SOURCES:
         text = file.read_text() if file.is_file() else ""
-        found = re.search(r"^(?:URIs:|deb(?: \[.*\])?) *(\S+/debian)/?(?:\s|$)", text, re.MULTILINE)
-        if found:
-            return found[1]
+        address = re.search(r"^(?:URIs:|deb(?: \[.*\])?) *(\S+/debian)/?(?:\s|$)", text, re.MULTILINE)
+        if address:
+            return address[1]
     raise FreshError("this machine takes no packages from Debian: pass --mirror")
 
 
