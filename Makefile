@@ -24,8 +24,8 @@ python:
 	  "apt-get install -y python3 python3-venv default-jdk-headless libgomp1"; exit 1
 
 .PHONY: setup
-setup: python  ## install everything into .venv and .cache (a second run takes no time)
-	@"$(PYTHON)" -m cli.setup
+setup: python  ## install everything into .venv and .cache (a second run takes no time); EXTRA="s3 postgres celery"
+	@"$(PYTHON)" -m cli.setup $(EXTRA)
 
 .PHONY: run
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
@@ -209,6 +209,8 @@ lock: setup  ## resolve requirements.in into requirements.txt, with the hash of 
 	@$(LOCK) -o requirements.txt requirements.in
 	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
 	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
+	@for extra in celery postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
+	  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt) requirements-$$extra.in || exit 1; done
 
 .PHONY: check-deps
 check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps

@@ -11,14 +11,16 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from cli.moved_checkout import is_in_place, move_scripts, note_place
 from cli.preflight import Jdk, PreflightError, check_machine
 from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
+from include.extras import EXTRAS
 from include.spark.byte_code import add_byte_code
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, Jar, unusable_jars
 
@@ -70,6 +72,34 @@ def install_python_packages() -> None:
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
 
 
+def install_extra(extra: str) -> None:
+    """Install what one extra adds to requirements.txt."""
+    python, file = VENV / "bin" / "python", extra_requirements(extra)
+    uv = [VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--no-deps", "--python", python, "-r", file]
+    run(uv, "check the network and run `make setup` again")
+    write_text(_extra_stamp(extra), file.read_text())
+
+
+def extra_requirements(extra: str) -> Path:
+    """Return the file that pins an extra."""
+    return ROOT / f"requirements-{extra}.txt"
+
+
+def _extra_stamp(extra: str) -> Path:
+    return VENV / f".tidewise-extra-{extra}"
+
+
+def wanted_extras(arguments: Sequence[str]) -> list[str]:
+    """Return the extras that are asked for or were installed before.
+
+    Raises:
+        SetupError: there is no such extra.
+    """
+    if unknown := sorted(set(arguments) - EXTRAS.keys()):
+        raise SetupError(f"there is no extra {' and no '.join(unknown)}: EXTRA may name {', '.join(sorted(EXTRAS))}")
+    return [extra for extra in sorted(EXTRAS) if extra in arguments or _extra_stamp(extra).is_file()]
+
+
 def assert_pyspark() -> None:
     """Check that ``import pyspark`` gives the pinned version.
 
@@ -98,9 +128,9 @@ def _has_byte_code() -> bool:
 def compile_spark_zip() -> None:
     """Put byte code into Spark's own zip, whole or not at all: a second less for every driver and every worker."""
     target = _spark_zip()
-    with replace_atomically(target) as partial:
-        shutil.copy(target, partial)
-        with zipfile.ZipFile(partial, "a") as packed:
+    with replace_atomically(target) as temporary:
+        shutil.copy(target, temporary)
+        with zipfile.ZipFile(temporary, "a") as packed:
             add_byte_code(packed)
 
 
@@ -154,14 +184,14 @@ def _flink_libraries() -> str:
 
 def install_flink() -> None:
     """Install Flink's own distribution (jars and scripts) into a folder of its own, beside .venv."""
-    partial = CACHE / "flink.partial"
-    for leftover in (partial, FLINK):
+    unfinished = CACHE / "flink.partial"
+    for leftover in (unfinished, FLINK):
         shutil.rmtree(leftover, ignore_errors=True)
     uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
     pinned_by: list[str | Path] = ["--require-hashes", "-r", FLINK_REQUIREMENTS]
-    run([*uv, "--target", partial, *pinned_by], "check the network and run `make setup` again")
-    (partial / ".complete").write_text(_flink_libraries())
-    partial.rename(FLINK)
+    run([*uv, "--target", unfinished, *pinned_by], "check the network and run `make setup` again")
+    (unfinished / ".complete").write_text(_flink_libraries())
+    unfinished.rename(FLINK)
 
 
 def compile_flink_job() -> None:
@@ -195,14 +225,18 @@ def do_side_by_side(*parts: Callable[[], None]) -> None:
         end.result()
 
 
-def main() -> int:
-    """Run the set-up; returns the exit code."""
+def main(argv: Sequence[str]) -> int:
+    """Run the set-up with the extras of the arguments; returns the exit code."""
     try:
+        extras = wanted_extras(argv)
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
         print(f"setup: takes {taken}", flush=True)
         step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
         step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+        for extra in extras:
+            pinned = extra_requirements(extra).read_text()
+            step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
@@ -212,4 +246,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
