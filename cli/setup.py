@@ -75,8 +75,8 @@ def install_python_packages() -> None:
 def install_extra(extra: str) -> None:
     """Install what one extra adds to requirements.txt."""
     python, file = VENV / "bin" / "python", extra_requirements(extra)
-    uv = [VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--no-deps", "--python", python, "-r", file]
-    run(uv, "check the network and run `make setup` again")
+    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--no-deps", "--python", python]
+    run([*uv, "-r", file], "check the network and run `make setup` again")
     write_text(_extra_stamp(extra), file.read_text())
 
 

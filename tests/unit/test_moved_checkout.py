@@ -5,11 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import yaml
 
+from cli.embedded import airflow_environment
 from cli.moved_checkout import FOLDER_FILE, is_in_place, move_scripts, note_place
+from include.settings import Paths, Settings
 
 SCRIPT = """#!{python}
 import sys
@@ -75,3 +79,18 @@ def test_an_environment_behind_a_link_is_left_to_its_checkout(made, tmp_path):
 
 def test_where_nothing_is_known_nothing_is_done(tmp_path):
     assert is_in_place(tmp_path / ".venv")
+
+
+def test_nothing_in_airflows_own_file_leads_to_the_checkout_that_a_copy_came_from(tmp_path):
+    """Airflow writes the absolute paths of its first start into airflow.cfg; what the environment says comes first."""
+    template = Path(distribution("apache-airflow-core").locate_file("airflow/config_templates/config.yml"))
+    variables = airflow_environment(Settings(paths=Paths(out=str(tmp_path))), {})
+    absolute = {
+        f"AIRFLOW__{section}__{option}".upper()
+        for section, content in yaml.safe_load(template.read_text()).items()
+        for option, about in content["options"].items()
+        if "{AIRFLOW_HOME}" in str(about.get("default"))
+    }
+    assert len(absolute) >= 5
+    assert absolute <= variables.keys()
+    assert all(str(tmp_path) in variables[name] for name in absolute - {"AIRFLOW__CORE__DAGS_FOLDER"})
