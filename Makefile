@@ -5,9 +5,11 @@
 SHELL := /bin/bash
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-# The system's own Python where it is supported, else the newest beside it that is.
-PYTHON ?= $(shell for one in python3 python3.13 python3.12 python3.11 python; do \
-  "$$one" -c '$(SUPPORTED)' 2>/dev/null && command -v "$$one" && exit; done; command -v python3 || command -v python)
+# The system's own Python where it is supported, else the newest beside it that is; looked for once, when it is needed.
+ifeq ($(origin PYTHON),undefined)
+PYTHON = $(eval PYTHON := $(shell for one in python3 python3.13 python3.12 python3.11 python; do \
+  "$$one" -c '$(SUPPORTED)' 2>/dev/null && command -v "$$one" && exit; done; command -v python3 || command -v python))$(PYTHON)
+endif
 PY := .venv/bin/python
 
 ##@ Use

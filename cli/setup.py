@@ -231,7 +231,8 @@ def main(argv: Sequence[str]) -> int:
         extras = wanted_extras(argv)
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
-        print(f"setup: takes {taken}", flush=True)
+        if not _is_installed():
+            print(f"setup: takes {taken}", flush=True)
         step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
         step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
         for extra in extras:
@@ -241,7 +242,7 @@ def main(argv: Sequence[str]) -> int:
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
-    print("setup: ready", flush=True)
+    print(f"setup: ready ({taken})", flush=True)
     return 0
 
 
