@@ -1,9 +1,15 @@
-# Needs Python 3.11, a JDK 17 and make, and for `make test` a Chromium on PATH; everything else is installed into .venv and .cache by `make setup`.
+# Needs Python 3.11 to 3.13, a JDK 17 or 21, make and libgomp1, and for `make test` a Chromium on PATH; everything else is
+# installed into .venv and .cache by `make setup`.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/bash
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# The system's own Python where it is supported, else the newest beside it that is; looked for once, when it is needed.
+ifeq ($(origin PYTHON),undefined)
+PYTHON = $(eval PYTHON := $(shell for one in python3 python3.13 python3.12 python3.11 python; do \
+  "$$one" -c '$(SUPPORTED)' 2>/dev/null && command -v "$$one" && exit; done; command -v python3 || command -v python))$(PYTHON)
+endif
 PY := .venv/bin/python
 
 ##@ Use
@@ -14,13 +20,14 @@ help:  ## list the targets
 
 .PHONY: python
 python:
-	@test -n "$(PYTHON)" || { echo "setup: no Python found: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "setup: Python 3.11 is needed," \
-	  "$(PYTHON) is another version: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null && exit; \
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2>/dev/null && exec "$(PYTHON)" -m cli.preflight; \
+	echo "setup: '$(PYTHON)' is no Python, 3.11, 3.12 or 3.13 is needed; on Debian or Ubuntu, as root:" \
+	  "apt-get install -y python3 python3-venv default-jdk-headless libgomp1"; exit 1
 
 .PHONY: setup
-setup: python  ## install everything into .venv and .cache (a second run takes no time)
-	@"$(PYTHON)" -m cli.setup
+setup: python  ## install everything into .venv and .cache (a second run takes no time); EXTRA="s3 postgres celery"
+	@"$(PYTHON)" -m cli.setup $(EXTRA)
 
 .PHONY: run
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
@@ -123,6 +130,11 @@ test: check  ## everything that guards a promise: the fast part, then Spark, DAG
 test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the replay's tables and search, harnesses of benchmarks/
 	@$(PY) -m pytest tests/benchmarks -n $(WORKERS) --durations=10 $(ARGS)
 
+# Without setup: it installs everything itself, in there.
+.PHONY: fresh
+fresh: python  ## the README's commands on a new Debian 13 in a folder, as root; ARGS="--suite bookworm", ARGS="--help"
+	@"$(PYTHON)" -m benchmarks.fresh $(ARGS)
+
 .PHONY: fuzz
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
@@ -193,12 +205,14 @@ docs: setup  ## write docs/settings.md from the settings, the tables of docs/rel
 	@$(PY) -m tools.reliability_doc
 	@$(PY) -m tools.runbook_doc
 
-LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
+LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt, with the hash of every file
 	@$(LOCK) -o requirements.txt requirements.in
 	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
 	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
+	@for extra in celery postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
+	  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt) requirements-$$extra.in || exit 1; done
 
 .PHONY: check-deps
 check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps

@@ -33,6 +33,10 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
         # Without these every process makes up its own, and the API server refuses what the workers report.
         "AIRFLOW__API_AUTH__JWT_SECRET": _secret(home / "jwt_secret"),
         "AIRFLOW__API__SECRET_KEY": _secret(home / "api_secret"),
+        # Airflow keeps its own absolute paths in airflow.cfg: those of the checkout that this one was copied from.
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(home / "plugins"),
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+        "AIRFLOW__LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(home / "logs" / "dag_processor"),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         # JSON, because the URI spark://local[*] would silently become a YARN master.

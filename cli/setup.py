@@ -10,18 +10,20 @@ import hashlib
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from cli.preflight import Jdk, PreflightError, check_python, find_jdk
+from cli.moved_checkout import is_in_place, move_scripts, note_place
+from cli.preflight import Jdk, PreflightError, check_machine
+from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
+from include.extras import EXTRAS
 from include.spark.byte_code import add_byte_code
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, Jar, unusable_jars
 
-ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
@@ -32,35 +34,7 @@ FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
 # Nothing is installed whose hash is not in these files. Byte code at once: where Python may not write any, each of the
 # many programs of a run would compile what it imports.
 INSTALL_OPTIONS = ("--require-hashes", "--compile-bytecode")
-
-
-class SetupError(RuntimeError):
-    """A step of the set-up failed; the message says what to do."""
-
-
-def run(command: Sequence[str | Path], remedy: str) -> None:
-    """Run a command quietly.
-
-    Raises:
-        SetupError: it failed; its last lines are shown together with the remedy.
-    """
-    argv = [str(part) for part in command]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        tail = "\n  ".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-        raise SetupError(f"`{' '.join(argv[:6])} ...` failed\n  {tail}\n{remedy}")
-
-
-def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
-    """Do a step unless it is done, and say so."""
-    if done():
-        return
-    print(f"setup: {name} ...", flush=True)
-    started = time.monotonic()
-    work()
-    if not done():
-        raise SetupError(f"{name}: no error but no result; remove .venv and .cache and run again")
-    print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
+PYTHON_MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
@@ -71,33 +45,59 @@ def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
     raise SetupError(f"{file.name} does not pin {package}: run `make lock`")
 
 
-def _stamp_matches(stamp: Path, content: str) -> bool:
-    return stamp.is_file() and stamp.read_text() == content
-
-
 def _requirements_hash() -> str:
-    """Return a hash of what is installed and how."""
-    return hashlib.sha256(REQUIREMENTS.read_bytes() + " ".join(INSTALL_OPTIONS).encode()).hexdigest()
+    """Return a hash of what is installed, how, and for which Python."""
+    how = " ".join((*INSTALL_OPTIONS, PYTHON_MINOR))
+    return hashlib.sha256(REQUIREMENTS.read_bytes() + how.encode()).hexdigest()
 
 
-def _works(command: Sequence[str | Path]) -> bool:
-    try:
-        return subprocess.run([str(part) for part in command], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+def _is_installed() -> bool:
+    """Return whether .venv has what is pinned, with this Python; its Python is gone after an upgrade of the system."""
+    python = VENV / "bin" / "python"
+    return python.exists() and stamp_matches(VENV / ".tidewise-requirements", _requirements_hash())
 
 
 def install_python_packages() -> None:
     """Create .venv and install exactly what requirements.txt pins."""
     python = VENV / "bin" / "python"
     network = "check the network (or the package index that pip is configured for) and run `make setup` again"
-    if not _works([python, "-m", "pip", "--version"]):
+    same_python = f"import pip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '{PYTHON_MINOR}')"
+    if not works([python, "-c", same_python]):
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
     run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", UV_REQUIREMENTS], network)
     run([VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--python", python, "-r", REQUIREMENTS], network)
     assert_pyspark()
+    note_place(VENV)
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
+
+
+def install_extra(extra: str) -> None:
+    """Install what one extra adds to requirements.txt."""
+    python, file = VENV / "bin" / "python", extra_requirements(extra)
+    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--no-deps", "--python", python]
+    run([*uv, "-r", file], "check the network and run `make setup` again")
+    write_text(_extra_stamp(extra), file.read_text())
+
+
+def extra_requirements(extra: str) -> Path:
+    """Return the file that pins an extra."""
+    return ROOT / f"requirements-{extra}.txt"
+
+
+def _extra_stamp(extra: str) -> Path:
+    return VENV / f".tidewise-extra-{extra}"
+
+
+def wanted_extras(arguments: Sequence[str]) -> list[str]:
+    """Return the extras that are asked for or were installed before.
+
+    Raises:
+        SetupError: there is no such extra.
+    """
+    if unknown := sorted(set(arguments) - EXTRAS.keys()):
+        raise SetupError(f"there is no extra {' and no '.join(unknown)}: EXTRA may name {', '.join(sorted(EXTRAS))}")
+    return [extra for extra in sorted(EXTRAS) if extra in arguments or _extra_stamp(extra).is_file()]
 
 
 def assert_pyspark() -> None:
@@ -128,9 +128,9 @@ def _has_byte_code() -> bool:
 def compile_spark_zip() -> None:
     """Put byte code into Spark's own zip, whole or not at all: a second less for every driver and every worker."""
     target = _spark_zip()
-    with replace_atomically(target) as partial:
-        shutil.copy(target, partial)
-        with zipfile.ZipFile(partial, "a") as packed:
+    with replace_atomically(target) as temporary:
+        shutil.copy(target, temporary)
+        with zipfile.ZipFile(temporary, "a") as packed:
             add_byte_code(packed)
 
 
@@ -164,7 +164,7 @@ def fetch_jars(jdk: Jdk) -> None:
 
 def _archive_stamp(jdk: Jdk) -> str:
     """Return what an archive of classes depends on: Java, the jars, and where they lie."""
-    return "\n".join((jdk.version, str(VENV), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
+    return "\n".join((jdk.version, str(VENV.resolve()), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
 
 
 def archive_classes(jdk: Jdk) -> None:
@@ -184,14 +184,14 @@ def _flink_libraries() -> str:
 
 def install_flink() -> None:
     """Install Flink's own distribution (jars and scripts) into a folder of its own, beside .venv."""
-    partial = CACHE / "flink.partial"
-    for leftover in (partial, FLINK):
+    unfinished = CACHE / "flink.partial"
+    for leftover in (unfinished, FLINK):
         shutil.rmtree(leftover, ignore_errors=True)
     uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
     pinned_by: list[str | Path] = ["--require-hashes", "-r", FLINK_REQUIREMENTS]
-    run([*uv, "--target", partial, *pinned_by], "check the network and run `make setup` again")
-    (partial / ".complete").write_text(_flink_libraries())
-    partial.rename(FLINK)
+    run([*uv, "--target", unfinished, *pinned_by], "check the network and run `make setup` again")
+    (unfinished / ".complete").write_text(_flink_libraries())
+    unfinished.rename(FLINK)
 
 
 def compile_flink_job() -> None:
@@ -206,14 +206,14 @@ def prepare_spark(jdk: Jdk) -> None:
     step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
     step(
         "Archive of Spark's classes (a minute)",
-        lambda: _stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
+        lambda: stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
         lambda: archive_classes(jdk),
     )
 
 
 def prepare_flink() -> None:
     """Install Flink and compile its job."""
-    step("Flink into .cache/flink", lambda: _stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
+    step("Flink into .cache/flink", lambda: stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
     compile_flink_job()
 
 
@@ -225,24 +225,26 @@ def do_side_by_side(*parts: Callable[[], None]) -> None:
         end.result()
 
 
-def main() -> int:
-    """Run the set-up; returns the exit code."""
+def main(argv: Sequence[str]) -> int:
+    """Run the set-up with the extras of the arguments; returns the exit code."""
     try:
-        check_python()
-        jdk = find_jdk()
-        stamp = VENV / ".tidewise-requirements"
-        step(
-            "Python packages into .venv (1-3 minutes)",
-            lambda: _stamp_matches(stamp, _requirements_hash()),
-            install_python_packages,
-        )
+        extras = wanted_extras(argv)
+        jdk = check_machine()
+        taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
+        if not _is_installed():
+            print(f"setup: takes {taken}", flush=True)
+        step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
+        step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+        for extra in extras:
+            pinned = extra_requirements(extra).read_text()
+            step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
-    print(f"setup: ready (Python {sys.version.split()[0]}, Java {jdk.version})", flush=True)
+    print(f"setup: ready ({taken})", flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

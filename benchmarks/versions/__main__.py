@@ -22,7 +22,8 @@ from benchmarks.waiting import NotReachedError
 from cli.arguments import CommandParser
 from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.releases import install_release
-from cli.setup import FLINK_REQUIREMENTS, SetupError, read_pin
+from cli.setup import FLINK_REQUIREMENTS, read_pin
+from cli.setup_steps import SetupError
 from cli.spark_application import ApplicationError
 from include.atomic_write import write_text
 from include.flink.faults import FlinkError

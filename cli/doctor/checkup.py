@@ -14,7 +14,7 @@ from cli.doctor.connecting import open_probe
 from cli.doctor.control_folder import check_control_folder
 from cli.doctor.findings import Finding, error
 from cli.doctor.kubernetes import check_operator
-from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
+from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java, check_shared_libraries
 from cli.doctor.probe import PROMETHEUS, Probe
 from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
@@ -51,7 +51,7 @@ def run_checks(extent: Extent, on_done: Callable[[str, list[Finding]], None]) ->
         on_done: called with the name of each part when its checks are done.
     """
     settings, about_settings = read_settings()
-    machine = [check_interpreter(), check_java(), *about_settings]
+    machine = [check_interpreter(), check_shared_libraries(), check_java(), *about_settings]
     on_done("machine", machine)
     if settings is None:
         return machine

@@ -1,4 +1,4 @@
-"""Checks of this machine: Python, Java, Spark's jars, disk space."""
+"""Checks of this machine: Python, shared libraries, Java, Spark's jars, disk space."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli.doctor.findings import Finding, error, ok, warning
-from cli.preflight import PreflightError, check_python, find_jdk
+from cli.preflight import PreflightError, check_libraries, check_python, find_jdk
 from include.settings import Settings
 from include.spark.jars import ALL_JARS, unusable_jars
 
@@ -25,8 +25,17 @@ def check_interpreter(version: tuple[int, ...] = sys.version_info[:3]) -> Findin
     return ok("Python", "version", ".".join(map(str, version)))
 
 
+def check_shared_libraries() -> Finding:
+    """Check that what the wheels load from the system is there."""
+    try:
+        check_libraries()
+    except PreflightError as problem:
+        return error("Python", "libraries", *_split(problem))
+    return ok("Python", "libraries", "OpenMP for LightGBM")
+
+
 def check_java(environment: Mapping[str, str] | None = None) -> Finding:
-    """Check that Spark finds a JDK 17."""
+    """Check that Spark finds a JDK that it runs on."""
     try:
         result = find_jdk(environment)
     except PreflightError as problem:

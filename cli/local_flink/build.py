@@ -41,7 +41,7 @@ def java_tool(name: str) -> str:
         return str(Path(home) / "bin" / name)
     result = shutil.which(name)
     if result is None:
-        raise FlinkSetupError(f"`{name}` not found: install a JDK 17 and put it on PATH (or set JAVA_HOME)")
+        raise FlinkSetupError(f"`{name}` not found: install a JDK 17 or 21 and put it on PATH (or set JAVA_HOME)")
     return result
 
 

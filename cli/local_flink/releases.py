@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.setup import CACHE, VENV, run
+from cli.setup import CACHE, VENV
+from cli.setup_steps import run
 
 RELEASES_DIR = CACHE / "flink-versions"
 _PACKAGE = "apache-flink-libraries"

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from include.settings.environment import EnvironmentFaultError, read_environment
+from include.settings.missing_extras import missing_extras
 from include.settings.refusals import faults_of
 from include.settings.tree import Settings, SettingsError
 
@@ -50,7 +51,8 @@ def load_settings() -> Settings:
     """Load and check the settings.
 
     Raises:
-        SettingsError: a named file is missing, or a key is unknown or cannot be used; one line.
+        SettingsError: a named file is missing, a key is unknown or cannot be used, or needs packages that are not
+            installed; one line.
     """
     path = settings_file()
     if SETTINGS_FILE_VARIABLE in os.environ and not path.is_file():
@@ -61,11 +63,14 @@ def load_settings() -> Settings:
     tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
     try:
         given = read_environment(os.environ, Settings, tables)
-        return check_settings(_merge(written, given))
+        settings = check_settings(_merge(written, given))
     except EnvironmentFaultError as error:
         raise SettingsError(f"settings refused: {error}", [str(error)]) from error
     except RecursionError as error:
         raise SettingsError(f"{path}: {_TOO_DEEP}") from error
+    if faults := missing_extras(settings):
+        raise SettingsError(f"settings refused: {'; '.join(faults)}", faults)
+    return settings
 
 
 def check_settings(values: Mapping[str, Any]) -> Settings:

@@ -55,22 +55,57 @@ def _registered_name(text: str) -> str:
     return text
 
 
-def _local_folder(text: str) -> str:
+def _scheme(text: str) -> str:
+    """Return the scheme of a URI, in small letters; of a local folder none, also with a colon in its name."""
     scheme, colon, _ = text.partition(":")
-    if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme):
+    return scheme.lower() if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) else ""
+
+
+def _local_folder(text: str) -> str:
+    if scheme := _scheme(text):
         raise ValueError(
-            f"is a URI of the scheme {scheme!r}, but raw files are written to a local folder; write the folder where "
-            "that storage is mounted, /mnt/raw, say"
+            f"is a URI of the scheme {scheme!r}, but this has to be a local folder; write the folder where that "
+            "storage is mounted, /mnt/data, say"
         )
     return text
 
 
-class Paths(Section):
-    """Where data lives; the lake may be any URI that Spark and Delta reach."""
+def _folder_or_bucket(text: str) -> str:
+    scheme = _scheme(text)
+    if scheme not in {"", "file", "s3", "s3a"}:
+        raise ValueError(
+            f"is a URI of the scheme {scheme!r}, but only local folders and S3 are supported; write "
+            "s3a://bucket/folder, or the folder where that storage is mounted, /mnt/lake, say"
+        )
+    if scheme.startswith("s3") and not re.match(r"//[^/\s]+", text.partition(":")[2]):
+        raise ValueError("names no bucket; write s3a://bucket/folder, say")
+    return text
 
-    lake: Text = Field("out/lake", description="folder or URI of the Delta tables")
+
+def _lake(text: str) -> str:
+    """Return the root of the tables; s3:// is the same place, under the name by which Hadoop knows it."""
+    text = _folder_or_bucket(text)
+    return f"s3a:{text.partition(':')[2]}" if _scheme(text).startswith("s3") else text
+
+
+def _artifacts(text: str) -> str:
+    """Return the root of MLflow's files; s3a:// is the same place, under the name by which MLflow knows it."""
+    if _scheme(text) == "mlflow-artifacts":
+        return text  # the server of the tracking URI keeps them
+    text = _folder_or_bucket(text)
+    return f"s3:{text.partition(':')[2]}" if _scheme(text).startswith("s3") else text
+
+
+class Paths(Section):
+    """Where data lives."""
+
+    lake: Annotated[Text, AfterValidator(_lake)] = Field(
+        "out/lake", description="folder of the Delta tables, or s3a://bucket/folder"
+    )
     raw: Annotated[Text, AfterValidator(_local_folder)] = Field("out/raw", description="folder of the raw files")
-    out: Text = Field("out", description="folder of what is written besides: report, plans.json, pending steps")
+    out: Annotated[Text, AfterValidator(_local_folder)] = Field(
+        "out", description="folder of what is written besides: report, plans.json, pending steps"
+    )
 
 
 class Spark(Section):
@@ -94,7 +129,9 @@ class Mlflow(Section):
     tracking_uri: Annotated[Text, AfterValidator(_tracking_uri)] = Field(
         "sqlite:///out/mlflow.db", description="MLflow's database or server"
     )
-    artifact_root: Text = Field("out/mlartifacts", description="folder or URI of logged files")
+    artifact_root: Annotated[Text, AfterValidator(_artifacts)] = Field(
+        "out/mlartifacts", description="folder of logged files, or s3://bucket/folder"
+    )
     experiment: Text = Field("tidewise", description="name of the experiment of the training runs")
     registered_model: Annotated[Text, AfterValidator(_registered_name)] = Field(
         "tidewise-fleet", description="name of the registered model"

@@ -6,6 +6,7 @@ Standard library only, as the set-up uses it before anything is installed.
 from __future__ import annotations
 
 import py_compile
+import warnings
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,5 +36,7 @@ def add_byte_code(packed: zipfile.ZipFile) -> None:
             source.write_bytes(packed.read(name))
             # Not checked against its source when loaded: both are written once, together.
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-            py_compile.compile(str(source), str(compiled), name, doraise=True, invalidation_mode=mode)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # newer Pythons find fault with Spark's own code
+                py_compile.compile(str(source), str(compiled), name, doraise=True, invalidation_mode=mode)
             write_entry(packed, f"{name}c", compiled.read_bytes())

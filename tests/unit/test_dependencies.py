@@ -18,7 +18,7 @@ PACKAGES = ("cli", "include", "models", "spark_jobs", "controller", "dags", "too
 
 
 @pytest.mark.covers("apply_review 22")
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-uv.txt", "requirements-flink.txt"])
+@pytest.mark.parametrize("name", sorted(path.name for path in REPOSITORY.glob("requirements*.txt")))
 def test_everything_that_is_installed_has_hashes(name: str) -> None:
     blocks = re.split(r"\n(?=[a-z0-9])", (REPOSITORY / name).read_text().split("make lock\n")[1].strip())
     assert blocks

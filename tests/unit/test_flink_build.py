@@ -18,7 +18,7 @@ from cli.local_flink.configuration import (
 def test_missing_java_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(FlinkSetupError, match="install a JDK 17"):
+    with pytest.raises(FlinkSetupError, match="install a JDK 17 or 21"):
         build.java_tool("java")
 
 

@@ -191,7 +191,7 @@ def test_a_store_that_cannot_be_read_stops_everything(opened, tmp_path) -> None:
     assert "the holds cannot be read" in read().hold_reason
     (tmp_path / "gone").rename(lake)
     assert not read().is_held
-    unknown = open_limits(check_settings({"paths": {"lake": "hdfs://nn/lake"}}), lambda: NOW_S)
+    unknown = open_limits(check_settings({}).with_values({"paths.lake": "hdfs://nn/lake"}), lambda: NOW_S)
     assert "cannot be read" in unknown.read_limits("live", "orders", IDS).hold_reason
 
 

@@ -80,10 +80,10 @@ def test_a_named_file_must_exist(monkeypatch, tmp_path):
 
 
 def test_a_shipped_file_is_found_in_the_working_directory(monkeypatch, tmp_path):
-    (tmp_path / "tidewise.toml").write_text('[paths]\nlake = "hdfs:///lake"\n')
+    (tmp_path / "tidewise.toml").write_text('[paths]\nlake = "s3a://bucket/lake"\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, "/not/on/this/machine/tidewise.toml")
-    assert load_settings().paths.lake == "hdfs:///lake"
+    assert load_settings().paths.lake == "s3a://bucket/lake"
 
 
 def test_the_projects_own_file_is_the_last_resort(monkeypatch, tmp_path):

@@ -46,6 +46,13 @@ SINGLE = [
     ("clusters>a>slots_max", 10**6, "less than or equal"),
     ("paths>lake", "", "empty"),
     ("paths>out", "  ", "empty"),
+    ("paths>out", "s3a://bucket/out", "'s3a', but this has to be a local folder; write the folder where"),
+    ("paths>lake", "hdfs://nn/lake", "'hdfs', but only local folders and S3 are supported; write s3a://bucket/folder"),
+    ("paths>lake", "gs://bucket/lake", "'gs', but only local"),
+    ("paths>lake", "abfss://a@b.dfs.core.windows.net/lake", "'abfss', but only local"),
+    ("paths>lake", "s3a:///lake", "names no bucket"),
+    ("mlflow>artifact_root", "gs://bucket/models", "'gs', but only local"),
+    ("mlflow>artifact_root", "s3://", "names no bucket"),
     ("paths>raw", "a\0b", "control characters"),
     ("spark>driver_memory", "lots", "Java"),
     ("spark>driver_memory", "4", "Java"),
@@ -212,3 +219,12 @@ def test_no_refusal_holds_what_a_url_may_hide(place: str, url: str) -> None:
     with pytest.raises(SettingsError) as refused:
         check_settings({"clusters": {url: {}}, "limits": {"jobs": {f"{url}/j": {"mode": "x"}}}})
     assert "token" not in str(refused.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "S3"])
+def test_s3_and_s3a_are_one_place_under_the_name_that_each_reader_knows(scheme):
+    settings = check_settings(
+        {"paths": {"lake": f"{scheme}://bucket/lake"}, "mlflow": {"artifact_root": f"{scheme}://bucket/models"}}
+    )
+    assert settings.paths.lake == "s3a://bucket/lake"
+    assert settings.mlflow.artifact_root == "s3://bucket/models"

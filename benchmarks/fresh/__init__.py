@@ -1,0 +1,1 @@
+"""The README's commands on a new Debian, in a folder of this machine."""

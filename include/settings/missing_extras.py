@@ -1,0 +1,33 @@
+"""Settings that need packages which are not installed here, by key and with the command that installs them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from include.extras import lacks_extra
+from include.settings.tree import Settings
+
+# What SQLAlchemy takes when a database's URI names no driver.
+_DRIVERS = {"postgresql": "psycopg2", "mysql": "MySQLdb", "mssql": "pyodbc"}
+
+
+def missing_extras(settings: Settings) -> list[str]:
+    """Return a line for each key whose value cannot be used with what is installed.
+
+    Where MLflow itself is not installed, as beside an Airflow of a team's own, nothing reads models: none is missing.
+    """
+    if find_spec("mlflow") is None:
+        return []
+    result = []
+    database, _, named = settings.mlflow.tracking_uri.partition(":")[0].partition("+")
+    driver = named or _DRIVERS.get(database)
+    if driver == "psycopg2" and lacks_extra("postgres"):
+        result.append("mlflow.tracking_uri: the driver of postgresql is not installed; run `make setup EXTRA=postgres`")
+    elif driver is not None and find_spec(driver) is None:
+        result.append(
+            f"mlflow.tracking_uri: the driver {driver} of {database} is not installed; install it into .venv, or use"
+            " postgresql with `make setup EXTRA=postgres`"
+        )
+    if settings.mlflow.artifact_root.startswith("s3:") and lacks_extra("s3"):
+        result.append("mlflow.artifact_root: boto3, which writes to S3, is not installed; run `make setup EXTRA=s3`")
+    return result
