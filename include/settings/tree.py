@@ -13,6 +13,7 @@ from include.policy_parameters import read_parameters
 from include.settings.advise import Advise
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
+from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
@@ -61,6 +62,7 @@ class Settings(Section):
     limits: FleetLimits = FleetLimits()
     approval: ApprovalRules = ApprovalRules()
     roles: Roles = Roles()
+    health: Health = Health()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
     settings: SettingsChanges = SettingsChanges()

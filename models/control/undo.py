@@ -45,7 +45,12 @@ def form_undo(undo: Undo | None, observed: ObservedJob, now_s: float) -> Intenti
 
 def name_hold(history: JobHistory) -> str:
     """Return the id by which a person releases the hold after a change that was not the controller's."""
-    return f"held-{history.held_until_s!r}"
+    return name_hold_until(history.held_until_s)
+
+
+def name_hold_until(until_s: float) -> str:
+    """Return the id of the hold that ends at a time, epoch seconds."""
+    return f"held-{float(until_s)!r}"
 
 
 def is_held_after_change(history: JobHistory, released: tuple[str, ...], now_s: float) -> bool:
