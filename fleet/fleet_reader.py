@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from deltalake.exceptions import DeltaError
+
 from fleet.decisions import count_troubles, decision_of, select_sent
 from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts
 from fleet.health import judge_cluster, judge_jobs, judge_models, judge_raw_folder
@@ -53,11 +55,7 @@ class FleetReader:
         refused, taken_back = count_troubles(light, now_s)
         plans = self.tables.read_plans(now_s)
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
-        holds = [
-            *list_fixed_holds(settings, self._variables),
-            *list_holds_of_persons(self._holds.read(now_s), self._undos.read()),
-            *list_holds_after_changes(last.newest, lifted, now_s),
-        ]
+        holds = self._list_holds(last.newest, lifted, now_s)
         waiting = list_waiting(last.newest, settings, now_s, self._approvals.read(now_s), lifted)
         jobs = []
         for key in sorted({*last.newest, *plans}):
@@ -84,6 +82,30 @@ class FleetReader:
             *judge_jobs(jobs, holds, settings.health),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def read_holds(self, now_s: float) -> list[HoldFact]:
+        """Return all holds in force; a log that cannot be read tells of none.
+
+        Raises:
+            StoreUnreadableError: the holds of persons cannot be read, so nothing is sent.
+        """
+        lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
+        self._holds.read_named(now_s)
+        try:
+            newest = newest_of_jobs(self.log.read_light(now_s))
+            last = self.log.read_whole_of(newest, newest[:0]).newest
+        except (DeltaError, OSError):
+            last = {}
+        return self._list_holds(last, lifted, now_s)
+
+    def _list_holds(
+        self, last: Mapping[JobKey, Row], lifted: list[tuple[str, str, str]], now_s: float
+    ) -> list[HoldFact]:
+        return [
+            *list_fixed_holds(self.settings, self._variables),
+            *list_holds_of_persons(self._holds.read(now_s), self._undos.read()),
+            *list_holds_after_changes(last, lifted, now_s),
+        ]
 
     def _clusters_of(
         self, known: Iterable[str], plans: Mapping[JobKey, tuple[PlanRow, ...]], now_s: float

@@ -100,6 +100,11 @@ def newest_of_jobs(rows: pa.Table) -> pa.Table:
     return ordered.take(first["place_first"])
 
 
+def rows_of_job(rows: pa.Table, cluster: str, job: str) -> pa.Table:
+    """Return the rows of one job."""
+    return rows.filter(pc.and_(pc.equal(rows["cluster"], cluster), pc.equal(rows["job"], job)))
+
+
 def state_of(row: Mapping[str, Any]) -> str:
     """Return the job's state as it was observed; empty where it cannot be read."""
     return str(read_json(row, "observed").get("state") or "")

@@ -21,6 +21,7 @@ from include.tables import Table
 
 _KINDS = {
     "STRING": pa.string(),
+    "BINARY": pa.binary(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
