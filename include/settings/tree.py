@@ -29,6 +29,9 @@ from include.settings.storage import Mlflow, Paths, Spark
 from include.utc import HOUR_S
 
 
+_UNNAMED_CLUSTER, _UNNAMED_JOB = Cluster(), JobLimits()
+
+
 class SettingsError(ValueError):
     """The settings cannot be used; the message lists every key at fault, its value, why, and what to write.
 
@@ -69,11 +72,11 @@ class Settings(Section):
 
     def cluster(self, name: str) -> Cluster:
         """Return a cluster's settings; a cluster known only from its files has the defaults."""
-        return self.clusters.get(name, Cluster())
+        return self.clusters.get(name, _UNNAMED_CLUSTER)
 
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""
-        return self.limits.jobs.get(f"{cluster}/{job}", JobLimits())
+        return self.limits.jobs.get(f"{cluster}/{job}", _UNNAMED_JOB)
 
     def mode_of(self, cluster: str, job: str | None = None) -> Mode:
         """Return how far Tidewise may go with a job, or with a cluster's jobs that have no mode of their own."""
