@@ -144,8 +144,8 @@ def fleet_line(one: HistoryLine) -> str:
     line = one.line
     dry = " [dry run]" if line.is_dry_run else ""
     change = f" {line.observed} -> {line.desired}" if line.desired and line.observed else ""
-    came_of = f"; {line.came_of}" if line.came_of else ""
-    return f"{one.at:%Y-%m-%d %H:%M:%S} {one.scope}: {line.decision}{dry}{change}: {line.why}{came_of}"
+    result = f"; {line.came_of}" if line.came_of else ""
+    return f"{one.at:%Y-%m-%d %H:%M:%S} {one.scope}: {line.decision}{dry}{change}: {line.why}{result}"
 
 
 def _span(hours: float, until: datetime) -> str:

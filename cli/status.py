@@ -70,12 +70,14 @@ def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:
         mine = [one for one in faults if one.name == name]
         title = next((text for fault, text in _TITLES.items() if fault == name), name.replace("_", " ").capitalize())
         lines += ["", f"{title} ({name})"]
-        said = {(one.detail, one.remedy): [each.scope for each in mine if each.detail == one.detail] for one in mine}
-        for (detail, remedy), scopes in list(said.items())[:_MOST_LINES]:
+        scopes_of = {
+            (one.detail, one.remedy): [each.scope for each in mine if each.detail == one.detail] for one in mine
+        }
+        for (detail, remedy), scopes in list(scopes_of.items())[:_MOST_LINES]:
             where = "" if scopes == ["all"] else f"{', '.join(scopes)}: "
             lines += [f"  {where}{detail}", f"    -> {remedy}"]
-        if len(said) > _MOST_LINES:
-            lines.append(f"  and {len(said) - _MOST_LINES} more (--json lists all)")
+        if len(scopes_of) > _MOST_LINES:
+            lines.append(f"  and {len(scopes_of) - _MOST_LINES} more (--json lists all)")
     return lines
 
 

@@ -28,7 +28,6 @@ from include.settings.stages import Apply, Backtest, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
 from include.utc import HOUR_S
 
-
 _UNNAMED_CLUSTER, _UNNAMED_JOB = Cluster(), JobLimits()
 
 
