@@ -6,13 +6,16 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from cli.arguments import CommandParser
 from cli.questions import add_common, answer, find_newest, open_reader, print_lines, resolve_time, show_time
 from fleet.facts import FleetFacts, HealthFact, HoldFact
 from fleet.health import Fault, describe_age
+from fleet.metrics import format_metrics
 from fleet.plain import to_json
 from fleet.plans import select_due
+from include.atomic_write import write_text
 from include.utc import DAY_S
 
 _MOST_LINES = 8
@@ -101,6 +104,9 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the screen; returns 1 when something needs a person."""
     _, reader = open_reader()
     facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    if options.prometheus is not None:
+        write_text(options.prometheus, format_metrics(facts))
+        return 0
     if options.json:
         content = {"at_s": facts.at_s, "needs_person": facts.needs_person, "health": facts.health}
         content |= {"clusters": facts.clusters, "models": facts.models, "holds": facts.holds}
@@ -115,6 +121,9 @@ def main(argv: Sequence[str]) -> int:
     """Answer; returns the exit code."""
     parser = CommandParser(prog="make status", description=__doc__)
     add_common(parser)
+    parser.add_argument(
+        "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file instead"
+    )
     return answer("status", parser.parse_args(argv), run)
 
 
