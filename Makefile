@@ -12,11 +12,11 @@ PYTHON = $(eval PYTHON := $(shell for one in python3 python3.13 python3.12 pytho
 endif
 PY := .venv/bin/python
 
-##@ Use
+##@ Try it
 .PHONY: help
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	      /^[a-z-]+:.*##/ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	      /^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: python
 python:
@@ -33,51 +33,74 @@ setup: python  ## install everything into .venv and .cache (a second run takes n
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
 	@$(PY) -m cli.run $(ARGS)
 
-.PHONY: advise
-advise: setup  ## what the last days would have cost under Tidewise and others: one page; ARGS="--raw DIR"
-	@$(PY) -m cli.advise $(ARGS)
-
-.PHONY: doctor
-doctor: python  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
-	@if [ -x $(PY) ]; then $(PY) -m cli.doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
-
-.PHONY: init
-init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
-	@$(PY) -m cli.init $(ARGS)
-
-.PHONY: manifests
-manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
-	@$(PY) -m cli.manifests $(ARGS)
+.PHONY: ui
+ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
+	@$(PY) -m cli.ui $(ARGS)
 
 .PHONY: backtest
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)
 
+.PHONY: advise
+advise: setup  ## what the last days would have cost under Tidewise and others: one page; ARGS="--raw DIR"
+	@$(PY) -m cli.advise $(ARGS)
+
+##@ Connect a cluster
+.PHONY: init
+init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
+	@$(PY) -m cli.init $(ARGS)
+
+.PHONY: doctor
+doctor: python  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
+	@if [ -x $(PY) ]; then $(PY) -m cli.doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
+
+.PHONY: manifests
+manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
+	@$(PY) -m cli.manifests $(ARGS)
+
 .PHONY: backfill
 backfill: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
 	@$(PY) -m cli.backfill $(ARGS)
-
-.PHONY: ui
-ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
-	@$(PY) -m cli.ui $(ARGS)
-
-.PHONY: maintain
-maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=--apply removes and merges them
-	@$(PY) -m cli.maintain $(ARGS)
-
-.PHONY: airflow
-airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
-	@$(PY) -m cli.airflow_cli $(ARGS)
-
-.PHONY: log
-log: setup  ## what was decided on a job, sent and answered: make log ARGS="cluster/job --hours 24"
-	@$(PY) -m cli.log $(ARGS)
 
 .PHONY: control
 control: setup  ## the controller until Ctrl-C: polls, evaluates, and rescales where the mode allows it; ARGS="--once"
 	@$(PY) -m controller $(ARGS)
 
+.PHONY: airflow
+airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
+	@$(PY) -m cli.airflow_cli $(ARGS)
+
+.PHONY: maintain
+maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=--apply removes and merges them
+	@$(PY) -m cli.maintain $(ARGS)
+
+##@ On call: what is going on
 # Without setup: these must work at once.
+.PHONY: status
+status:  ## the fleet on one screen, and what needs you (exit code 1 then); ARGS="--at 03:00", ARGS=--json
+	@$(PY) -m cli.status $(ARGS)
+
+.PHONY: log
+log:  ## what was decided, sent, answered, and done by persons, on all jobs; ARGS="cluster/job --hours 24" on one
+	@$(PY) -m cli.log $(ARGS)
+
+.PHONY: why
+why:  ## why a job was rescaled: measured, capacities, plan, request, answer; ARGS="cluster/job --at 03:00"
+	@$(PY) -m cli.why $(ARGS)
+
+.PHONY: plan
+plan:  ## the steps of the next hours; ARGS="--hours 6", ARGS="cluster/job"
+	@$(PY) -m cli.plan $(ARGS)
+
+.PHONY: quarantine
+quarantine:  ## input that was not used: file, line, rule, text; ARGS="--hours 24"
+	@$(PY) -m cli.quarantine $(ARGS)
+
+##@ On call: intervene, at once
+.PHONY: undo
+undo:  ## back to what ran before our last rescale, on hold for two hours; ARGS="cluster/job --yes --reason ..."
+	@$(PY) -m cli.undo $(ARGS)
+
 .PHONY: hold
 hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
 	@$(PY) -m cli.hold hold $(ARGS)
@@ -86,14 +109,15 @@ hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 -
 release:  ## let what is on hold go on again; ARGS="cluster/job", ARGS="--all"
 	@$(PY) -m cli.hold release $(ARGS)
 
-.PHONY: lift
-lift:  ## let a parallelism be tried again under which a job failed; ARGS="cluster/job", ARGS="--list"
-	@$(PY) -m cli.lift $(ARGS)
-
 .PHONY: approve
 approve:  ## say yes to a step that waits for it; ARGS="cluster/job step_id", with --deny no; ARGS="--list"
 	@$(PY) -m cli.approve $(ARGS)
 
+.PHONY: lift
+lift:  ## let a parallelism be tried again under which a job failed; ARGS="cluster/job", ARGS="--list"
+	@$(PY) -m cli.lift $(ARGS)
+
+##@ Measure and compare
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
 	@$(PY) -m cli.record $(ARGS)

@@ -13,6 +13,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
 from cli.permission import NotAllowedError, require_role
 from include.control.approvals import NOBODY, Approval, ApprovalStore, WaitingStep, answer_step
+from include.control.interventions import Act, Intervention, record_intervention
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
 from include.settings import Settings, SettingsError, load_settings
@@ -38,21 +39,29 @@ def run(options: argparse.Namespace, now_s: float) -> None:
         return
     by = require_role(settings.roles, "approve", options.by)
     if options.lift:
-        _lift(store, _find_denials(denials, options.job, options.step_id), by, settings)
+        _lift(store, _find_denials(denials, options.job, options.step_id), by, settings, now_s)
         return
     step = _find(waiting, options.job, options.step_id)
     hours = options.hours or settings.approval_expires_h(step.cluster, step.job)
     store.write(answer_step(step, not options.deny, by, now_s, now_s + 3600 * hours))
+    act, reason = Act.DENY if options.deny else Act.APPROVE, " ".join(options.reason or ())
+    scope, until_s = f"{step.cluster}/{step.job}", now_s + 3600 * hours
+    one = Intervention(now_s, act, scope, by, reason, step.describe().partition(": ")[2], step.step_id, until_s)
+    record_intervention(settings.paths.lake, one)
     print(f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}")
 
 
-def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: Settings) -> None:
+def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: Settings, now_s: float) -> None:
     """Take back what this person has said, or, as an admin, anybody; what nobody has said anybody may."""
     mine = [one for one in denials if one.by in {by, NOBODY} or by in settings.roles.admin]
     if not mine:
         named = ", ".join(sorted({one.by for one in denials}))
         raise UsageError(f"a no is lifted by who has said it, {named}, or by one of roles.admin; you are {by}")
     store.lift(mine)
+    for one in mine:
+        detail = f"the no of {one.by} is lifted"
+        act = Intervention(now_s, Act.LIFT, f"{one.cluster}/{one.job}", by, "", detail, one.step_id)
+        record_intervention(settings.paths.lake, act)
     print("\n".join(f"lifted: {_name(one)}: {one.by} has said no" for one in mine))
 
 
@@ -86,6 +95,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--deny", action="store_true", help="say no")
     parser.add_argument("--lift", action="store_true", help="take back a no: your own, or as an admin anybody's")
+    parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
     parser.add_argument("--out", type=Path, help="folder of make run; default: settings")

@@ -17,12 +17,16 @@ from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
 from cli.permission import NotAllowedError, require_role
+from fleet.facts import HoldFact
 from include.control.controlled_lake import is_controlled
-from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
+from include.control.holds import EVERYTHING, Hold, HoldStore
+from include.control.interventions import Act, Intervention, record_intervention
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
+from models.control.undo import name_hold_until
 
 _MOST_HOURS = 24 * 365
 
@@ -47,14 +51,18 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     store = HoldStore(settings.paths.lake)
     until_s = None if options.hours is None else now_s + 3600 * options.hours
     missed: list[Hold] = []
+    acts: list[Intervention] = []
     for scope in scopes:
         made = Hold(scope, " ".join(options.reason or ()), by, now_s, until_s)
         store.write(made)
+        acts.append(Intervention(now_s, Act.HOLD, scope, by, made.reason, until_s=until_s))
         cluster = scope.partition("/")[0]
         if not is_controlled(settings.paths.lake, cluster if cluster in settings.clusters else None, now_s):
             missed.append(made)
             continue
         print(f"{describe(made)}; nothing is sent from now on")
+    for act in acts:  # only when all is on hold
+        record_intervention(settings.paths.lake, act)
     if missed:
         raise NotControlledError(
             f"{'; '.join(map(describe, missed))}: written to {settings.paths.lake}, where no controller has done "
@@ -64,45 +72,80 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
 
 
 def release(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
-    """Delete holds by their exact scope; say what is still on hold.
+    """End holds by their exact scope, those after a foreign change as well; say what is still on hold.
 
     Raises:
         UnknownNameError: there is no such hold.
         NotAllowedError: this person may not release.
         StoreUnreadableError: some may still be there.
     """
-    require_role(settings.roles, "hold", None)
+    by = require_role(settings.roles, "hold", options.by)
     store = HoldStore(settings.paths.lake)
     named = store.read_named(now_s)
+    changed = {one.scope: one for one in _read_all(settings, now_s) if one.kind == "change"}
     scopes = options.scopes or ([] if options.all else [EVERYTHING])
-    held = {one.scope for one in named.values()}
+    held = {*(one.scope for one in named.values()), *changed}
     missing = [scope for scope in scopes if scope not in held]
     if missing:
         known = ", ".join(map(repr, sorted(held))) or "nothing"
         raise UnknownNameError(f"{missing[0]!r} is not on hold; on hold: {known}")
+    reason = " ".join(options.reason or ())
     for name, one in named.items():
         if options.all or one.scope in scopes:
             store.release(name)
-            print(f"released: {one.describe()}")
+            print(f"released: {_name_hold(one)}")
+            record_intervention(
+                settings.paths.lake, Intervention(now_s, Act.RELEASE, one.scope, by, reason, _name_hold(one))
+            )
+    for scope in [scope for scope in changed if scope in scopes]:  # not by --all: nobody has put these on hold
+        _release_change(settings, changed[scope], by, now_s)
+        detail = f"left alone since {changed[scope].reason}"
+        print(f"released: {scope}, {detail}")
+        record_intervention(settings.paths.lake, Intervention(now_s, Act.RELEASE, scope, by, reason, detail))
     show(settings, now_s)
 
 
-def show(settings: Settings, now_s: float) -> None:
-    """Print all holds in force: of the store, of this environment, of the settings.
+def _release_change(settings: Settings, one: HoldFact, by: str, now_s: float) -> None:
+    cluster, _, job = one.scope.partition("/")
+    block_id = name_hold_until(one.until_s or 0.0)
+    LiftedBlockStore(settings.paths.lake).write(LiftedBlock(cluster, job, block_id, by, now_s))
+
+
+def _read_all(settings: Settings, now_s: float) -> list[HoldFact]:
+    from fleet.fleet_reader import FleetReader  # reads tables: not before something is on hold
+
+    return FleetReader(settings, os.environ).read_holds(now_s)
+
+
+def _name_hold(one: Hold) -> str:
+    what = "everything" if one.scope == EVERYTHING else one.scope
+    by = f" by {one.by}" if one.by else ""
+    return f"{what}, held{by}{f': {one.reason}' if one.reason else ''}"
+
+
+def show(settings: Settings, now_s: float, *, as_json: bool = False) -> None:
+    """Print all holds in force: of the store, of this environment, of the settings, after foreign changes.
 
     Raises:
         StoreUnreadableError: the holds cannot be read, so nothing is sent.
     """
-    levels = {
-        "limits": settings.limits,
-        **{f"clusters.{name}.limits": one.limits for name, one in settings.clusters.items()},
-        **{f'limits.jobs."{name}"': one for name, one in settings.limits.jobs.items()},
-    }
-    stored = HoldStore(settings.paths.lake).read_named(now_s).values()
-    lines = [describe(one) for one in sorted(stored, key=lambda one: one.scope)]
-    lines += [one.describe() for one in holds_of_variable(os.environ, sorted(settings.clusters))]
-    lines += [f"the settings hold: {key}.is_held = true" for key, level in levels.items() if level.is_held]
-    print("\n".join(lines) or "nothing is on hold")
+    holds = _read_all(settings, now_s)
+    if as_json:
+        from fleet.plain import to_json
+
+        print(to_json("holds", {"at_s": now_s, "holds": holds}))
+        return
+    print("\n".join(map(_describe_fact, holds)) or "nothing is on hold")
+
+
+def _describe_fact(one: HoldFact) -> str:
+    if one.kind == "settings":
+        return f"the settings hold: {one.reason}"
+    if one.kind == "variable":
+        return Hold(one.scope, one.reason).describe()
+    if one.kind == "change":
+        return f"{one.scope} is left alone: {one.reason} (until {_time(one.until_s or 0.0)}); {one.release}"
+    return describe(Hold(one.scope, one.reason, one.by, one.since_s or 0.0, one.until_s))
 
 
 def describe(one: Hold) -> str:
@@ -131,16 +174,19 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     for one in (to_hold, to_release):
         one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"; without one: everything')
         one.add_argument("--out", type=Path, help="folder of make run; default: settings")
+        one.add_argument("--reason", nargs="+", help="why, for others to read")
+        one.add_argument("--by", help="who; default: your login")
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
-    to_hold.add_argument("--reason", nargs="+", help="for others to read")
-    to_hold.add_argument("--by", help="who; default: your login")
     to_hold.add_argument(
         "--force",
         action="store_true",
         help="hold a name that is not known yet: until it is, its cluster or everything is held",
     )
     to_hold.add_argument("--list", action="store_true", help="show what is on hold")
-    to_release.add_argument("--all", action="store_true", help="release every hold")
+    to_hold.add_argument("--json", action="store_true", help="with --list: as JSON, with a schema that stays")
+    to_release.add_argument(
+        "--all", action="store_true", help="release every hold of a person; not those after a foreign change"
+    )
     return parser.parse_args(argv)
 
 
@@ -156,7 +202,7 @@ def main(argv: Sequence[str]) -> int:
         if options.command == "release":
             release(options, settings, now_s)
         elif options.list:
-            show(settings, now_s)
+            show(settings, now_s, as_json=options.json)
         else:
             hold(options, settings, now_s)
     except UnknownNameError as error:

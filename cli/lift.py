@@ -18,6 +18,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
+from include.control.interventions import Act, Intervention, record_intervention
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings
@@ -77,7 +78,11 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     cluster, _, job = options.job.partition("/")
     store = LiftedBlockStore(settings.paths.lake)
     for block, target in mine:
-        store.write(LiftedBlock(cluster, job, block.block_id, options.by or getpass.getuser(), now_s))
+        by = options.by or getpass.getuser()
+        store.write(LiftedBlock(cluster, job, block.block_id, by, now_s))
+        detail = f"{target} may be tried again{f': {block.because}' if block.because else ''}"
+        one = Intervention(now_s, Act.LIFT, options.job, by, " ".join(options.reason or ()), detail)
+        record_intervention(settings.paths.lake, one)
         print(f"{options.job}: {target} may be tried again")
 
 
@@ -100,6 +105,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="make lift", description=__doc__)
     parser.add_argument("job", nargs="?", help='"cluster/job"; without one: what is blocked is listed')
     parser.add_argument("--list", action="store_true", help="show what is blocked")
+    parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
     return parser.parse_args(argv)

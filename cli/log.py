@@ -1,4 +1,4 @@
-"""``make log ARGS="cluster/job"``: what the controller observed, decided, sent and was answered on a job."""
+"""``make log``: what was decided, sent and answered, and what persons did: on one job, or without one on all."""
 
 from __future__ import annotations
 
@@ -14,20 +14,29 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from deltalake.exceptions import DeltaError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
+from fleet.decisions import decision_of
+from fleet.history import HistoryLine, merge_history, select_acts
+from fleet.log_tables import LogTables, newest_of_jobs
+from fleet.plain import to_json
+from fleet.small_tables import SmallTables
 from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in
 from include.spark.submission import anchor_paths
-from models.control.log_lines import LogLine, log_lines
+from include.utc import format_utc
+from models.control.log_lines import LogLine
 
 KNOWN_FOR = timedelta(days=14)
 """A job without a row for longer is not known by name."""
+NEWS = "verb <> 'wait' OR reason = 'needs_approval'"
+"""What of all jobs is shown: not what was only waited for."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -79,26 +88,85 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.out is not None:
         os.environ.update(below(options.out))
-    lake = anchor_paths(load_settings()).paths.lake
-    until = options.until or datetime.now(UTC)
+    settings = anchor_paths(load_settings())
+    lake, now = settings.paths.lake, datetime.now(UTC)
+    until = options.until or now
     since = until - timedelta(hours=options.hours)
+    acts: list[Mapping[str, Any]] = [*SmallTables(lake).read_interventions(since, until)]
+    if options.job is None:
+        return _print_fleet(options, LogTables(lake).read_lines(since, until, NEWS), acts, lake, until)
     cluster, _, job = options.job.partition("/")
     rows = read_log(lake, cluster, job, since, until)
+    acts = select_acts(acts, cluster, job)
     if not rows:
         _require_known(lake, options.job, min(since, until - KNOWN_FOR), until)
     if options.json:
         print(json.dumps([plain_row(row) for row in rows], ensure_ascii=False, indent=2))
         return 0
-    lines = log_lines(rows)
     short = {} if options.full_names else shorten_names(logged_operators(rows))
-    lines = [shorten_line(line, short) for line in lines]
+    lines = [shorten_line(one.line, short) for one in merge_history(rows, acts)]
     if not lines:
-        print(f"no decision on {_visible(options.job)} in the last {options.hours:g} h: it was left as it is")
+        span = f"in the last {options.hours:g} h" if options.until is None else _span(options.hours, until)
+        print(
+            f"no decision on {_visible(options.job)} {span}: it was left as it is{_say_age(lake, options.job, until)}"
+        )
     elif sys.stdout.isatty():
         Console().print(history_table(_visible(options.job), lines))
     else:
         print(plain_text(lines))
     return 0
+
+
+def _print_fleet(
+    options: argparse.Namespace,
+    rows: Sequence[dict[str, Any]],
+    acts: Sequence[Mapping[str, Any]],
+    lake: str,
+    until: datetime,
+) -> int:
+    if options.json:
+        content = {"until": until, "hours": options.hours, "decisions": list(map(decision_of, rows)), "acts": acts}
+        print(to_json("log", content))
+        return 0
+    lines = merge_history(rows, acts)
+    if not lines:
+        print(f"nothing was decided or done {_span(options.hours, until)}{_say_age(lake, None, until)}")
+        return 0
+    if len(lines) > options.most:
+        print(f"the last {options.most} of {len(lines)} lines (--most, --hours; --json has all):")
+    for one in lines[-options.most :]:
+        print(_visible(fleet_line(one)))
+    return 0
+
+
+def fleet_line(one: HistoryLine) -> str:
+    """Return a line of the fleet's log: when, which job, what, and why."""
+    line = one.line
+    dry = " [dry run]" if line.is_dry_run else ""
+    change = f" {line.observed} -> {line.desired}" if line.desired and line.observed else ""
+    result = f"; {line.came_of}" if line.came_of else ""
+    return f"{one.at:%Y-%m-%d %H:%M:%S} {one.scope}: {line.decision}{dry}{change}: {line.why}{result}"
+
+
+def _span(hours: float, until: datetime) -> str:
+    return f"in the {hours:g} h before {until:%Y-%m-%d %H:%M}Z"
+
+
+def _say_age(lake: str, job: str | None, until: datetime) -> str:
+    """Return where the log ends, where that is before the time that was asked for, and how to ask for it."""
+    rows = newest_of_jobs(LogTables(lake).read_light(until.timestamp()))
+    times = [
+        row["at"]
+        for row in rows.select(["cluster", "job", "at"]).to_pylist()
+        if job in {None, f"{row['cluster']}/{row['job']}"}
+    ]
+    if not times:
+        return ""
+    last = max(times)
+    command = (
+        f"{f'{_visible(job)} ' if job else ''}--until {format_utc(last.replace(microsecond=0) + timedelta(seconds=1))}"
+    )
+    return f'\nthe last decision is of {last:%Y-%m-%d %H:%M}Z; to see it: make log ARGS="{command}"'
 
 
 def _require_known(lake: str, name: str, since: datetime, until: datetime) -> None:
@@ -123,9 +191,12 @@ def _job(text: str) -> str:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="log", description=__doc__)
-    parser.add_argument("job", type=_job, help="cluster/job")
+    parser.add_argument(
+        "job", nargs="?", type=_job, help="cluster/job; none: all jobs, without what was only waited for"
+    )
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="how far back (24)")
     parser.add_argument("--until", type=moment, help="end of the time shown; default: now")
+    parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
     parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")
     parser.add_argument("--out", type=Path, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
@@ -142,6 +213,9 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_USAGE
     except SettingsError as error:
         print(f"log: {error}", file=sys.stderr)
+        return 1
+    except DeltaError as error:
+        print(f"log: a table cannot be read: {_visible(str(error).partition(chr(10))[0])}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0

@@ -164,7 +164,8 @@ class ClusterControl:
         known = {f"{self.name}/{job}" for job in views}
         tasks = []
         for job, view in views.items():
-            if is_evaluation or wanted.get(job) is not None or self._is_open(job):
+            is_asked = limits.wants_undo(self.name, job) or self._is_open(job)
+            if is_evaluation or wanted.get(job) is not None or is_asked:
                 try:
                     task = self._task(job, view, wanted.get(job), limits, model_version=model_version, known_jobs=known)
                     tasks.append(task)

@@ -21,6 +21,7 @@ from include.tables import Table
 
 _KINDS = {
     "STRING": pa.string(),
+    "BINARY": pa.binary(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
@@ -55,6 +56,17 @@ class LakeTable:
         with self._lock:
             delta = self._refresh()
             return None if delta is None else delta.version()
+
+    def read_files(self) -> dict[date, frozenset[str]]:
+        """Return the files of each date; a date whose files are the same has the same rows. Empty without a table."""
+        with self._lock:
+            delta = self._refresh()
+            added = None if delta is None else pa.table(delta.get_add_actions(flatten=True))
+        result: dict[date, set[str]] = {}
+        if added is not None and "partition.date" in added.column_names:
+            for path, day in zip(added["path"].to_pylist(), added["partition.date"].to_pylist(), strict=True):
+                result.setdefault(day, set()).add(path)
+        return {day: frozenset(paths) for day, paths in result.items()}
 
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.

@@ -2,12 +2,14 @@
 
 Stages run one after the other in one session.  When one is done, its counts stand in ``<out>/stages/<stage>.json``;
 when one fails, a line says which, what failed and what to do, the later ones are not begun, and the exit code is 1.
+Lines that begin with ``tidewise: WARNING`` tell what nobody should overlook though the stage has ended well.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from include.atomic_write import write_text
 from include.settings import Settings, load_settings
+from include.stage_warnings import list_warnings
 from include.stages import StageRequest, parse_requests
 from spark_jobs.failures import describe_failure
 from spark_jobs.session import start_session
@@ -50,6 +53,8 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
             summary["seconds"] = round(time.monotonic() - started_s, 2)
             write_summary(settings, request.stage, summary)
             print(f"tidewise: stage {request.stage} done: {json.dumps(summary, default=str)}", flush=True)
+            for warning in list_warnings(request.stage, summary):
+                print(f"tidewise: WARNING stage {request.stage}: {warning}", file=sys.stderr, flush=True)
             if index + 1 < len(requests):
                 spark.catalog.clearCache()  # what a stage kept for itself is of no use to the next
             started_s = time.monotonic()
@@ -58,6 +63,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
 def main(argv: Sequence[str]) -> int:
     """Run the stages; returns the exit code."""
     requests = parse_requests(argv)
+    logging.basicConfig(level=logging.WARNING, format="tidewise: %(levelname)s %(message)s")
     try:
         run_stages(requests)
     except Exception:

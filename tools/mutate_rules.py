@@ -32,7 +32,7 @@ from tools.rule_breaks import Break, read_breaks
 
 # Imported before the processes are forked, which then need not: what the tests need and the project does not change.
 _PRELOADED = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow", "deltalake", "pydantic", "croniter", "structlog")
-_OWN = frozenset({"benchmarks", "cli", "controller", "include", "models", "spark_jobs", "tests", "tools"})
+_OWN = frozenset({"benchmarks", "cli", "controller", "fleet", "include", "models", "spark_jobs", "tests", "tools"})
 _LONGEST_S = 600.0
 NOTICED, SURVIVED, BY_TYPES = "noticed", "survived", "noticed by the types"
 

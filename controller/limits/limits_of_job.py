@@ -21,6 +21,7 @@ from controller.view.recent_files import list_clusters
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.undo_orders import UndoOrder, UndoStore, find_order
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
@@ -28,6 +29,7 @@ from models.control.blackout import Blackout
 from models.control.limits import Limits, combine_limits
 from models.control.readiness import Guards
 from models.control.state import Mode
+from models.control.undo import Undo
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class LimitsSnapshot:
         now_s: epoch seconds.
         lifted: blocks and suspensions that persons have lifted.
         known_clusters: those that a hold may name, besides those of the settings.
+        undos: what persons want taken back.
     """
 
     state: SettingsState
@@ -61,6 +64,7 @@ class LimitsSnapshot:
     now_s: float
     lifted: Sequence[LiftedBlock] = ()
     known_clusters: frozenset[str] = frozenset()
+    undos: Sequence[UndoOrder] = ()
 
     def limits_of(
         self, cluster: str, job: str, vertex_ids: Mapping[str, str], known_jobs: Collection[str] = ()
@@ -73,7 +77,8 @@ class LimitsSnapshot:
             vertex_ids: operator -> vertex id, of the job as it runs.
             known_jobs: jobs of the cluster, ``cluster/job``: a hold that names another one holds the cluster.
         """
-        held = self._holds_of(cluster, job, known_jobs)
+        holds = self._holds_of(cluster, job, known_jobs)
+        held = [one.describe() for one in holds]
         why = self.state.why_unusable
         stopped = Limits(mode=Mode.OFF, mode_reason=why, is_held=bool(held), hold_reason="; ".join(held))
         if self.state.settings is None:
@@ -85,10 +90,13 @@ class LimitsSnapshot:
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
             return replace(stopped, mode_reason=reason)
         if held:
-            result = replace(result, is_held=True, hold_reason="; ".join([*filter(None, [result.hold_reason]), *held]))
+            undo = None if result.is_held else _undo_of(find_order(self.undos, cluster, job, holds))
+            result = replace(
+                result, undo=undo, is_held=True, hold_reason="; ".join([*filter(None, [result.hold_reason]), *held])
+            )
         return replace(result, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else result
 
-    def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[str]:
+    def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[Hold]:
         """Return what holds a job; a hold that names what nobody knows holds the cluster, or everything."""
         if not self.holds:
             return []
@@ -98,7 +106,7 @@ class LimitsSnapshot:
         def is_known(name: str) -> bool:
             return name == own or name in known_jobs or any(name in one.limits.jobs for one in versions)
 
-        return [hold.describe() for hold in self.holds if hold.widened(clusters, is_known).covers(cluster, job)]
+        return [hold for hold in self.holds if hold.widened(clusters, is_known).covers(cluster, job)]
 
     def _combine_versions(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of all versions of the settings that count.
@@ -122,6 +130,11 @@ class LimitsSnapshot:
             return Limits(mode=Mode.OFF, mode_reason=f"the settings name no cluster {cluster!r} any more")
         result = self._combine(settings, cluster, job, vertex_ids)  # known from raw files alone
         return replace(result, mode=result.mode if result.mode is Mode.OFF else Mode.DRY_RUN)
+
+    def wants_undo(self, cluster: str, job: str) -> bool:
+        """Whether a person wants a rescale of a job taken back, and has not for too long."""
+        key = (cluster, job)
+        return any((one.cluster, one.job) == key and self.now_s < one.until_s for one in self.undos)
 
     def priority_of(self, cluster: str, job: str) -> int:
         """Return a job's priority among those of its cluster."""
@@ -196,6 +209,7 @@ class LimitsReader:
         lifted: Callable[[], Sequence[LiftedBlock]] = tuple,
         *,
         list_clusters: Callable[[], Iterable[str]] = tuple,
+        undos: Callable[[], Sequence[UndoOrder]] = tuple,
     ) -> None:
         """Read from given sources.
 
@@ -206,8 +220,9 @@ class LimitsReader:
             clock: epoch seconds.
             lifted: blocks of targets, and suspensions.
             list_clusters: those that are known from their raw files.
+            undos: what persons want taken back.
         """
-        self._lifted, self._list_clusters = lifted, list_clusters
+        self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos
         self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
 
     def read(self) -> LimitsSnapshot:
@@ -216,7 +231,8 @@ class LimitsReader:
         known = frozenset(self._list_clusters())
         clusters = sorted({*known, *(name for one in state.versions for name in one.clusters)})
         holds = self._holds(clusters, now_s)
-        return LimitsSnapshot(state, holds, self._approvals(now_s), now_s, self._lifted(), known)
+        approvals, lifted = self._approvals(now_s), self._lifted()
+        return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, self._undos())
 
     def load_in_force(self) -> Settings:
         """Return the settings that have stood for long enough; raises SettingsError."""
@@ -239,7 +255,20 @@ def open_limits(
     lifted = LiftedBlockStore(settings.paths.lake)
     raw_root = Path(settings.paths.raw)
     return LimitsReader(
-        load, read_holds, approvals.read, clock, lifted.read, list_clusters=lambda: list_clusters(raw_root)
+        *(load, read_holds, approvals.read, clock, lifted.read),
+        list_clusters=lambda: list_clusters(raw_root),
+        undos=UndoStore(settings.paths.lake).read,
+    )
+
+
+def _undo_of(order: UndoOrder | None) -> Undo | None:
+    if order is None:
+        return None
+    return Undo(
+        *(order.step_id, order.job_id, order.undone, order.target),
+        by=order.by,
+        reason=order.reason,
+        until_s=order.until_s,
     )
 
 

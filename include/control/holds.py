@@ -68,10 +68,15 @@ class HoldStore:
     def __init__(self, lake: str) -> None:
         self._folder = ObjectFolder(lake.rstrip("/"), FOLDER)
 
-    def write(self, hold: Hold) -> None:
-        """Write a hold, in the place of an earlier one of its scope; raises :class:`StoreUnreadableError`."""
+    def write(self, hold: Hold, name: str = "") -> None:
+        """Write a hold, in the place of an earlier one of its name; raises :class:`StoreUnreadableError`.
+
+        Args:
+            hold: to write.
+            name: of the object; empty: that of its scope.
+        """
         text = json.dumps(asdict(hold), ensure_ascii=False, allow_nan=False)
-        self._folder.write(object_name(hold.scope), text.encode())
+        self._folder.write(name or object_name(hold.scope), text.encode())
 
     def release(self, name: str) -> None:
         """Delete the object of a hold; raises :class:`StoreUnreadableError`."""

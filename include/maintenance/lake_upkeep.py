@@ -14,7 +14,7 @@ from include.maintenance.raw_upkeep import find_old_days, remove_raw_days
 from include.maintenance.table_upkeep import Upkeep, keep_up
 from include.missed_hours import read_ingested
 from include.settings import Settings
-from include.tables import CONTROLLED, TABLES
+from include.tables import BY_PERSONS, CONTROLLED, TABLES
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class LakeUpkeep:
 def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpkeep:
     """Keep up every table, one after the other; one that fails does not keep the others from it."""
     made, failures = [], {}
-    for table in (*TABLES, *CONTROLLED):
+    for table in (*TABLES, *CONTROLLED, *BY_PERSONS):
         path = f"{settings.paths.lake}/{table.relative_path}"
         try:
             if not DeltaTable.is_deltatable(path):

@@ -11,6 +11,7 @@ from include.tables import (
     CONTROL_LOG,
     CONTROLLER_MEMORY,
     FILES,
+    INTERVENTIONS,
     POLICY_MEMORY,
     QUALITY,
     QUARANTINE,
@@ -20,7 +21,7 @@ from include.tables import (
 
 # Written at every evaluation, and of use until the next few.
 TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
-LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, RESCALE_OUTCOMES.name})
+LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, INTERVENTIONS.name, RESCALE_OUTCOMES.name})
 _FILES_LONGER_DAYS = 30  # than raw files: their removal may be late
 # Profiles are expensive and few: a policy reads them however old they are.
 _RETAINED_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}

@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.exceptions import AirflowException
 
+from include.orchestration.stage_lines import show_levels
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
 from include.spark.submission import prepare_submission
 from include.stages import Stage
@@ -58,6 +59,12 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
                 f"{' or '.join(self.stages)} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: "
                 f"stage ... failed` above names the stage and the cause. What to do: {RUNBOOK}"
             ) from error
+
+    def _get_hook(self) -> Any:
+        """Return the hook, which shows what stages warn of at that level."""
+        hook = super()._get_hook()
+        show_levels(hook)
+        return hook
 
     def _master(self) -> str | None:
         """Return the master that the connection names."""

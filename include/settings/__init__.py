@@ -8,6 +8,7 @@ loaded; ``docs/settings.md`` has every key.
 from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
+from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, OperatorLimits, Steps
 from include.settings.loading import (
@@ -41,6 +42,7 @@ __all__ = [
     "Costs",
     "FleetLimits",
     "Forecast",
+    "Health",
     "Ingest",
     "JobLimits",
     "Mlflow",

@@ -13,6 +13,7 @@ from include.policy_parameters import read_parameters
 from include.settings.advise import Advise
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
+from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
@@ -26,6 +27,8 @@ from include.settings.section import Section
 from include.settings.stages import Apply, Backtest, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
 from include.utc import HOUR_S
+
+_UNNAMED_CLUSTER, _UNNAMED_JOB = Cluster(), JobLimits()
 
 
 class SettingsError(ValueError):
@@ -61,17 +64,18 @@ class Settings(Section):
     limits: FleetLimits = FleetLimits()
     approval: ApprovalRules = ApprovalRules()
     roles: Roles = Roles()
+    health: Health = Health()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
     settings: SettingsChanges = SettingsChanges()
 
     def cluster(self, name: str) -> Cluster:
         """Return a cluster's settings; a cluster known only from its files has the defaults."""
-        return self.clusters.get(name, Cluster())
+        return self.clusters.get(name, _UNNAMED_CLUSTER)
 
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""
-        return self.limits.jobs.get(f"{cluster}/{job}", JobLimits())
+        return self.limits.jobs.get(f"{cluster}/{job}", _UNNAMED_JOB)
 
     def mode_of(self, cluster: str, job: str | None = None) -> Mode:
         """Return how far Tidewise may go with a job, or with a cluster's jobs that have no mode of their own."""

@@ -19,7 +19,7 @@ from include.tables.gold import (
     PROFILES,
     RESCALE_OUTCOMES,
 )
-from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, QUALITY, QUARANTINE
+from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, INTERVENTIONS, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
 from include.tables.silver import JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
 
@@ -28,6 +28,7 @@ __all__ = [
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
+    "BY_PERSONS",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
@@ -35,6 +36,7 @@ __all__ = [
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
+    "INTERVENTIONS",
     "JOBS",
     "JOB_GRAPHS",
     "MODEL_JOBS",
@@ -82,3 +84,6 @@ TABLES: tuple[Table, ...] = (
 
 CONTROLLED: tuple[Table, ...] = (CONTROL_LOG, CONTROLLER_MEMORY, RESCALE_OUTCOMES)
 """The tables that the controller writes, without Spark."""
+
+BY_PERSONS: tuple[Table, ...] = (INTERVENTIONS,)
+"""The tables that commands of persons write, without Spark."""

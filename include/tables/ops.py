@@ -125,3 +125,21 @@ CONTROLLER_MEMORY = Table(
     keys=("at", "cluster", "job"),
     partition_by=("date",),
 )
+
+INTERVENTIONS = Table(
+    # Append-only: what persons did, by the commands and in Airflow.  Nothing is decided from it.
+    "ops.interventions",
+    {
+        "at": "TIMESTAMP",
+        "act": "STRING",  # hold, release, approve, deny, lift, undo
+        "scope": "STRING",  # all, a cluster, or cluster/job
+        "by": "STRING",  # who
+        "reason": "STRING",  # why, in their words
+        "detail": "STRING",  # what it was about, one sentence for a person
+        "step_id": "STRING",  # null where it is about no step
+        "until": "TIMESTAMP",  # its end; null without one
+        "date": "DATE",  # of at
+    },
+    keys=("at", "act", "scope", "by"),
+    partition_by=("date",),
+)

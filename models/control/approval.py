@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
 from include.utc import DAY_S, HOUR_S
@@ -134,6 +135,18 @@ def find_yes(
         and _is_timely(one, now_s)
         and one.covers(observed, target, answers.approval_band)
     ]
+
+
+def describe_void_yes(answers: Answers, history: JobHistory, observed: ObservedJob, now_s: float) -> str:
+    """Return which yes was given and allows nothing now, to be put after another reason; empty without one."""
+    used = {one.approval_id for one in _used(history, answers.approvals)}
+    given = [one for one in answers.approvals if one.is_approved and one.key not in used and _is_timely(one, now_s)]
+    if not given:
+        return ""
+    last = max(given, key=lambda one: one.at_s)
+    slots = f"{observed.slots_of(last.before)} -> {observed.slots_of(last.target)} slots"
+    at = f"{datetime.fromtimestamp(last.at_s, UTC):%H:%M}Z"
+    return f"; the yes of {last.by or 'a person'} ({at}) was to {slots} and does not count for this"
 
 
 def use_approvals(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from models.control.limits import Limits
 from models.control.lower_bounds import raise_to_lower
@@ -138,3 +139,14 @@ def _growing(vertices: list[str], now: Parallelism, most: Parallelism) -> list[s
     free = [vertex for vertex in vertices if now[vertex] < most.get(vertex, math.inf)]
     largest = max((now[vertex] for vertex in free), default=0)
     return [vertex for vertex in free if now[vertex] == largest]
+
+
+def allow_any_step(limits: Limits) -> Limits:
+    """Return limits under which a rescale is taken back in one request."""
+    return replace(
+        limits,
+        step_up_max_slots=math.inf,
+        step_down_max_slots=math.inf,
+        step_up_max_share=math.inf,
+        step_down_max_share=math.inf,
+    )

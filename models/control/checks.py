@@ -6,21 +6,26 @@ import math
 from dataclasses import replace
 
 from include.utc import DAY_S, HOUR_S
-from models.control.approval import find_denial, find_yes
+from models.control.approval import describe_void_yes, find_denial, find_yes
 from models.control.bad_steps import effective_mode
-from models.control.bounds import bound_target
+from models.control.bounds import allow_any_step, bound_target
 from models.control.case import Action, Case, Verb
 from models.control.checkpoints import check_checkpoints
 from models.control.memory_guard import check_memory
 from models.control.partial_rise import fit_rise
 from models.control.reasons import Reason
 from models.control.resubmission import restore_lost
-from models.control.state import Intention, Mode, Origin, Parallelism
+from models.control.state import OF_A_PERSON, Intention, Mode, Origin, Parallelism
+from models.control.undo import form_undo, is_held_after_change
 
 
 def desired_parallelism(case: Case) -> Intention | None:
-    """Return what is desired within the limits and the slots to be had: a person's pin before plans and reactions."""
+    """Return what is desired within the limits and the slots to be had: what a person demands before all else."""
     pin = case.limits.pin_of(case.observed.requested or {})
+    undo = form_undo(case.limits.undo, case.observed, case.now_s)
+    if undo is not None:
+        target = {**undo.parallelism, **pin}
+        return replace(undo, parallelism=bound_target(target, case.observed, allow_any_step(case.limits)))
     wanted = _pin(case, pin) if pin else case.desired or restore_lost(case)
     if wanted is None:
         return None
@@ -43,15 +48,17 @@ def check_permission(case: Case) -> Action | None:
         return Action(Verb.WAIT, Reason.SETTINGS_CHANGED, "the settings have just been changed")
     if case.limits.mode is Mode.OFF:
         return Action(Verb.WAIT, Reason.MODE_OFF, case.limits.mode_reason or "the mode is off")
-    if case.limits.is_held:
+    if case.limits.is_held and form_undo(case.limits.undo, case.observed, case.now_s) is None:
         return Action(Verb.REFUSE, Reason.ON_HOLD, case.limits.hold_reason or "a person has put the job on hold")
     refused = _check_autoscaler(case.observed.other_autoscaler, case.observed.autoscaler_unknown)
     if refused is not None:
         return refused
-    if case.now_s < case.history.held_until_s:
+    if is_held_after_change(case.history, case.limits.lifted_blocks, case.now_s):
         remaining_min = (case.history.held_until_s - case.now_s) / 60
         return Action(
-            Verb.REFUSE, Reason.HELD, f"{case.history.held_because}; held for {remaining_min:.0f} more minutes"
+            Verb.REFUSE,
+            Reason.HELD,
+            f"{case.history.held_because}; held for {remaining_min:.0f} more minutes, or until make release",
         )
     return None
 
@@ -74,9 +81,11 @@ def check_objection(case: Case) -> Action | None:
 
 
 def check_state(case: Case) -> Action | None:
-    """Wait for a job that does not run; a rise for one that restarts need not wait."""
+    """Wait for a job that does not run; a rise for one that restarts need not wait, nor a person's undo."""
     observed = case.observed
     if observed.running:
+        return None
+    if observed.is_restarting and form_undo(case.limits.undo, observed, case.now_s) is not None:
         return None
     wanted = case.desired
     is_reactive = wanted is not None and wanted.origin is Origin.REACTIVE
@@ -135,7 +144,9 @@ def check_slots(case: Case) -> Action | None:
     added = slots - observed.slots
     if slots > limits.slots_max and added >= 0:
         return Action(Verb.REFUSE, Reason.EXCEEDS_SLOTS, f"{slots} slots wanted, at most {limits.slots_max} allowed")
-    return _check_rise(case, added) if added > 0 else _check_fall(case) if added < 0 else None
+    if added < 0:
+        return None if wanted.origin is Origin.UNDO else _check_fall(case)
+    return _check_rise(case, added) if added > 0 else None
 
 
 def _check_rise(case: Case, added: int) -> Action | None:
@@ -174,10 +185,12 @@ def _check_fall(case: Case) -> Action | None:
 
 
 def check_pace(case: Case) -> Action | None:
-    """Wait while a blackout is on, or after too many requests."""
+    """Wait while a blackout is on, or after too many requests; an undo goes by no count, as a roll-back does."""
     history, limits, now_s = case.history, case.limits, case.now_s
     if limits.in_blackout:
         return Action(Verb.WAIT, Reason.BLACKOUT, limits.blackout_reason or "a blackout window is on")
+    if form_undo(limits.undo, case.observed, now_s) is not None:
+        return _check_others(case)
     if history.last_change_at_s is not None and now_s - history.last_change_at_s < limits.cooldown_s:
         return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
     paces = (
@@ -203,7 +216,7 @@ def _check_others(case: Case) -> Action | None:
 def check_approval(case: Case) -> Action | None:
     """Wait for a person's yes where the mode asks for it; a person's no stands in the mode auto as well."""
     wanted = desired_parallelism(case)
-    if wanted is None or wanted.origin is Origin.PIN or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
+    if wanted is None or wanted.origin in OF_A_PERSON or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
         return None
     needs, limits = _needs_approval(case, wanted), case.limits
     reported = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
@@ -212,7 +225,8 @@ def check_approval(case: Case) -> Action | None:
         return Action(Verb.REFUSE, Reason.DENIED, f"{denial.by or 'a person'} has said no")
     if not needs or find_approvals(case, wanted):
         return None
-    return Action(Verb.WAIT, Reason.NEEDS_APPROVAL, f"step {wanted.step_id} waits for a person's yes")
+    void = describe_void_yes(limits, case.history, case.observed, case.now_s)
+    return Action(Verb.WAIT, Reason.NEEDS_APPROVAL, f"{wanted.reason}; it waits for a person's yes{void}")
 
 
 def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:
@@ -224,7 +238,7 @@ def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:
 
 
 def _needs_approval(case: Case, wanted: Intention) -> bool:
-    return effective_mode(case) is Mode.APPROVE and wanted.origin is not Origin.PIN  # a pin is a person's own
+    return effective_mode(case) is Mode.APPROVE and wanted.origin not in OF_A_PERSON
 
 
 def check_readiness(case: Case) -> Action | None:

@@ -63,9 +63,10 @@ def form_block(case: Case, request: Request, reason: Reason) -> BlockedTarget:
     """Return the block of a target that a request takes back.
 
     A target under which the job failed is tried again when a person says so; where TaskManagers or slots were lost, or
-    the rescale did other harm, after a time; one that waits for the end of a savepoint at once.
+    the rescale did other harm, after a time; one that waits for the end of a savepoint at once, and so
+    may one that a person has taken back, when the job is no longer on hold.
     """
-    until_s = case.now_s if reason == SPARES_SAVEPOINT else case.now_s + case.limits.block_s
+    until_s = case.now_s if reason in {SPARES_SAVEPOINT, Reason.UNDO} else case.now_s + case.limits.block_s
     result = find_failure(case) if reason == FAILS else None
     if result is None:
         return BlockedTarget(dict(request.before), until_s)

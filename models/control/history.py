@@ -75,7 +75,8 @@ def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> 
         # not run they may be the harm of the request before; else they are good, or somebody else has set them.
         is_doubtful = not request.running_before and history.to_judge is not None
         return replace(after, last_good=history.last_good if is_doubtful else request.before)
-    if history.unfilled is None and reason != SPARES_SAVEPOINT:  # else it was counted when it was not filled
+    # A step that was not filled is counted already; one that a person takes back has not failed by that.
+    if history.unfilled is None and reason not in {SPARES_SAVEPOINT, Reason.UNDO}:
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 

@@ -11,6 +11,7 @@ from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.readiness import Guards, combine_guards
 from models.control.state import Mode, Parallelism
+from models.control.undo import Undo
 
 _STRICTNESS = list(Mode)
 
@@ -42,9 +43,10 @@ class Limits:
         operator_min, operator_max: least and largest parallelism of some vertices.
         left_alone: vertices whose bounds are never changed.
         mode_reason, blackout_reason, hold_reason: why, for a person.
-        lifted_blocks: ids of blocked targets that persons have lifted, and of suspensions.
+        lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
+        undo: what a person wants back, where nothing else holds the job; None without it.
     """
 
     mode: Mode = Mode.DRY_RUN
@@ -79,6 +81,7 @@ class Limits:
     lifted_blocks: tuple[str, ...] = ()
     concurrent_rescales: float = math.inf
     bad_steps_max: int = 100
+    undo: Undo | None = None
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
         """Return what is pinned of a job with these vertices; empty when nothing is."""
@@ -88,7 +91,7 @@ class Limits:
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
-_OF_THE_JOB = frozenset({"lifted_blocks"})  # not of a level
+_OF_THE_JOB = frozenset({"lifted_blocks", "undo"})  # not of a level
 _OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 

@@ -8,18 +8,18 @@ from heapq import heapify, heappop, heappush
 
 from models.control.bounds import keep_as_asked
 from models.control.case import Case
-from models.control.state import Intention, ObservedJob, Origin, Parallelism
+from models.control.state import OF_A_PERSON, Intention, ObservedJob, Parallelism
 
 
 def fit_rise(wanted: Intention, case: Case) -> Intention:
     """Return what is wanted cut to the slots that can be had: the largest part that fits, where it sustains more.
 
-    A person's pin is not cut, nor a rise of which no part fits or helps: the rule that refuses it says why.
+    What a person demands is not cut, nor a rise of which no part fits or helps: the rule that refuses it says why.
     """
     observed = case.observed
     room = count_room(case)
     added = observed.slots_of(wanted.parallelism) - observed.slots
-    if wanted.origin is Origin.PIN or added <= room:
+    if wanted.origin in OF_A_PERSON or added <= room:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
     grown = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))

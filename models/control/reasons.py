@@ -13,6 +13,7 @@ class Reason(NamedReason):
     PLAN = "plan", "the due step of the plan", "nothing"
     REACTIVE = "reactive", "the reactive controller, or a policy that decides in the controller, wants it", "nothing"
     PIN = "pin", "a person has pinned the parallelism", "nothing"
+    UNDO = "undo", "a person takes our last rescale back (`make undo`)", "nothing: the job is on hold until its end"
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (
         "left_as_is",

@@ -17,7 +17,7 @@ from models.control.checks import desired_parallelism
 from models.control.clock_steps import check_clock
 from models.control.reasons import Reason
 from models.control.resubmission import is_resubmitted
-from models.control.state import Mode
+from models.control.state import Mode, Origin
 
 __all__ = [
     "SENDS",
@@ -70,13 +70,18 @@ def _send(case: Case) -> Action:
     if wanted is None:  # the rules before have answered this
         return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")
     approvals = checks.find_approvals(case, wanted)
-    request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s, approvals=approvals)
+    is_undo = wanted.origin is Origin.UNDO
+    request = form_request(
+        case, wanted.step_id, wanted.parallelism, wanted.settle_s, is_rollback=is_undo, approvals=approvals
+    )
     upgrade = case.observed.upgrade_reason
     why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
     why += describe_doubt(case, wanted) + describe_suspension(case)
     if request.wait_detail:
         why += f"; it has {request.deadline_s - case.now_s:.0f} s, of which Flink may wait: {request.wait_detail}"
-    return Action(Verb.RESCALE, Reason(str(wanted.origin)), why, request, effective_mode(case) is Mode.DRY_RUN)
+    mode = case.limits.mode if is_undo else effective_mode(case)  # what goes wrong is taken back in a suspension too
+    verb = Verb.ROLL_BACK if is_undo else Verb.RESCALE
+    return Action(verb, Reason(str(wanted.origin)), why, request, mode is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 from include.utc import HOUR_S
 from models.control.arrivals import find_late, has_arrived, may_be_there
-from models.control.bounds import bound_target, keep_as_asked
+from models.control.bounds import allow_any_step, bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.checkpoints import check_restart
 from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
-from models.control.limits import Limits
 from models.control.lower_bounds import is_lower_changed
 from models.control.partial_rise import fit_back
 from models.control.readiness import Checkpoints
 from models.control.reasons import Reason
 from models.control.state import Mode, Parallelism, Request
+from models.control.undo import form_undo
 
 _BEFORE_FORCED_S = 120.0  # two ticks
 
@@ -161,11 +158,13 @@ def judge_outcome(case: Case) -> Action | None:
     judged, good = case.history.to_judge, case.history.last_good
     if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
         return None
+    if form_undo(case.limits.undo, case.observed, case.now_s) is not None:
+        return None  # a person has decided already, and on the same
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, Reason.WORSE_THAN_BEFORE, f"{case.outcome.detail}; no request is allowed now")
     asked = dict(case.observed.requested or {})
     pinned = case.limits.pin_of(asked)  # what a person demands stays
-    back_to = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    back_to = bound_target({**asked, **good, **pinned}, case.observed, allow_any_step(case.limits))
     target = fit_back(back_to, case)
     if target == asked:
         return None if back_to == asked else _describe_no_way_back(case, back_to)
@@ -181,14 +180,3 @@ def _describe_no_way_back(case: Case, target: Parallelism) -> Action:
     missing = case.observed.slots_of(target) - case.observed.slots
     detail = f"{case.outcome.detail}; {missing} more slots are needed to go back, and are not to be had"
     return Action(Verb.REFUSE, Reason.NO_FREE_SLOTS, detail)
-
-
-def _allow_any_step(limits: Limits) -> Limits:
-    """Return limits under which a rescale is taken back in one request."""
-    return replace(
-        limits,
-        step_up_max_slots=math.inf,
-        step_down_max_slots=math.inf,
-        step_up_max_share=math.inf,
-        step_down_max_share=math.inf,
-    )

@@ -33,6 +33,11 @@ class Origin(StrEnum):
     REACTIVE = "reactive"
     PIN = "pin"
     RESTORE = "restore"
+    UNDO = "undo"
+
+
+OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO})
+"""What a person demands needs nobody's yes, and is not cut to a part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from models.control.state import (
     Request,
     UsedApproval,
 )
+from models.control.undo import Undo
 
 NOW_S = 1_795_000_000.0
 TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
@@ -142,6 +143,7 @@ def cases(draw: st.DrawFn) -> Case:
         approvals=tuple(draw(st.lists(answers, max_size=2))),
         guards=draw(st.builds(Guards, st.one_of(st.none(), st.floats(1, 1e6)), st.booleans())),
         lifted_blocks=tuple(draw(st.lists(_texts, max_size=2))),
+        undo=draw(st.one_of(st.none(), st.builds(Undo, _texts, _texts, counts, counts, _texts, _texts, _times))),
         approval_band=draw(st.floats(0, 1)),
         operator_min=draw(st.just({}) | counts),
         operator_max=draw(st.just({}) | counts),

@@ -87,7 +87,7 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             history(held_until_s=NOW_S + 600, held_because="somebody else changed the job"),
             Verb.REFUSE,
             "held",
-            "somebody else changed the job; held for 10 more minutes",
+            "somebody else changed the job; held for 10 more minutes, or until make release",
         ),
         (
             observed(running={}, state="FAILING"),
@@ -165,7 +165,7 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "rescales_per_day",
             "2 requests within a day are the limit",
         ),
-        (limits(mode=Mode.APPROVE), Verb.WAIT, "needs_approval", "step step waits for a person's yes"),
+        (limits(mode=Mode.APPROVE), Verb.WAIT, "needs_approval", "load rises; it waits for a person's yes"),
         (history(in_flight=SENT) | observed(requested=FOUR), Verb.WAIT, "in_flight", "a request is in flight"),
         (
             history(in_flight=SENT) | observed(requested=SIX),

@@ -344,7 +344,7 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "approval_band": (0.0, 0.5),
 }
 JOINED = {"pin", "pin_all", "approvals", "mode_reason", "blackout_reason", "hold_reason"}
-OF_THE_JOB = {"guards", "lifted_blocks"}  # not of a level
+OF_THE_JOB = {"guards", "lifted_blocks", "undo"}  # not of a level
 OF_VERTICES = {"operator_min", "operator_max", "left_alone"}
 
 

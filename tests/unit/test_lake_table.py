@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from include import tables
 from include.lake_table import LakeTable, arrow_schema, is_between, is_in, valid_text
-from include.tables import CONTROL_LOG, CONTROLLED, CONTROLLER_MEMORY
+from include.tables import BY_PERSONS, CONTROL_LOG, CONTROLLED, CONTROLLER_MEMORY
 
 TODAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> LakeTable:
 
 
 def test_every_table_can_be_made_and_read_without_spark(tmp_path) -> None:
-    for one in CONTROLLED:
+    for one in (*CONTROLLED, *BY_PERSONS):
         made = LakeTable(str(tmp_path), one)
         assert made.read_version() is None
         assert made.read(list(one.columns), TODAY, TODAY).num_rows == 0

@@ -1,0 +1,88 @@
+"""``make plan``: the steps that the newest plans send within the next hours, of all jobs or of some."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from cli.arguments import CommandParser, number
+from cli.known_jobs import check_scope, read_known_jobs
+from cli.questions import (
+    add_common,
+    answer,
+    cluster_and_job,
+    find_newest,
+    open_reader,
+    print_lines,
+    resolve_time,
+    show_rate,
+    show_time,
+)
+from fleet.facts import FleetFacts, StepFact
+from fleet.health import describe_age
+from fleet.plain import to_json
+from fleet.plans import select_due
+from models.control.log_lines import describe_change
+
+
+def describe_step(step: StepFact, now_s: float) -> str:
+    """Return a step on one line, with what it expects."""
+    late = "" if step.p_late is None else f", {step.p_late:.0%} late"
+    expected = f"load q90 {show_rate(step.load_q90_per_s)}, capacity {show_rate(step.capacity_per_s)}{late}"
+    change = describe_change(step.parallelism_from, step.parallelism_to)
+    return (
+        f"{show_time(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {step.slots_from} -> {step.slots_to} slots "
+        f"({change}); {expected}; {step.reason}"
+    )
+
+
+def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) -> list[str]:
+    """Return the steps, and of how many jobs nothing is planned."""
+    lines = [describe_step(step, facts.at_s) for step in steps]
+    lines = lines or [f"nothing is planned within {hours:g} h: all jobs stay as they are"]
+    refused = [one for one in facts.jobs if one.plan_status == "refused"]
+    lines += [f"no plan for {one.cluster}/{one.job}: {one.plan_reason}" for one in refused]
+    newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
+    if newest_s is None:
+        return ["no plan was ever made: make run, or switch tidewise_plan on"]
+    stays = len(facts.jobs) - len({(one.cluster, one.job) for one in steps}) - len(refused)
+    made = f"{show_time(newest_s, facts.at_s)}, {describe_age(max(facts.at_s - newest_s, 0.0))} ago"
+    return [*lines, f"{stays} of {len(facts.jobs)} jobs stay as they are; newest plan of {made}"]
+
+
+def run(options: argparse.Namespace, now_s: float) -> int:
+    """Print what is planned."""
+    settings, reader = open_reader()
+    facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    for job in options.jobs:
+        if job not in {f"{one.cluster}/{one.job}" for one in facts.jobs}:
+            check_scope(job, settings, read_known_jobs(settings, now_s))
+    steps = select_due(facts, options.hours, options.jobs)
+    if options.json:
+        print(to_json("plan", {"at_s": facts.at_s, "hours": options.hours, "steps": steps}))
+        return 0
+    newest_s = find_newest(facts)
+    lines = describe_plan(facts, steps, options.hours)
+    if not steps and newest_s is not None and facts.at_s - newest_s > 24 * 3600:
+        lines.append(f'to look at the plan of that time: make plan ARGS="--at {show_moment(newest_s)}"')
+    print_lines(lines)
+    return 0
+
+
+def show_moment(at_s: float) -> str:
+    """Return a time as ``--at`` takes it."""
+    return show_time(at_s, 0.0).replace(" ", "T").replace("Z", ":00Z")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer; returns the exit code."""
+    parser = CommandParser(prog="make plan", description=__doc__)
+    parser.add_argument("jobs", nargs="*", type=cluster_and_job, help="cluster/job; none: all")
+    parser.add_argument("--hours", type=number(0, 24 * 14, above=True), default=6.0, help="how far ahead (6)")
+    add_common(parser)
+    return answer("plan", parser.parse_args(argv), run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""``make status``: the fleet on one screen, and what to do; the exit code is 1 when something needs a person."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.arguments import CommandParser
+from cli.questions import add_common, answer, find_newest, open_reader, print_lines, resolve_time, show_time
+from fleet.facts import FleetFacts, HealthFact, HoldFact
+from fleet.health import Fault, describe_age
+from fleet.metrics import format_metrics
+from fleet.plain import to_json
+from fleet.plans import select_due
+from include.atomic_write import write_text
+from include.utc import DAY_S
+
+_MOST_LINES = 8
+_TITLES = {
+    Fault.WAITS_FOR_PERSON: "Waits for your answer",
+    Fault.FOREIGN_CHANGE: "Changed by somebody else",
+}
+
+
+def describe_fleet(facts: FleetFacts) -> list[str]:
+    """Return the screen."""
+    faults = [one for one in facts.health if one.needs_person]
+    what = f"{len(faults)} things need you" if len(faults) != 1 else "1 thing needs you"
+    lines = [f"{what if faults else 'Nothing needs you'} ({show_time(facts.at_s, facts.at_s)})"]
+    lines += _warn_of_age(facts)
+    lines += _describe_faults(faults)
+    lines += ["", "Clusters"]
+    lines += [f"  {_describe_cluster(facts, one.cluster)}" for one in facts.clusters] or ["  none is known yet"]
+    lines += ["", f"Holds: {'none' if not facts.holds else ''}".rstrip()]
+    lines += [f"  {describe_hold(one, facts.at_s)}" for one in facts.holds[:_MOST_LINES]]
+    steps = select_due(facts, 6)
+    lines += [
+        "",
+        f"Planned within 6 h: {len(steps)} steps on {len({(s.cluster, s.job) for s in steps})} jobs (make plan)",
+    ]
+    lines += [
+        f"  {show_time(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> {one.slots_to} slots"
+        for one in steps[:3]
+    ]
+    return lines
+
+
+def describe_hold(one: HoldFact, now_s: float) -> str:
+    """Return a hold with its end, and what ends it."""
+    who = {"person": "held", "undo": "undone", "change": "left alone"}.get(one.kind, f"held by the {one.kind}")
+    by = f" by {one.by}" if one.by else ""
+    until = "until it is released" if one.until_s is None else f"until {show_time(one.until_s, now_s)}"
+    reason = f": {one.reason}" if one.reason else ""
+    return f"{one.scope} is {who}{by} {until}{reason} -> {one.release}"
+
+
+def _warn_of_age(facts: FleetFacts) -> list[str]:
+    newest_s = find_newest(facts)
+    if newest_s is None or facts.at_s - newest_s < 2 * DAY_S:
+        return []
+    at = show_time(newest_s, facts.at_s)
+    age = describe_age(facts.at_s - newest_s)
+    moment = f"{at.replace(' ', 'T').removesuffix('Z')}:00Z" if " " in at else at
+    return [f'The data end at {at}, {age} before now; to look at that time: make status ARGS="--at {moment}"']
+
+
+def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:
+    lines: list[str] = []
+    for name in dict.fromkeys(one.name for one in faults):
+        mine = [one for one in faults if one.name == name]
+        title = next((text for fault, text in _TITLES.items() if fault == name), name.replace("_", " ").capitalize())
+        lines += ["", f"{title} ({name})"]
+        scopes_of = {
+            (one.detail, one.remedy): [each.scope for each in mine if each.detail == one.detail] for one in mine
+        }
+        for (detail, remedy), scopes in list(scopes_of.items())[:_MOST_LINES]:
+            where = "" if scopes == ["all"] else f"{', '.join(scopes)}: "
+            lines += [f"  {where}{detail}", f"    -> {remedy}"]
+        if len(scopes_of) > _MOST_LINES:
+            lines.append(f"  and {len(scopes_of) - _MOST_LINES} more (--json lists all)")
+    return lines
+
+
+def _describe_cluster(facts: FleetFacts, name: str) -> str:
+    one = next(cluster for cluster in facts.clusters if cluster.cluster == name)
+    jobs = [job for job in facts.jobs if job.cluster == name]
+    modes = Counter(job.mode for job in jobs)
+    shown = ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items())) or f"mode {one.mode}"
+
+    def age(at_s: float | None) -> str:
+        return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
+
+    slots = sum(job.slots_now or 0 for job in jobs)
+    return (
+        f"{name}: {len(jobs)} jobs ({shown}), {slots} slots; controller {age(one.ticked_at_s)}, "
+        f"plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}"
+    )
+
+
+def run(options: argparse.Namespace, now_s: float) -> int:
+    """Print the screen; returns 1 when something needs a person."""
+    _, reader = open_reader()
+    facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    if options.prometheus is not None:
+        write_text(options.prometheus, format_metrics(facts))
+        return 0
+    if options.json:
+        content = {"at_s": facts.at_s, "needs_person": facts.needs_person, "health": facts.health}
+        content |= {"clusters": facts.clusters, "models": facts.models, "holds": facts.holds}
+        content |= {"waiting": facts.waiting, "jobs": facts.jobs}
+        print(to_json("status", content))
+    else:
+        print_lines(describe_fleet(facts))
+    return int(facts.needs_person)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer; returns the exit code."""
+    parser = CommandParser(prog="make status", description=__doc__)
+    add_common(parser)
+    parser.add_argument(
+        "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file instead"
+    )
+    return answer("status", parser.parse_args(argv), run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

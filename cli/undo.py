@@ -1,0 +1,132 @@
+"""``make undo``: back to what ran before our last rescale of a job, at once, and on hold for two hours.
+
+The controller sends it as any other request: it goes by mode, holds, blackouts and slots, and by no cooldown. What
+somebody has changed since stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cli.arguments import CommandParser, UsageError, number
+from cli.known_jobs import check_scope, read_known_jobs
+from cli.permission import NotAllowedError, require_role
+from cli.questions import answer, cluster_and_job, open_reader, show_time, visible
+from fleet.decisions import select_sent
+from fleet.facts import HoldFact
+from fleet.fleet_reader import FleetReader
+from fleet.holds import covers
+from fleet.log_tables import newest_of_jobs, rows_of_job
+from fleet.plain import to_json
+from fleet.undoable import NothingToUndoError, Undoable, find_undoable
+from include.control.controlled_lake import is_controlled
+from include.control.interventions import Act, Intervention, record_intervention
+from include.control.small_objects import StoreUnreadableError
+from include.control.undo_orders import UndoOrder, UndoStore
+from include.settings import Settings
+from models.control.log_lines import describe_change
+
+HOURS = 2.0
+
+
+def run(options: argparse.Namespace, now_s: float) -> int:
+    """Show what would be taken back; with ``--yes`` order it.
+
+    Raises:
+        UsageError: there is nothing to take back, or something else holds the job.
+    """
+    settings, reader = open_reader()
+    by = require_role(settings.roles, "hold", options.by)
+    what = _find(reader, settings, options.job, now_s)
+    _refuse_held(reader.read_holds(now_s), what)
+    reason, until_s = " ".join(options.reason or ()), now_s + 3600 * options.hours
+    key = (what.cluster, what.job, what.job_id, what.step_id)
+    order = UndoOrder(*key, what.undone, what.target, by, reason, now_s, until_s)
+    change = describe_change(what.undone_shown, what.target_shown)
+    warnings = _warn(settings, what, now_s)
+    if options.yes:
+        UndoStore(settings.paths.lake).write(order)
+        detail = f"back to {change}"
+        one = Intervention(now_s, Act.UNDO, options.job, by, reason, detail, what.step_id, until_s)
+        record_intervention(settings.paths.lake, one)
+    if options.json:
+        content = {"at_s": now_s, "is_ordered": bool(options.yes), "by": by, "until_s": until_s, "undo": what}
+        print(to_json("undo", {**content, "warnings": warnings}))
+        return int(bool(warnings) and bool(options.yes))
+    sent = show_time(what.sent_at_s, now_s)
+    does = "goes back" if options.yes else "would go back"
+    print(visible(f"{options.job} {does}: {change} (step {what.step_id} of {sent})"))
+    print(f"nothing else is sent to it until {datetime.fromtimestamp(until_s, UTC):%Y-%m-%d %H:%M}Z, or make release")
+    for warning in warnings:
+        print(visible(f"but: {warning}"))
+    if not options.yes:
+        print(visible(f'nothing was done; to do it: make undo ARGS="{options.job} --yes --reason ..."'))
+    else:
+        print(visible(f'the controller sends it at its next tick; then: make log ARGS="{options.job} --hours 1"'))
+    return int(bool(warnings) and bool(options.yes))
+
+
+def _find(reader: FleetReader, settings: Settings, job: str, now_s: float) -> Undoable:
+    cluster, _, name = job.partition("/")
+    light = rows_of_job(reader.log.read_light(now_s), cluster, name)
+    last = reader.log.read_whole_of(newest_of_jobs(light), newest_of_jobs(select_sent(light)))
+    key = (cluster, name)
+    if key not in last.newest:
+        check_scope(job, settings, read_known_jobs(settings, now_s))
+    try:
+        return find_undoable(last.newest.get(key), last.sent.get(key))
+    except NothingToUndoError as error:
+        raise UsageError(f"nothing to undo on {job}: {error}") from error
+
+
+def _refuse_held(holds: Sequence[HoldFact], what: Undoable) -> None:
+    others = [one for one in holds if covers(one, what.cluster, what.job) and one.kind not in {"undo", "change"}]
+    if others:
+        one = others[0]
+        by = f" by {one.by}" if one.by else ""
+        raise UsageError(f"{one.scope} is on hold{by}, and nothing is sent; first: {one.release}")
+
+
+def _warn(settings: Settings, what: Undoable, now_s: float) -> list[str]:
+    """Return why it may not be sent."""
+    result = []
+    mode = settings.mode_of(what.cluster, what.job)
+    if mode in {"off", "dry-run"}:
+        result.append(f"the job's mode is {mode}: it is recorded, and not sent")
+    if settings.job_limits(what.cluster, what.job).pin is not None:
+        result.append("the settings pin the job, and what is pinned stays")
+    try:
+        if not is_controlled(settings.paths.lake, what.cluster, now_s):
+            result.append("no controller has worked on this cluster within an hour: start it (make control)")
+    except StoreUnreadableError as error:
+        result.append(str(error))
+    return result
+
+
+def _run(options: argparse.Namespace, now_s: float) -> int:
+    try:
+        return run(options, now_s)
+    except (NotAllowedError, StoreUnreadableError) as error:
+        print(f"undo: NOTHING WAS UNDONE: {error}", file=sys.stderr)
+        return 1
+
+
+def main(argv: Sequence[str]) -> int:
+    """Show or order; returns the exit code."""
+    parser = CommandParser(prog="make undo", description=__doc__)
+    parser.add_argument("job", type=cluster_and_job, help="cluster/job")
+    parser.add_argument("--yes", action="store_true", help="do it; without, it is only shown")
+    parser.add_argument("--reason", nargs="+", help="why, for the log")
+    parser.add_argument("--hours", type=number(0, 24 * 30, above=True), default=HOURS, help="on hold for so long (2)")
+    parser.add_argument("--by", help="who; default: your login")
+    parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
+    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    return answer("undo", parser.parse_args(argv), _run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,191 @@
+"""The facts of a fleet, read from its lake; what has not changed since the last time is not read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deltalake.exceptions import DeltaError
+
+from fleet.decisions import count_troubles, decision_of, select_sent
+from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts
+from fleet.health import judge_cluster, judge_jobs, judge_models, judge_raw_folder
+from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
+from fleet.leases import LeaseFact, read_leases
+from fleet.log_tables import LogTables, Row, newest_of_jobs
+from fleet.plans import select_steps
+from fleet.small_tables import SmallTables
+from fleet.waiting import list_waiting
+from include.control.approvals import ApprovalStore
+from include.control.holds import HoldStore
+from include.control.lifted_blocks import LiftedBlockStore
+from include.control.undo_orders import UndoStore
+from include.settings import Settings
+from include.tables.plan_row import PlanRow
+from include.utc import DAY_S
+
+JobKey = tuple[str, str]
+
+
+class FleetReader:
+    """Reads what people ask of one lake.
+
+    Args:
+        settings: whose lake, limits and thresholds.
+        variables: of the environment, which may hold everything.
+    """
+
+    def __init__(self, settings: Settings, variables: Mapping[str, str]) -> None:
+        lake = settings.paths.lake
+        self.settings, self._variables = settings, variables
+        self.log, self.tables = LogTables(lake), SmallTables(lake)
+        self._holds, self._undos = HoldStore(lake), UndoStore(lake)
+        self._approvals, self._lifted = ApprovalStore(lake), LiftedBlockStore(lake)
+
+    def read(self, now_s: float) -> FleetFacts:
+        """Return the fleet at a time, epoch seconds.
+
+        Raises:
+            DeltaError, OSError: a table cannot be read.
+        """
+        settings = self.settings
+        light = self.log.read_light(now_s)
+        last = self.log.read_whole_of(newest_of_jobs(light), newest_of_jobs(select_sent(light)))
+        refused, taken_back = count_troubles(light, now_s)
+        plans = self.tables.read_plans(now_s)
+        lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
+        holds = self._list_holds(last.newest, lifted, now_s)
+        waiting = list_waiting(last.newest, settings, now_s, self._approvals.read(now_s), lifted)
+        jobs = []
+        for key in sorted({*last.newest, *plans}):
+            jobs.append(
+                _job_of(
+                    key,
+                    settings,
+                    last=last.newest.get(key),
+                    sent=last.sent.get(key),
+                    plan=plans.get(key, ()),
+                    holds=[one for one in holds if covers(one, *key)],
+                    now_s=now_s,
+                    counts=(refused.get(key, 0), taken_back.get(key, 0)),
+                    waiting=waiting.get(key, ()),
+                )
+            )
+        clusters = self._clusters_of({cluster for cluster, _ in {*last.newest, *plans}}, plans, now_s)
+        models = _models_of([row for row in self.tables.read_models() if row["as_of"].timestamp() <= now_s])
+        raw = settings.paths.raw
+        health = [
+            *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
+            *judge_models(models, settings.health, now_s),
+            judge_raw_folder(raw, Path(raw).is_dir()),
+            *judge_jobs(jobs, holds, settings.health),
+        ]
+        return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def read_holds(self, now_s: float) -> list[HoldFact]:
+        """Return all holds in force; a log that cannot be read tells of none.
+
+        Raises:
+            StoreUnreadableError: the holds of persons cannot be read, so nothing is sent.
+        """
+        lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
+        self._holds.read_named(now_s)
+        try:
+            newest = newest_of_jobs(self.log.read_light(now_s))
+            last = self.log.read_whole_of(newest, newest[:0]).newest
+        except (DeltaError, OSError):
+            last = {}
+        return self._list_holds(last, lifted, now_s)
+
+    def _list_holds(
+        self, last: Mapping[JobKey, Row], lifted: list[tuple[str, str, str]], now_s: float
+    ) -> list[HoldFact]:
+        return [
+            *list_fixed_holds(self.settings, self._variables),
+            *list_holds_of_persons(self._holds.read(now_s), self._undos.read()),
+            *list_holds_after_changes(last, lifted, now_s),
+        ]
+
+    def _clusters_of(
+        self, known: Iterable[str], plans: Mapping[JobKey, tuple[PlanRow, ...]], now_s: float
+    ) -> list[ClusterFacts]:
+        leases = read_leases(self.settings.paths.lake)
+        quality = [row for row in self.tables.read_quality() if row["interval_end"].timestamp() <= now_s]
+        planned: dict[str, float] = {}
+        for (cluster, _), rows in plans.items():
+            planned[cluster] = max(planned.get(cluster, 0.0), rows[0].as_of_s or 0.0)
+        names = sorted({*known, *self.settings.clusters, *leases, *(row["cluster"] for row in quality)})
+        return [_cluster_of(name, self.settings, leases.get(name), planned.get(name), quality) for name in names]
+
+
+def _cluster_of(
+    name: str,
+    settings: Settings,
+    lease: LeaseFact | None,
+    plan_as_of_s: float | None,
+    quality: Iterable[Mapping[str, Any]],
+) -> ClusterFacts:
+    mine = [row for row in quality if row["cluster"] == name]
+    until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
+    lately = [row for row in mine if until_s is not None and row["interval_end"].timestamp() > until_s - DAY_S]
+    return ClusterFacts(
+        cluster=name,
+        mode=settings.mode_of(name),
+        controller="" if lease is None else lease.owner,
+        ticked_at_s=None if lease is None else lease.renewed_at_s,
+        plan_as_of_s=plan_as_of_s,
+        metrics_until_s=until_s,
+        lines=sum(row["rows"] or 0 for row in lately),
+        quarantined=sum(row["quarantined"] or 0 for row in lately),
+        quarantined_files=sum(row["quarantined_files"] or 0 for row in lately),
+    )
+
+
+def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
+    """Return the facts of trainings, in their order."""
+    if not trainings:
+        return ModelFacts()
+    accepted = [row for row in trainings if row["gate"] in {"first", "passed"}]
+    in_use, newest = (accepted or trainings)[-1], trainings[-1]
+    return ModelFacts(
+        trained_at_s=in_use["as_of"].timestamp() if accepted else None,
+        version=in_use["model_version"] or "" if accepted else "",
+        gate=newest["gate"] or "",
+        gate_at_s=newest["as_of"].timestamp(),
+        gate_detail=newest["gate_detail"] or "",
+    )
+
+
+def _job_of(
+    key: JobKey,
+    settings: Settings,
+    *,
+    last: Row | None,
+    sent: Row | None,
+    plan: tuple[PlanRow, ...],
+    holds: list[HoldFact],
+    now_s: float,
+    counts: tuple[int, int],
+    waiting: tuple[Any, ...],
+) -> JobFacts:
+    decision: DecisionFact | None = None if last is None else decision_of(last)
+    first = plan[0] if plan else None
+    steps = select_steps(plan, now_s)
+    slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
+    return JobFacts(
+        *key,
+        mode=settings.mode_of(*key),
+        state="" if decision is None else decision.state,
+        slots_now=slots_now,
+        last_decision=decision,
+        last_rescale=None if sent is None else decision_of(sent),
+        plan_status="" if first is None else "planned" if steps else first.status,
+        plan_reason="" if first is None else first.reason,
+        plan_as_of_s=None if first is None else first.as_of_s,
+        steps=steps,
+        holds=tuple(holds),
+        waiting=waiting,
+        refusals=counts[0],
+        roll_backs=counts[1],
+    )

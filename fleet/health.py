@@ -1,0 +1,168 @@
+"""The fleet's health: each figure beside its threshold of ``[health]``, for ``make status``, metrics, alerts, pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts
+from include.settings import Health
+from include.utc import HOUR_S
+
+EVERYWHERE = "all"
+
+
+class Fault(StrEnum):
+    """What may be wrong, by the names of :attr:`fleet.facts.HealthFact.name`."""
+
+    CONTROLLER_LATE = "controller_late"
+    PLAN_OLD = "plan_old"
+    METRICS_OLD = "metrics_old"
+    MODELS_OLD = "models_old"
+    CHAMPION_REFUSED = "champion_refused"
+    RAW_FOLDER_GONE = "raw_folder_gone"
+    QUARANTINE_RISING = "quarantine_rising"
+    FILES_REFUSED = "files_refused"
+    STEPS_REFUSED = "steps_refused"
+    STEPS_ROLLED_BACK = "steps_rolled_back"
+    FOREIGN_CHANGE = "foreign_change"
+    WAITS_FOR_PERSON = "waits_for_person"
+
+
+class _Figure(NamedTuple):
+    """What a figure is of, and what to do when it is beyond its threshold."""
+
+    fault: Fault
+    scope: str
+    remedy: str
+
+
+def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[HealthFact]:
+    """Return the health of one cluster; one whose mode is off needs no controller."""
+    name = cluster.cluster
+    controller = _judge_controller(cluster, limits, now_s)
+    plan = _judge_age(
+        _Figure(Fault.PLAN_OLD, name, "does tidewise_plan run?"),
+        *("the as-of of the newest plan", cluster.plan_as_of_s, now_s),
+        most_h=limits.plan_old_h,
+    )
+    metrics = _judge_age(
+        _Figure(Fault.METRICS_OLD, name, "does tidewise_ingest run, and does anything collect? make doctor"),
+        *("the end of the last ingested hour", cluster.metrics_until_s, now_s),
+        most_h=limits.metrics_old_h,
+    )
+    share = cluster.quarantined / cluster.lines if cluster.lines else 0.0
+    quarantine = HealthFact(
+        Fault.QUARANTINE_RISING,
+        name,
+        share > limits.quarantined_share_max,
+        share,
+        limits.quarantined_share_max,
+        "share",
+        f"{cluster.quarantined} of {cluster.lines} lines of the last day were quarantined ({share:.1%})",
+        "make quarantine",
+    )
+    files = HealthFact(
+        Fault.FILES_REFUSED,
+        name,
+        cluster.quarantined_files > 0,
+        cluster.quarantined_files,
+        0,
+        "files",
+        f"{cluster.quarantined_files} files of the last day could not be read to their end, or are misplaced",
+        "make quarantine",
+    )
+    return [controller, plan, metrics, quarantine, files]
+
+
+def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[HealthFact]:
+    """Return the health of the models: their age, and whether the last training was refused."""
+    age = _judge_age(
+        _Figure(Fault.MODELS_OLD, EVERYWHERE, "does tidewise_train run? docs/runbook.md#when-a-stage-fails"),
+        *("the training of the models in use", models.trained_at_s, now_s),
+        most_h=limits.models_old_h,
+    )
+    is_refused = models.gate in {"failed", "kept"}
+    verdict = f"the last training's verdict is {models.gate}" if models.gate else "no model was ever trained"
+    detail = f"{verdict}: {models.gate_detail}" if is_refused and models.gate_detail else verdict
+    gate = HealthFact(
+        *(Fault.CHAMPION_REFUSED, EVERYWHERE, is_refused, float(is_refused), 0.0, "verdict", detail),
+        "look at the training's run in MLflow: make ui",
+    )
+    return [age, gate]
+
+
+def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health) -> list[HealthFact]:
+    """Return what of the jobs needs a person; jobs without it are not listed."""
+    result = []
+    for job in jobs:
+        scope = f"{job.cluster}/{job.job}"
+        why = f'make why ARGS="{scope}"'
+        last = f"; last: {job.last_decision.reason}, {job.last_decision.detail}" if job.last_decision else ""
+        if job.refusals >= limits.refusals_max:
+            detail = f"{job.refusals} decisions were refused within a day{last}"
+            result.append(_count(_Figure(Fault.STEPS_REFUSED, scope, why), job.refusals, limits.refusals_max, detail))
+        if job.roll_backs >= limits.roll_backs_max:
+            detail = f"{job.roll_backs} steps were taken back within a day"
+            result.append(
+                _count(_Figure(Fault.STEPS_ROLLED_BACK, scope, why), job.roll_backs, limits.roll_backs_max, detail)
+            )
+        for one in job.waiting:
+            result.append(_count(_Figure(Fault.WAITS_FOR_PERSON, scope, one.remedy), len(job.waiting), 0, one.detail))
+    for hold in holds:
+        if hold.kind == "change":
+            until = f"{datetime.fromtimestamp(hold.until_s, UTC):%Y-%m-%d %H:%M}Z" if hold.until_s else "released"
+            detail = f"{hold.reason}: left alone until {until}"
+            result.append(
+                _count(_Figure(Fault.FOREIGN_CHANGE, hold.scope, f"who was it? {hold.release}"), 1, 0, detail)
+            )
+    return result
+
+
+def judge_raw_folder(folder: str, is_there: bool) -> HealthFact:
+    """Return whether the raw files can be reached."""
+    detail = f"the raw files' folder {folder} is {'there' if is_there else 'not there'}"
+    remedy = "is it mounted? paths.raw names it"
+    return HealthFact(Fault.RAW_FOLDER_GONE, EVERYWHERE, not is_there, float(not is_there), 0.0, "gone", detail, remedy)
+
+
+def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> HealthFact:
+    ticked_at_s, late_s = cluster.ticked_at_s, limits.controller_late_s
+    age_s = None if ticked_at_s is None else max(now_s - ticked_at_s, 0.0)
+    is_late = cluster.mode != "off" and (age_s is None or age_s > late_s or not cluster.controller)
+    if age_s is None:
+        detail = "no controller has ever worked on it"
+    elif not cluster.controller:
+        detail = f"the controller has ended {describe_age(age_s)} ago"
+    else:
+        detail = f"{cluster.controller} ticked {describe_age(age_s)} ago"
+    remedy = "start it: make control, or switch tidewise_control on"
+    return HealthFact(Fault.CONTROLLER_LATE, cluster.cluster, is_late, age_s, late_s, "s", detail, remedy)
+
+
+def _judge_age(figure: _Figure, what: str, at_s: float | None, now_s: float, *, most_h: float) -> HealthFact:
+    most_s = most_h * HOUR_S
+    if at_s is None:
+        return HealthFact(figure.fault, figure.scope, True, None, most_s, "s", f"{what}: there is none", figure.remedy)
+    age_s = max(now_s - at_s, 0.0)
+    detail = f"{what} was {describe_age(age_s)} ago"
+    return HealthFact(figure.fault, figure.scope, age_s > most_s, age_s, most_s, "s", detail, figure.remedy)
+
+
+def _count(figure: _Figure, value: int, threshold: int, detail: str) -> HealthFact:
+    return HealthFact(figure.fault, figure.scope, True, float(value), float(threshold), "count", detail, figure.remedy)
+
+
+def describe_age(age_s: float) -> str:
+    """Return a span of time as a person says it.
+
+    >>> describe_age(42.0), describe_age(4000.0), describe_age(600_000.0)
+    ('42 s', '67 min', '6.9 days')
+    """
+    if age_s < 120:
+        return f"{age_s:.0f} s"
+    if age_s < 2 * HOUR_S:
+        return f"{age_s / 60:.0f} min"
+    return f"{age_s / HOUR_S:.1f} h" if age_s < 48 * HOUR_S else f"{age_s / 86_400:.1f} days"

@@ -1,0 +1,133 @@
+"""The control log as Arrow: a few columns of all rows of some days, and whole last rows of jobs.
+
+A day whose files are the same is not read again, so a reader that lives on pays for new rows alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from include.lake_table import LakeTable, date_of, is_in, timestamp_of
+from include.tables import CONTROL_LOG
+
+LOOK_BACK_DAYS = 14
+"""A job without a decision for longer is not known from the log."""
+KEYS = ("cluster", "job", "lease_number", "entry")
+LIGHT = (*KEYS, "at", "date", "verb", "reason", "answer", "is_dry_run", "step_id")
+WHOLE = (
+    *KEYS,
+    *("at", "verb", "reason", "detail", "answer", "origin", "step_id", "mode", "is_dry_run", "slots_from", "slots_to"),
+    *("parallelism_from", "parallelism_to", "decided_at_s", "observed", "history", "request", "operators"),
+)
+Row = dict[str, Any]
+JobKey = tuple[str, str]
+
+
+_MOST_NAMED = 200
+
+
+class LastRows(NamedTuple):
+    """Whole rows, by job: the newest one, and the answer to the last request that was sent."""
+
+    newest: dict[JobKey, Row]
+    sent: dict[JobKey, Row]
+
+
+class LogTables:
+    """Reads the log of one lake.
+
+    Args:
+        lake: folder or URI.
+    """
+
+    def __init__(self, lake: str) -> None:
+        self._table = LakeTable(lake, CONTROL_LOG)
+        self._days: dict[date, tuple[frozenset[str], pa.Table]] = {}
+        self._whole: dict[tuple[Any, ...], Row] = {}
+
+    def read_light(self, now_s: float) -> pa.Table:
+        """Return :data:`LIGHT` of all rows of the last days until now, in no order."""
+        now = pa.scalar(timestamp_of(now_s), pa.timestamp("us", tz="UTC"))
+        until = date_of(now_s)
+        since = until - timedelta(days=LOOK_BACK_DAYS)
+        files = {day: paths for day, paths in self._table.read_files().items() if since <= day <= until}
+        self._days = {day: read for day, read in self._days.items() if files.get(day) == read[0]}
+        for day in sorted(files.keys() - self._days.keys()):
+            self._days[day] = files[day], self._table.read(LIGHT, day, day)
+        parts = [part for _, part in self._days.values()]
+        rows = pa.concat_tables(parts) if parts else self._table.read(LIGHT, until, until, "false")
+        return rows.filter(pc.less_equal(rows["at"], now))
+
+    def read_whole_of(self, newest: pa.Table, sent: pa.Table) -> LastRows:
+        """Return whole rows of the rows of :meth:`read_light` that are given, at most one for each job."""
+        keys = [_keys_of(rows) for rows in (newest, sent)]
+        missing = {key: at for listed in keys for key, at in listed.items() if key not in self._whole}
+        for day in sorted({at.date() for at in missing.values()}):
+            self._read_day(day, {key: at for key, at in missing.items() if at.date() == day})
+        self._whole = {key: self._whole[key] for listed in keys for key in listed if key in self._whole}
+        return LastRows(*({key[:2]: self._whole[key] for key in listed if key in self._whole} for listed in keys))
+
+    def _read_day(self, day: date, missing: Mapping[tuple[Any, ...], datetime]) -> None:
+        where = f"at >= '{min(missing.values()).isoformat()}' AND at <= '{max(missing.values()).isoformat()}'"
+        jobs = {key[1] for key in missing}
+        if len(jobs) <= _MOST_NAMED:
+            where += f" AND {is_in('job', jobs)}"
+        for part in self._table.read_parts(WHOLE, day, day, where):
+            for row in _pick(part, missing):
+                self._whole[_key(row)] = row
+
+    def read_lines(self, since: datetime, until: datetime, where: str) -> list[Row]:
+        """Return whole rows of a span of time, in the order in which they were made, with ``state`` as observed."""
+        between = f"at >= '{since.isoformat()}' AND at <= '{until.isoformat()}'"
+        rows = self._table.read(WHOLE, since.date(), until.date(), f"{between} AND ({where})")
+        ordered = rows.sort_by([(name, "ascending") for name in ("at", "lease_number", "entry")]).to_pylist()
+        return [row | {"state": state_of(row)} for row in ordered]
+
+
+def newest_of_jobs(rows: pa.Table) -> pa.Table:
+    """Return the last row of each job: by the lease's number, then by the entry's."""
+    if not len(rows):
+        return rows
+    ordered = rows.sort_by([("lease_number", "descending"), ("entry", "descending"), ("at", "descending")])
+    places = ordered.select(["cluster", "job"]).append_column("place", pa.array(range(len(ordered)), pa.int64()))
+    first = places.group_by(["cluster", "job"], use_threads=False).aggregate([("place", "first")])
+    return ordered.take(first["place_first"])
+
+
+def rows_of_job(rows: pa.Table, cluster: str, job: str) -> pa.Table:
+    """Return the rows of one job."""
+    return rows.filter(pc.and_(pc.equal(rows["cluster"], cluster), pc.equal(rows["job"], job)))
+
+
+def state_of(row: Mapping[str, Any]) -> str:
+    """Return the job's state as it was observed; empty where it cannot be read."""
+    return str(read_json(row, "observed").get("state") or "")
+
+
+def read_json(row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+    """Return a column's JSON; what is no object is empty."""
+    try:
+        result = json.loads(row[column] or "{}")
+    except ValueError:
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
+def _pick(part: pa.Table, missing: Mapping[tuple[Any, ...], datetime]) -> Iterable[Row]:
+    keys = zip(*(part[name].to_pylist() for name in KEYS), strict=True)
+    places = [place for place, key in enumerate(keys) if key in missing]
+    return part.take(places).to_pylist() if places else ()
+
+
+def _keys_of(rows: pa.Table) -> dict[tuple[Any, ...], datetime]:
+    return {_key(row): row["at"] for row in rows.select([*KEYS, "at"]).to_pylist()}
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEYS)

@@ -1,0 +1,104 @@
+"""The fleet's facts in Prometheus' text exposition format; labels are clusters and fixed words, never jobs.
+
+Source: prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4; names after
+prometheus.io/docs/practices/naming: base units, the unit last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fleet.facts import FleetFacts
+from fleet.health import EVERYWHERE, Fault
+from fleet.plans import select_due
+from include.settings.limits import MODES
+
+PLANNED_H = 24
+HOLD_KINDS = ("person", "undo", "settings", "variable", "change")
+WAITING_KINDS = ("approval", "block", "suspension")
+Sample = tuple[Mapping[str, str], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A gauge and its samples; a sample without a value is left out: unknown is not zero."""
+
+    name: str
+    meaning: str
+    samples: tuple[Sample, ...]
+
+
+def list_families(facts: FleetFacts) -> list[Family]:
+    """Return all metrics of a fleet, the same families whatever is known."""
+    clusters = facts.clusters
+    modes = Counter((job.cluster, job.mode) for job in facts.jobs)
+    slots = Counter[str]()
+    for job in facts.jobs:
+        slots[job.cluster] += job.slots_now or 0
+    planned = Counter(step.cluster for step in select_due(facts, PLANNED_H))
+    waiting = Counter((one.cluster, one.kind) for one in facts.waiting)
+    holds = Counter(one.kind for one in facts.holds)
+    trained = facts.models.trained_at_s
+    pairs = [(one.cluster, mode) for one in clusters for mode in MODES]
+    kinds = [(one.cluster, kind) for one in clusters for kind in WAITING_KINDS]
+    return [
+        _gauge("facts_timestamp_seconds", "when these figures were read", [({}, facts.at_s)]),
+        _by_cluster("controller_last_tick_timestamp_seconds", "last tick of the controller",
+                    {one.cluster: one.ticked_at_s for one in clusters}),
+        _by_cluster("plan_as_of_timestamp_seconds", "as-of of the newest plan",
+                    {one.cluster: one.plan_as_of_s for one in clusters}),
+        _by_cluster("metrics_until_timestamp_seconds", "end of the last ingested hour with lines",
+                    {one.cluster: one.metrics_until_s for one in clusters}),
+        _gauge("models_trained_timestamp_seconds", "as-of of the training of the models in use", [({}, trained)]),
+        _by_cluster("ingested_lines", "lines of the last day of ingestion",
+                    {one.cluster: one.lines for one in clusters}),
+        _by_cluster("quarantined_lines", "lines of that day in quarantine",
+                    {one.cluster: one.quarantined for one in clusters}),
+        _by_cluster("refused_files", "files of that day that could not be read to their end, or are misplaced",
+                    {one.cluster: one.quarantined_files for one in clusters}),
+        _gauge("jobs", "jobs by mode", [({"cluster": one, "mode": mode}, modes[one, mode]) for one, mode in pairs]),
+        _by_cluster("slots", "slots that jobs run with", {one.cluster: slots[one.cluster] for one in clusters}),
+        _by_cluster("planned_steps", f"steps that plans send within {PLANNED_H} h",
+                    {one.cluster: planned[one.cluster] for one in clusters}),
+        _gauge("waiting", "what waits for a person, by kind",
+               [({"cluster": one, "kind": kind}, waiting[one, kind]) for one, kind in kinds]),
+        _gauge("holds", "holds by kind", [({"kind": kind}, holds[kind]) for kind in HOLD_KINDS]),
+        _gauge("faults", "jobs or clusters with a fault that needs a person", _list_faults(facts)),
+    ]  # fmt: skip
+
+
+def format_metrics(facts: FleetFacts) -> str:
+    """Return the text that a scrape or node_exporter's textfile collector takes."""
+    lines = []
+    for family in list_families(facts):
+        lines += [f"# HELP {family.name} {family.meaning}", f"# TYPE {family.name} gauge"]
+        lines += [f"{family.name}{_labels(labels)} {value!r}" for labels, value in family.samples if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _list_faults(facts: FleetFacts) -> list[Sample]:
+    counted = Counter((one.name, one.scope.partition("/")[0]) for one in facts.health if one.needs_person)
+    scopes = [EVERYWHERE, *(one.cluster for one in facts.clusters)]
+    known = [(str(fault), scope) for fault in Fault for scope in scopes]
+    return [({"fault": fault, "cluster": scope}, float(counted[fault, scope])) for fault, scope in known]
+
+
+def _by_cluster(name: str, meaning: str, values: Mapping[str, float | None]) -> Family:
+    return _gauge(name, meaning, [({"cluster": cluster}, value) for cluster, value in values.items()])
+
+
+def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> Family:
+    numbers = ((labels, None if value is None else float(value)) for labels, value in samples)
+    return Family(f"tidewise_{name}", meaning, tuple(numbers))
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

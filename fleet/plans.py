@@ -1,0 +1,57 @@
+"""Rows of the newest plan as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fleet.facts import FleetFacts, StepFact
+from include.tables.plan_row import PlanRow
+
+PLANNED = "planned"
+
+
+def step_of(row: PlanRow) -> StepFact:
+    """Return a row of a plan as a fact."""
+    return StepFact(
+        cluster=row.cluster,
+        job=row.job,
+        step_id=row.step_id,
+        plan_as_of_s=row.as_of_s,
+        apply_at_s=row.apply_at_s,
+        effective_at_s=row.effective_at_s,
+        valid_until_s=row.valid_until_s,
+        parallelism_from=row.parallelism_from,
+        parallelism_to=row.parallelism_to,
+        slots_from=row.slots_from,
+        slots_to=row.slots,
+        load_q50_per_s=row.expected_load_q50_per_s,
+        load_q90_per_s=row.expected_load_q90_per_s,
+        capacity_per_s=row.expected_capacity_per_s,
+        capacity_lower_per_s=row.expected_capacity_lower_per_s,
+        capacity_upper_per_s=row.expected_capacity_upper_per_s,
+        p_late=row.p_late,
+        recovery_s=row.expected_recovery_s,
+        slot_hours_saved=row.slot_hours_saved,
+        policy=row.policy or "",
+        reason=row.reason,
+        warning=row.warning or "",
+    )
+
+
+def select_steps(rows: Sequence[PlanRow], now_s: float) -> tuple[StepFact, ...]:
+    """Return the planned steps that are still to come or in effect now."""
+    planned = (row for row in rows if row.status == PLANNED)
+    return tuple(step_of(row) for row in planned if row.valid_until_s is None or row.valid_until_s > now_s)
+
+
+def select_due(facts: FleetFacts, hours: float, jobs: Iterable[str] = ()) -> list[StepFact]:
+    """Return the steps that are to be sent within so many hours, of some jobs (``cluster/job``) or all, by time."""
+    until_s, wanted = facts.at_s + 3600 * hours, set(jobs)
+    due = (
+        step
+        for job in facts.jobs
+        if not wanted or f"{job.cluster}/{job.job}" in wanted
+        for step in job.steps
+        if step.apply_at_s is not None and facts.at_s <= step.apply_at_s <= until_s
+    )
+    return sorted(due, key=lambda step: (step.apply_at_s or 0.0, step.cluster, step.job))

@@ -1,0 +1,162 @@
+"""What plans, trainings, ingestion and judged rescales leave in the lake: a table is read when it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
+from include.tables import (
+    INTERVENTIONS,
+    MODEL_VERSIONS,
+    OBSERVATIONS,
+    PLANS,
+    QUALITY,
+    QUARANTINE,
+    RESCALE_OUTCOMES,
+    Table,
+)
+from include.tables.plan_row import READ_COLUMNS, PlanRow
+from include.utc import DAY_S, HOUR_S
+
+PLANS_OF_DAYS = 2
+"""So many of the last dates that have plans are read: a job without a plan there has none."""
+JobKey = tuple[str, str]
+T = TypeVar("T")
+_QUALITY = ("interval_end", "cluster", "rows", "quarantined", "quarantined_files")
+_MODELS = ("as_of", "model_version", "gate", "gate_detail")
+_QUARANTINE = ("cluster", "reason", "detail", "raw", "line_number", "observed_at", "source_file", "date", "hour")
+_OBSERVED = (
+    *("operator", "window_start", "window_s", "parallelism", "is_source", "observed_processing_rate_per_s"),
+    *("true_processing_rate_per_s", "target_data_rate_per_s", "busy_share", "backpressured_share"),
+    *("pending_records", "latency_ms"),
+)
+
+
+class SmallTables:
+    """Reads the tables of one lake besides the control log.
+
+    Args:
+        lake: folder or URI.
+    """
+
+    def __init__(self, lake: str) -> None:
+        self._lake = lake
+        self._tables: dict[str, LakeTable] = {}
+        self._read: dict[str, tuple[Any, Any]] = {}
+
+    def read_plans(self, now_s: float) -> dict[JobKey, tuple[PlanRow, ...]]:
+        """Return the rows of the newest plan of every job that was made until now, in the order of its steps."""
+        table, today = self._table(PLANS), date_of(now_s)
+
+        def read() -> dict[JobKey, tuple[PlanRow, ...]]:
+            days = sorted((day for day in table.read_files() if day <= today), reverse=True)[:PLANS_OF_DAYS]
+            return _read_newest_plans(table, days, now_s) if days else {}
+
+        return self._once(PLANS, (today, now_s // HOUR_S), read)
+
+    def read_plan_of(self, cluster: str, job: str, step_id: str, at: datetime) -> PlanRow | None:
+        """Return the row of a step in the newest plan that was made until a time; None when it is gone."""
+        where = " AND ".join([is_in("cluster", [cluster]), is_in("job", [job]), is_in("step_id", [step_id])])
+        since = at.date() - timedelta(days=PLANS_OF_DAYS)
+        listed = self._table(PLANS).read(list(READ_COLUMNS), since, at.date(), where).to_pylist()
+        known = [row for row in listed if row["as_of"] <= at]
+        return PlanRow.of(max(known, key=lambda row: row["as_of"])) if known else None
+
+    def read_models(self) -> list[dict[str, Any]]:
+        """Return the trainings in their order."""
+        table = self._table(MODEL_VERSIONS)
+        rows: list[dict[str, Any]] = self._once(
+            MODEL_VERSIONS, None, lambda: table.read(_MODELS, date.min, date.max).to_pylist()
+        )
+        return sorted(rows, key=lambda row: row["as_of"])
+
+    def read_quality(self) -> list[dict[str, Any]]:
+        """Return the intervals that were ingested, of each cluster, in their order."""
+        table = self._table(QUALITY)
+        rows: list[dict[str, Any]] = self._once(
+            QUALITY, None, lambda: table.read(_QUALITY, date.min, date.max).to_pylist()
+        )
+        return sorted(rows, key=lambda row: row["interval_end"])
+
+    def read_quarantine(self, since: datetime, until: datetime, most: int) -> tuple[list[dict[str, Any]], int]:
+        """Return the last quarantined lines of the hours of a span of time, and how many there are."""
+        rows = self._table(QUARANTINE).read(_QUARANTINE, since.date(), until.date())
+        hours = pc.add(pc.multiply(pc.cast(pc.cast(rows["date"], pa.int32()), pa.int64()), 24), rows["hour"])
+        first, last = (at.timestamp() // HOUR_S for at in (since, until))
+        rows = rows.filter(pc.and_(pc.greater_equal(hours, int(first)), pc.less_equal(hours, int(last))))
+        order = [(name, "ascending") for name in ("date", "hour", "source_file", "line_number")]
+        return rows.sort_by(order)[-most:].to_pylist(), len(rows)
+
+    def read_outcomes(self, now_s: float) -> list[dict[str, Any]]:
+        """Return the rescales that were judged within the last week."""
+        today = date_of(now_s)
+        columns = [name for name in RESCALE_OUTCOMES.columns if name != "date"]
+        table = self._table(RESCALE_OUTCOMES)
+        rows: list[dict[str, Any]] = self._once(
+            RESCALE_OUTCOMES, today, lambda: table.read(columns, date_of(now_s - 7 * DAY_S), today).to_pylist()
+        )
+        return rows
+
+    def read_outcomes_of(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
+        """Return the rescales of a job that were judged within a span of days."""
+        where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
+        columns = [name for name in RESCALE_OUTCOMES.columns if name != "date"]
+        rows: list[dict[str, Any]] = (
+            self._table(RESCALE_OUTCOMES).read(columns, since.date(), until.date(), where).to_pylist()
+        )
+        return rows
+
+    def read_interventions(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
+        """Return what persons did within a span of time, in its order."""
+        columns = [name for name in INTERVENTIONS.columns if name != "date"]
+        rows = self._table(INTERVENTIONS).read(columns, since.date(), until.date(), is_between("at", since, until))
+        return sorted(rows.to_pylist(), key=lambda row: row["at"])
+
+    def read_windows(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
+        """Return the windows of a job that began within a span of a few hours."""
+        hours = {(since + timedelta(hours=one)).hour for one in range(int((until - since).total_seconds() // 3600) + 2)}
+        where = " AND ".join(
+            [
+                is_in("cluster", [cluster]),
+                is_in("job", [job]),
+                f"hour IN ({', '.join(map(str, sorted(hours)))})",
+                is_between("window_start", since, until),
+            ]
+        )
+        rows = self._table(OBSERVATIONS).read(_OBSERVED, since.date(), until.date(), where)
+        return sorted(rows.to_pylist(), key=lambda row: (row["window_start"], row["operator"]))
+
+    def _table(self, table: Table) -> LakeTable:
+        return self._tables.setdefault(table.name, LakeTable(self._lake, table))
+
+    def _once(self, table: Table, inputs: Any, read: Callable[[], T]) -> T:
+        """Return what is read; again only after the table or what else it depends on has changed."""
+        key = (self._table(table).read_version(), inputs)
+        if self._read.get(table.name, (None,))[0] != key:
+            self._read[table.name] = key, read()
+        result: T = self._read[table.name][1]
+        return result
+
+
+def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict[JobKey, tuple[PlanRow, ...]]:
+    since, until, keys = min(days), max(days), ["cluster", "job", "as_of"]
+    times = table.read(keys, since, until)
+    times = times.filter(pc.less_equal(times["as_of"], pa.scalar(timestamp_of(now_s), pa.timestamp("us", tz="UTC"))))
+    newest = times.group_by(["cluster", "job"]).aggregate([("as_of", "max")]).to_pylist()
+    wanted = {(row["cluster"], row["job"]): row["as_of_max"] for row in newest}
+    if not wanted:
+        return {}
+    made = sorted(set(wanted.values()))
+    where = f"{is_between('as_of', made[0], made[-1])} AND {is_in('as_of', made)}"
+    rows = table.read(list(READ_COLUMNS), made[0].date(), until, where)
+    result: dict[JobKey, list[PlanRow]] = {}
+    for row in rows.sort_by([("step_index", "ascending")]).to_pylist():
+        key = (row["cluster"], row["job"])
+        if wanted[key] == row["as_of"]:
+            result.setdefault(key, []).append(PlanRow.of(row))
+    return {key: tuple(steps) for key, steps in result.items()}

@@ -1,0 +1,74 @@
+"""What a person has to answer or to lift, from last rows of the log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+from fleet.facts import WaitingFact
+from fleet.log_tables import Row
+from include.control.approvals import Approval, WaitingStep
+from include.orchestration.waiting_steps import find_waiting
+from include.settings import Settings
+from models.control.bad_steps import name_suspension
+from models.control.limits import Limits
+from models.control.state import BlockedTarget, JobHistory
+from models.policies.memory import load
+
+JobKey = tuple[str, str]
+LiftedKeys = Collection[tuple[str, str, str]]
+"""Cluster, job and id of each block that a person has lifted."""
+
+
+def list_waiting(
+    last: Mapping[JobKey, Row], settings: Settings, now_s: float, answers: Collection[Approval], lifted: LiftedKeys
+) -> dict[JobKey, tuple[WaitingFact, ...]]:
+    """Return what waits for a person, by job."""
+    result: dict[JobKey, list[WaitingFact]] = {}
+    for step in find_waiting(last.values(), settings, now_s, answers):
+        result.setdefault((step.cluster, step.job), []).append(_of_step(step))
+    for (cluster, job), row in sorted(last.items()):
+        if not _may_be_blocked(row):
+            continue
+        ended = [block_id for *key, block_id in lifted if (cluster, job) == tuple(key)]
+        for one in find_blocks(row, settings, ended):
+            result.setdefault((cluster, job), []).append(one)
+    return {key: tuple(listed) for key, listed in result.items()}
+
+
+def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[WaitingFact]:
+    """Return what only a person lifts of a job: parallelism under which it failed, and its suspension."""
+    try:
+        history = load(JobHistory, row["history"])
+    except ValueError:  # the controller refuses the job, and says so
+        return []
+    cluster, job = row["cluster"], row["job"]
+    waits = [one for one in history.blocked if math.isinf(one.until_s) and one.block_id and one.block_id not in lifted]
+    result = [_of_block(row, one) for one in waits]
+    levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, job))
+    most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
+    if name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted))):
+        detail = f"back in dry-run: {most} steps within a day were rolled back or failed"
+        result.append(_of_job("suspension", cluster, job, history.bad_steps_s[-1], detail))
+    return result
+
+
+def _may_be_blocked(row: Row) -> bool:
+    text = row["history"] or ""
+    return '"until_s":"Infinity"' in text or '"bad_steps_s":[]' not in text
+
+
+def _of_step(step: WaitingStep) -> WaitingFact:
+    remedy = f'make approve ARGS="{step.cluster}/{step.job} {step.step_id}"'
+    change = step.describe().partition(": ")[2]
+    return WaitingFact("approval", step.cluster, step.job, step.step_id, step.at.timestamp(), change, remedy)
+
+
+def _of_block(row: Row, block: BlockedTarget) -> WaitingFact:
+    names = dict(row["operators"] or ())
+    target = ", ".join(f"{names.get(vertex, vertex)} {count}" for vertex, count in sorted(block.parallelism.items()))
+    return _of_job("block", row["cluster"], row["job"], None, f"{target} is not tried again: {block.because}")
+
+
+def _of_job(kind: str, cluster: str, job: str, since_s: float | None, detail: str) -> WaitingFact:
+    return WaitingFact(kind, cluster, job, "", since_s, detail, f'make lift ARGS="{cluster}/{job}"')

@@ -1,0 +1,28 @@
+"""From when on a figure of the fleet's health needs a person."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from include.settings.section import Hours, Section, Share
+from include.utc import DAY_S
+
+
+class Health(Section):
+    """Thresholds of what `make status` reports; nothing is decided or stopped by them."""
+
+    controller_late_s: float = Field(
+        180.0, gt=0, le=DAY_S, description="s; a controller that has not ticked for so long is late"
+    )
+    plan_old_h: Hours = Field(2.0, description="h; a cluster's newest plan that is older needs a person")
+    metrics_old_h: Hours = Field(3.0, description="h; metrics that were ingested last until longer ago are old")
+    models_old_h: Hours = Field(49.0, description="h; models that were trained longer ago are old")
+    quarantined_share_max: Share = Field(
+        0.01, description="share of the lines of a day that were quarantined, above which a person should look"
+    )
+    refusals_max: int = Field(
+        6, ge=1, le=100_000, description="refused decisions on a job within a day, from which on a person should look"
+    )
+    roll_backs_max: int = Field(
+        1, ge=1, le=100_000, description="steps of a job taken back within a day, from which on a person should look"
+    )

@@ -1,0 +1,62 @@
+"""What a stage's counts tell that nobody should overlook: input that was not used, and stages that did nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from include.stages import Stage
+
+
+def list_warnings(stage: str, summary: Mapping[str, Any]) -> list[str]:
+    """Return sentences about a stage that has ended well, from the counts of ``<out>/stages/<stage>.json``.
+
+    >>> list_warnings("ingest", {"rows": 100, "quarantined": 2})
+    ['2 of 100 lines were quarantined: make quarantine shows them']
+    """
+    rules = {Stage.INGEST: _of_ingest, Stage.PLAN: _of_plan, Stage.TRAIN: _of_train, Stage.FORECAST: _of_forecast}
+    rule = next((each for name, each in rules.items() if name == stage), None)
+    return [] if rule is None else rule(summary)
+
+
+def _of_ingest(summary: Mapping[str, Any]) -> list[str]:
+    rows, result = _count(summary, "rows"), []
+    lines, values, files = (_count(summary, f"quarantined{part}") for part in ("", "_values", "_files"))
+    if lines:
+        result.append(f"{lines} of {rows} lines were quarantined: make quarantine shows them")
+    if values:
+        result.append(f"{values} values of metrics were quarantined, their lines are used: make quarantine shows them")
+    if files:
+        result.append(f"{files} files could not be read to their end, or are misplaced: make quarantine shows them")
+    if "rows" in summary and not rows:
+        span = f"from {summary.get('start', '?')} to {summary.get('end', '?')}"
+        result.append(f"no line {span}: is the raw folder mounted (paths.raw), and does anything collect?")
+    return result
+
+
+def _of_plan(summary: Mapping[str, Any]) -> list[str]:
+    result = []
+    if "jobs" in summary and not _count(summary, "jobs"):
+        result.append("no job was planned: nothing was ingested of late, or no forecast was made")
+    if _count(summary, "refused"):
+        result.append(f"{summary['refused']} jobs have no plan: the report, and make plan, say why")
+    return result
+
+
+def _of_train(summary: Mapping[str, Any]) -> list[str]:
+    gate = summary.get("gate")
+    return [f"the new models are not in use: the gate's verdict is {gate}"] if gate in {"failed", "kept"} else []
+
+
+def _of_forecast(summary: Mapping[str, Any]) -> list[str]:
+    result = []
+    if "forecasts" in summary and not _count(summary, "forecasts"):
+        result.append("nothing was forecast: no source has a usable rate of late")
+    if _count(summary, "stale"):
+        result.append(f"{summary['stale']} sources have no rate of late: are their jobs polled?")
+    return result
+
+
+def _count(summary: Mapping[str, Any], name: str) -> int:
+    value = summary.get(name)
+    return int(value) if isinstance(value, int | float) else 0
