@@ -111,6 +111,10 @@ chaos: setup  ## a real Flink cluster under the controller while faults go on; A
 nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
 	@$(PY) -m benchmarks.nexmark $(ARGS)
 
+.PHONY: live
+live: setup  ## policies one after the other on a real Flink cluster and the same load, Flink's autoscaler too; ARGS="--job q3 --minutes 40"
+	@$(PY) -m benchmarks.live $(ARGS)
+
 ##@ Work on it
 # Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
 WORKERS ?= 3

@@ -98,7 +98,7 @@ class LiveHistory(HistoryRequest):
 
 
 def request_history(
-    calibration: Calibration, window: LoadWindow, begins: datetime, raw: Path, days: int, seed: int
+    calibration: Calibration, window: LoadWindow, begins: datetime, folder: Path, size: tuple[int, int]
 ) -> LiveHistory:
     """Return the request for the history before a window that begins at a time.
 
@@ -106,10 +106,10 @@ def request_history(
         calibration: of the job.
         window: of the load.
         begins: when the window begins.
-        raw: raw root.
-        days: at most so many, and no more than the trace has.
-        seed: of its noise.
+        folder: of the run.
+        size: days, of which it has no more than the trace, and seed of its noise.
     """
+    days, seed = size
     peak = float(max(window.before_per_s.max(), window.rates_per_s.max()))
     load = SourceLoad(peak, (TracePart(_TRACE),), sample_noise=0.02, step_noise=0.02)
     job = CatalogueJob(describe_job(calibration), (load,), CpuRuleOptions())
@@ -117,7 +117,7 @@ def request_history(
     hours = min(24 * days, len(window.before_per_s) * BIN_S // 3600 - 2)
     before = tuple(float(rate) / peak for rate in window.before_per_s)
     return LiveHistory(
-        hours, end, raw, CLUSTER, seed, recovery_s=RECOVERY_S, job=job, before=before, window_begins=begins
+        hours, end, folder / "raw", CLUSTER, seed, recovery_s=RECOVERY_S, job=job, before=before, window_begins=begins
     )
 
 
@@ -129,7 +129,9 @@ def make_plans(request: LiveHistory, folder: Path, as_of: datetime) -> None:
     """
     with _environment(write_settings(folder, PRODUCT)):
         settings = load_settings()
-        progress = ProgressLog(Console(), {"history": "simulated days", **{str(one): "of the history" for one in STAGES}})
+        progress = ProgressLog(
+            Console(), {"history": "simulated days", **{str(one): "of the history" for one in STAGES}}
+        )
         progress.begin("history")
         write_history(request)
         requests = [StageRequest(stage, as_of, request.start, request.end) for stage in STAGES]

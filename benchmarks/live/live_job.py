@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.live.load_window import Trace
 from cli.local_flink.build import FLINK_HOME, build_nexmark, java_tool
 from cli.local_flink.cluster import ClusterOptions
 from cli.local_flink.nexmark import QUERIES, Query, submit_query
@@ -18,9 +19,6 @@ TASK_MANAGERS = 2
 CHECKPOINT_EVERY_S = 10.0
 _SPLITS = 240  # of which any parallelism up to the slots gets nearly equal shares
 _EXPECTED = "io.tidewise.nexmark.ExpectedRows"
-
-Trace = Sequence[tuple[int, float]]
-"""(second, events/s), linear in between."""
 
 
 # Those of the adaptive scheduler are Flink's own defaults, which are left out: they do not compress.

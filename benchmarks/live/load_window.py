@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +16,11 @@ LEAST_DAYS_BEFORE = 5
 """Without so many days before it a window is not chosen: forecasts need a history."""
 PEAK_SHARE = 0.8
 """Of what the job carries with all slots, so that a backlog can be worked off at the peak."""
+
+
+Trace = Sequence[tuple[int, float]]
+"""(second, events/s), linear in between."""
+NOISE, NOISE_EVERY_S = 0.02, 60
 
 
 class WindowError(ValueError):
@@ -87,15 +93,25 @@ def choose_window(values: Floats, minutes: float, carried_per_s: float) -> LoadW
     return LoadWindow(first, scaled[first : first + bins + 1], scaled[:first])
 
 
-def make_trace(window: LoadWindow, lead_s: int) -> list[tuple[int, float]]:
-    """Return (second, events/s): the window's first rate for a while, the window, and nothing for a day after it."""
-    points = [(0, float(window.rates_per_s[0]))] if lead_s else []
-    points += [(lead_s + place * BIN_S, float(rate)) for place, rate in enumerate(window.rates_per_s)]
-    end_s = points[-1][0]
-    return [*points, (end_s + 1, 0.0), (end_s + DAY_S, 0.0)]
+def make_trace(window: LoadWindow, lead_s: int, minutes: float, seed: int) -> list[tuple[int, float]]:
+    """Return (second, events/s): the window's first rate for a while, the window with noise, nothing for a day.
+
+    Args:
+        window: of the load.
+        lead_s: for so long its first rate goes on before it.
+        minutes: after which it ends.
+        seed: of the noise, a factor for every minute.
+    """
+    draws, end_s = np.random.default_rng(seed), round(60 * minutes)
+    at = np.arange(0, end_s + 1, NOISE_EVERY_S)
+    rates = np.interp(at, np.arange(len(window.rates_per_s)) * BIN_S, window.rates_per_s)
+    rates *= np.maximum(1.0 + NOISE * draws.standard_normal(len(at)), 0.5)
+    points = [(0, float(rates[0]))] if lead_s else []
+    points += [(lead_s + int(second), float(rate)) for second, rate in zip(at, rates, strict=True)]
+    return [*points, (lead_s + end_s + 1, 0.0), (lead_s + end_s + DAY_S, 0.0)]
 
 
-def integrate(trace: list[tuple[int, float]], start_s: float, end_s: float) -> float:
+def integrate(trace: Trace, start_s: float, end_s: float) -> float:
     """Return the events due between two seconds of a trace, trapezoids between its points."""
     seconds, rates = (np.array(column, float) for column in zip(*trace, strict=True))
     inner = seconds[(seconds > start_s) & (seconds < end_s)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from benchmarks.live.load_window import integrate
+from benchmarks.live.load_window import Trace, integrate
 
 WORKED_OFF_S = 10.0
 """A backlog of less than so many seconds of the load is none."""
@@ -89,7 +89,24 @@ class Prices:
     rescale_weight: float
 
 
-def fill_gaps(readings: Sequence[Reading], trace: list[tuple[int, float]]) -> list[Moment]:
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """What of a run is measured.
+
+    Attributes:
+        trace: (second, events/s) of the job.
+        span_s: begin and end.
+        lost_at_s: when a TaskManager was lost; None: never.
+        slots_max: slots of the cluster.
+    """
+
+    trace: Trace
+    span_s: tuple[float, float]
+    lost_at_s: float | None
+    slots_max: int
+
+
+def fill_gaps(readings: Sequence[Reading], trace: Trace) -> list[Moment]:
     """Return moments: while a job shows nothing its backlog grows by what is due, and its oldest record ages."""
     result: list[Moment] = []
     for one in readings:
@@ -103,24 +120,15 @@ def fill_gaps(readings: Sequence[Reading], trace: list[tuple[int, float]]) -> li
     return result
 
 
-def measure(
-    readings: Sequence[Reading],
-    trace: list[tuple[int, float]],
-    span_s: tuple[float, float],
-    lost_at_s: float | None,
-    prices: Prices,
-    slots_max: int,
-) -> Measures:
+def measure(readings: Sequence[Reading], span: RunSpan, prices: Prices) -> Measures:
     """Return the figures of the time between two seconds of a run.
 
     Args:
         readings: in order, some before the span.
-        trace: (second, events/s) of the job.
-        span_s: begin and end.
-        lost_at_s: when a TaskManager was lost; None: never.
+        span: what is measured.
         prices: of the planner.
-        slots_max: slots of the cluster.
     """
+    trace, span_s, lost_at_s = span.trace, span.span_s, span.lost_at_s
     moments = fill_gaps(readings, trace)
     inside = [one for one in moments if span_s[0] <= one.at_s <= span_s[1]]
     steps = [(after, after.at_s - before.at_s) for before, after in pairwise(inside)]
@@ -130,7 +138,7 @@ def measure(
     rescales = sum(before != after for before, after in pairwise(asked))
     peak = max(inside, key=lambda one: one.backlog)
     shares = (
-        prices.resource_weight * slot_s / 60 / slots_max,
+        prices.resource_weight * slot_s / 60 / span.slots_max,
         prices.late_weight * late_s / 60,
         prices.rescale_weight * rescales,
     )
@@ -146,9 +154,7 @@ def measure(
     )
 
 
-def _find_worked_off(
-    moments: Sequence[Moment], trace: list[tuple[int, float]], from_s: float, *, has_begun: bool
-) -> float | None:
+def _find_worked_off(moments: Sequence[Moment], trace: Trace, from_s: float, *, has_begun: bool) -> float | None:
     """Return seconds from a time until a backlog was worked off, for which it need not have begun; None: never."""
     for one in moments:
         if one.at_s < from_s:
