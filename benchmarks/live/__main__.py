@@ -129,10 +129,10 @@ def run_one(
         key.policy, key.seed, options.minutes, options.trace, load, begins_s, pace, loses=not options.no_loss
     )
     result = run_policy(plan, calibration, work, jar if "autoscaler" in key.policy else None, say)
-    path, found = write_result(folder, result), result.measures
+    path, figures = write_result(folder, result), result.measures
     say(
-        f"{key.policy}: {found.late_minutes:.1f} late minutes, {found.slot_hours:.2f} slot-hours, "
-        f"{found.rescales} rescales, {found.down_s:.0f} s down, records lost {result.records_lost}, {path}"
+        f"{key.policy}: {figures.late_minutes:.1f} late minutes, {figures.slot_hours:.2f} slot-hours, "
+        f"{figures.rescales} rescales, {figures.down_s:.0f} s down, records lost {result.records_lost}, {path}"
     )
     if not result.is_valid:
         why = result.trouble or f"processors {result.cpu_share:.0%} busy, above {CPU_MAX:.0%}"

@@ -70,5 +70,5 @@ def build_jar(source: str = REPOSITORY, maven: Sequence[str] = (), folder: Path 
 def _run(command: Sequence[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stdout + done.stderr).strip()[-600:]
-        raise UsageError(f"the autoscaler was not built: `{' '.join(command[:3])} ...` failed: {said}")
+        output = (done.stdout + done.stderr).strip()[-600:]
+        raise UsageError(f"the autoscaler was not built: `{' '.join(command[:3])} ...` failed: {output}")

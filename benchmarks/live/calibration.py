@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.live.live_job import SLOTS, set_cluster, submit
+from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, set_cluster, submit
 from benchmarks.nexmark.counters import Flow, compare, read_counters
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.nexmark import QUERIES
 from cli.record_queries import rescale, wait_until_running
 from include.atomic_write import write_json
 from include.flink.client import FlinkClient
@@ -86,7 +85,7 @@ def calibrate(name: str, folder: Path, target: Path, say: Callable[[str], None])
         target: JSON file.
         say: prints a line.
     """
-    query = QUERIES[name]
+    query = LIVE_QUERIES[name]
     flood = _FLOOD_UNITS * query.unit_per_s
     with LocalCluster(folder, set_cluster(is_short=True), ready_timeout_s=180.0) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)

@@ -17,6 +17,7 @@ from include.flink.faults import FlinkError
 READ_EVERY_S = 1.0
 _SOURCE = ("emittedInAll", "pendingRecords", "oldestDueMs")
 _SINK = ("receivedInAll", "oldestArrivedMs")
+_ENDS = {"FAILED", "FINISHED", "CANCELED"}
 _ALL = (*_SOURCE, *_SINK)
 
 
@@ -31,6 +32,7 @@ class Instruments:
 
     Attributes:
         readings: so far, in order.
+        trouble: that the job ended; empty while it did not.
         emitted, received: the last counts that were shown, of source and sink, since the submission.
     """
 
@@ -39,6 +41,7 @@ class Instruments:
         self._paths: list[str] = []
         self._ended = threading.Event()
         self.readings: list[Reading] = []
+        self.trouble = ""
         self.emitted = self.received = 0
 
     @contextmanager
@@ -61,6 +64,8 @@ class Instruments:
         except FlinkError:
             return Reading(at_s, False, 0, (0, 0), math.nan, math.nan, math.nan)
         vertices = job["vertices"]
+        if job["state"] in _ENDS:
+            self.trouble = f"the job ended: {job['state']}"
         is_up = job["state"] == "RUNNING" and all(one["status"] == "RUNNING" for one in vertices)
         costly = next((one["id"] for one in vertices if one["name"] == self._costly), "")
         wanted = (bounds.get(costly, 0), max(bounds.values(), default=0))

@@ -14,6 +14,12 @@ from cli.local_flink.nexmark import QUERIES, Query, submit_query
 from include.flink.client import FlinkClient
 
 JOBS = ("q2", "q3")
+_SLOWER = 4
+LIVE_QUERIES = {
+    name: replace(QUERIES[name], work_us=_SLOWER * QUERIES[name].work_us, unit_per_s=QUERIES[name].unit_per_s / _SLOWER)
+    for name in JOBS
+}
+"""Each record waits longer than in `make nexmark`, so that two cores have time left with all slots at work."""
 SLOTS = 16
 TASK_MANAGERS = 2
 CHECKPOINT_EVERY_S = 10.0
@@ -21,7 +27,11 @@ _SPLITS = 240  # of which any parallelism up to the slots gets nearly equal shar
 _EXPECTED = "io.tidewise.nexmark.ExpectedRows"
 
 
-# Those of the adaptive scheduler are Flink's own defaults, which are left out: they do not compress.
+# Records that wait so long would fill buffers of the usual size for a minute: as many seconds of them as in others.
+_BUFFERS: Mapping[str, str] = {"taskmanager.memory.segment-size": "4kb"}
+# Flink's own defaults, so they are left out: a machine at its limit must lose no TaskManager by a late heartbeat.
+_HEARTBEATS = {"heartbeat.interval": "", "heartbeat.timeout": ""}
+# The same, those of the adaptive scheduler: they do not compress.
 _TIMES = (
     "submission.resource-wait-timeout",
     "submission.resource-stabilization-timeout",
@@ -42,7 +52,7 @@ def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = F
         slots=SLOTS // TASK_MANAGERS,
         task_managers=TASK_MANAGERS,
         checkpoint_every_s=CHECKPOINT_EVERY_S,
-        settings={**times, **(settings or {})},
+        settings={**_BUFFERS, **_HEARTBEATS, **times, **(settings or {})},
     )
 
 

@@ -87,7 +87,7 @@ def choose_window(values: Floats, minutes: float, carried_per_s: float) -> LoadW
     Raises:
         WindowError: the trace is too short.
     """
-    bins = max(1, int(np.ceil(minutes * 60 / BIN_S)))
+    bins = max(2, int(np.ceil(minutes * 60 / BIN_S)))  # one bin has no rise and fall
     first = find_steepest(values, bins)
     scaled = values * (PEAK_SHARE * carried_per_s / values[first : first + bins + 1].max())
     return LoadWindow(first, scaled[first : first + bins + 1], scaled[:first])

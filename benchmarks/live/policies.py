@@ -125,8 +125,8 @@ class _Host:
                 if time.time() >= next_s:
                     next_s += pace.evaluate_s
                     windows = history.windows(time.time())
-                    for number, seen in enumerate(history.jobs()):
-                        self._decide(seen, windows.observations(number))
+                    for number, observed in enumerate(history.jobs()):
+                        self._decide(observed, windows.observations(number))
             except FlinkError:
                 continue  # the cluster does not reply: at the next poll
             except Exception as error:

@@ -86,8 +86,9 @@ def read_result(path: Path) -> RunResult:
     for name in ("is_valid", "records_lost"):
         values.pop(name)
     measures = Measures(**values.pop("measures"))
-    tuples = {name: [tuple(one) for one in values.pop(name)] for name in ("lines", "actions", "load")}
-    return RunResult(measures=measures, span_s=tuple(values.pop("span_s")), **tuples, **values)
+    for name in ("lines", "actions", "load"):
+        values[name] = [tuple(one) for one in values[name]]
+    return RunResult(measures=measures, span_s=tuple(values.pop("span_s")), **values)
 
 
 def read_results(folder: Path) -> list[RunResult]:

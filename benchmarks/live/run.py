@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.instruments import Instruments
-from benchmarks.live.live_job import SLOTS, count_expected_rows, set_cluster, submit
+from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, count_expected_rows, set_cluster, submit
 from benchmarks.live.load_window import BIN_S, Trace, integrate
 from benchmarks.live.measures import Prices, Reading, RunSpan, fill_gaps, measure
 from benchmarks.live.policies import POLICIES, deciding
@@ -21,7 +20,6 @@ from benchmarks.live.results import RunResult
 from benchmarks.live.settings import Pace
 from benchmarks.nexmark.cpu import CpuMeter
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.nexmark import QUERIES
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import Planner
@@ -82,13 +80,12 @@ def run_policy(
         jar: of Flink's autoscaler.
         say: prints a line.
     """
-    policy, query = POLICIES[plan.policy], QUERIES[calibration.query]
+    policy, query = POLICIES[plan.policy], LIVE_QUERIES[calibration.query]
     first = calibration.find_parallelism(plan.trace[0][1], START_UTILISATION)
     if policy.starts_at_peak:
         first = calibration.find_parallelism(max(rate for _, rate in plan.trace), START_UTILISATION)
-    options = set_cluster(
-        policy.settings | (plan.pace.autoscaler if policy.settings else {}), is_short=plan.pace.is_short
-    )
+    pace = plan.pace.autoscaler if policy.settings else {}
+    options = set_cluster({**policy.settings, **pace}, is_short=plan.pace.is_short)
     with LocalCluster(folder / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         if (wait_s := plan.begins_s - plan.pace.lead_s - time.time()) > 0:
@@ -140,47 +137,41 @@ def _follow(
     """Wait until the end of the window; returns the share of busy processors, when a TaskManager was lost, trouble."""
     begin_s, end_s = plan.span_s
     lose_at_s = (begin_s + end_s) / 2
-    cpu, lost_at_s, next_say_s, trouble = None, None, 0.0, ""
-    with _background() as later:
-        while not trouble:
-            at_s = instruments.readings[-1].at_s if instruments.readings else 0.0
-            if at_s > end_s:
-                break
-            if cpu is None and at_s >= begin_s:
-                cpu = CpuMeter()
-            if plan.loses and lost_at_s is None and at_s >= lose_at_s:
-                say(f"{plan.policy}: a TaskManager is lost for {LOST_FOR_S:g} s")
-                cluster.kill_taskmanager(1)
-                lost_at_s = at_s
-                later(LOST_FOR_S, lambda: cluster.start_taskmanager(1, wait=False))
-            if at_s >= next_say_s and instruments.readings:
-                next_say_s = at_s + _SAY_EVERY_S
-                last = instruments.readings[-1]
-                busy = "" if cpu is None else f", processors {cpu.take():.0%} busy"
-                age_s = max(last.source_age_s, last.sink_age_s)
-                say(
-                    f"{plan.policy}: {(at_s - begin_s) / 60:5.1f} of {plan.minutes:g} min, {last.slots} slots, "
-                    f"backlog {last.pending:.0f}, oldest record {age_s:.1f} s{busy}"
-                )
-            trouble = find_trouble()
-            time.sleep(0.5)
+    cpu, lost_at_s, next_say_s, trouble, is_lost = None, None, 0.0, "", False
+    while not trouble:
+        at_s = instruments.readings[-1].at_s if instruments.readings else 0.0
+        if at_s > end_s:
+            break
+        if cpu is None and at_s >= begin_s:
+            cpu = CpuMeter()
+        if plan.loses and lost_at_s is None and at_s >= lose_at_s:
+            say(f"{plan.policy}: a TaskManager is lost for {LOST_FOR_S:g} s")
+            cluster.kill_taskmanager(1)
+            lost_at_s, is_lost = at_s, True
+        if is_lost and lost_at_s is not None and at_s >= lost_at_s + LOST_FOR_S:
+            # In this thread: with the one that starts it a child process ends.
+            cluster.start_taskmanager(1, wait=False)
+            is_lost = False
+        if at_s >= next_say_s and instruments.readings:
+            next_say_s = at_s + _SAY_EVERY_S
+            say(_describe(plan, instruments.readings[-1], cpu))
+        trouble = find_trouble() or instruments.trouble
+        time.sleep(0.5)
+    if is_lost:
+        cluster.start_taskmanager(1, wait=False)
     return (1.0 if cpu is None else cpu.in_all()), lost_at_s, trouble
 
 
-@contextmanager
-def _background() -> Iterator[Callable[[float, Callable[[], None]], None]]:
-    """Yield what does something after some seconds; what is still to come is done at once at the end."""
-    waiting: list[threading.Timer] = []
-
-    def later(seconds: float, act: Callable[[], None]) -> None:
-        waiting.append(threading.Timer(seconds, act))
-        waiting[-1].start()
-
-    try:
-        yield later
-    finally:
-        for timer in waiting:
-            timer.join()
+def _describe(plan: RunPlan, last: Reading, cpu: CpuMeter | None) -> str:
+    minute = (last.at_s - plan.span_s[0]) / 60
+    if not last.is_up:
+        return f"{plan.policy}: {minute:5.1f} of {plan.minutes:g} min, the job is down"
+    ages = [age for age in (last.source_age_s, last.sink_age_s) if math.isfinite(age)]
+    busy = "" if cpu is None else f", processors {cpu.take():.0%} busy"
+    return (
+        f"{plan.policy}: {minute:5.1f} of {plan.minutes:g} min, {last.slots} slots, backlog {last.pending:.0f}, "
+        f"oldest record {max(ages, default=0.0):.1f} s{busy}"
+    )
 
 
 def _drain(

@@ -61,7 +61,7 @@ def compare_runs(
         first = min(one.seed for one in own)
         downtime_s = find_downtime(one for one in own if one.seed == first)
         for one in own:
-            found = simulate_run(one, calibrations[job], downtime_s, prices)
+            simulated = simulate_run(one, calibrations[job], downtime_s, prices)
             use = CORRECTS if one.seed == first else REPORTS
             rows.append(
                 Comparison(
@@ -70,9 +70,9 @@ def compare_runs(
                     one.seed,
                     use,
                     one.measures.cost,
-                    found.cost,
+                    simulated.cost,
                     one.measures.recovery_s,
-                    found.recovery_s,
+                    simulated.recovery_s,
                 )
             )
     return rows

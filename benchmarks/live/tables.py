@@ -28,20 +28,20 @@ def sort_results(results: Iterable[RunResult]) -> list[RunResult]:
 
 def format_row(one: RunResult) -> list[str]:
     """Return the cells of a result, with a mark where it is no measurement."""
-    found = one.measures
+    figures = one.measures
     mark = one.trouble or ("" if one.is_valid else "invalid: processors busy")
     return [
         one.job,
         one.policy,
         str(one.seed),
-        f"{found.cost:.2f}",
-        f"{found.late_minutes:.1f}",
-        f"{found.slot_hours:.2f}",
-        str(found.rescales),
-        f"{found.down_s:.0f}",
-        f"{found.peak_backlog:.0f}",
-        format_seconds(found.worked_off_s),
-        format_seconds(found.recovery_s) if one.lost_at_s is not None else "",
+        f"{figures.cost:.2f}",
+        f"{figures.late_minutes:.1f}",
+        f"{figures.slot_hours:.2f}",
+        str(figures.rescales),
+        f"{figures.down_s:.0f}",
+        f"{figures.peak_backlog:.0f}",
+        format_seconds(figures.worked_off_s),
+        format_seconds(figures.recovery_s) if one.lost_at_s is not None else "",
         "not known" if one.records_lost is None else str(one.records_lost),
         f"{one.cpu_share:.0%}",
         mark,
@@ -83,7 +83,7 @@ def list_against(results: Iterable[RunResult]) -> list[str]:
 def format_comparisons(rows: Sequence[Comparison]) -> str:
     """Return the simulator beside the real cluster as a table."""
     lines = [
-        "| job | policy | seed | cost, real | cost, simulated | off by | recovery, real, s | simulated, s | off by | use |",
+        "| job | policy | seed | cost | cost, simulated | off by | recovery, s | simulated, s | off by | use |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for one in rows:
