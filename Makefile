@@ -142,6 +142,10 @@ chaos: setup  ## a real Flink cluster under the controller while faults go on; A
 nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
 	@$(PY) -m benchmarks.nexmark $(ARGS)
 
+.PHONY: live
+live: setup  ## policies one after the other on a real Flink cluster and the same load, Flink's autoscaler too; ARGS="--job q3 --minutes 40"
+	@$(PY) -m benchmarks.live $(ARGS)
+
 ##@ Work on it
 # Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
 WORKERS ?= 3
@@ -167,7 +171,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
@@ -202,6 +206,10 @@ test-long-waits: setup  ## the controller with checkpoints every ten minutes, in
 .PHONY: test-long-prometheus
 test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (at most 60 minutes)
 	@PROMETHEUS_MINUTES="$${PROMETHEUS_MINUTES:-40}" $(PY) -m pytest tests/long/test_prometheus_two_hours.py $(LONG) $(ARGS)
+
+.PHONY: test-long-live
+test-long-live: setup  ## two policies of `make live` and one rise of the load (at most 30 minutes)
+	@$(PY) -m pytest tests/long/test_live_short.py $(LONG) $(ARGS)
 
 # Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -37,7 +37,7 @@ from models.simulation.rest.cadence import Cadence
 from models.simulation.rest.job_timeline import Origin
 from models.simulation.rest.lines import LineWriter
 from models.simulation.samples import Samples
-from models.simulation.source_load import draw_source_rates
+from models.simulation.source_load import WeeklyTrace, draw_source_rates
 from models.simulation.spec import SpecError
 from models.simulation.state import Restart
 
@@ -109,6 +109,10 @@ class HistoryRequest:
         """Return the jobs to simulate."""
         return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else load_simulated_jobs()
 
+    def traces(self) -> Mapping[str, WeeklyTrace]:
+        """Return the traces that the jobs' loads name."""
+        return load_traces()
+
     def fingerprint(self) -> str:
         """Return a hash of everything that the bytes depend on: the request, the code, the jobs, the traces."""
         digest = hashlib.sha256(json.dumps({**asdict(self), "raw": None}, default=str, sort_keys=True).encode())
@@ -139,7 +143,7 @@ def run(
 
 def draw_rates(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet) -> Floats:
     """Return the rates of the sources, (steps, J, O) records/s, 0 for the other operators."""
-    traces, steps = load_traces(), round(request.hours * 3600 / STEP_S)
+    traces, steps = request.traces(), round(request.hours * 3600 / STEP_S)
     rates = np.zeros((steps, *fleet.shape))
     for row, job in enumerate(jobs):
         generator = job_generator(request.seed, job.spec.name, "load")

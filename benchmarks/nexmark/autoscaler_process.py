@@ -41,18 +41,19 @@ class Advice:
     parallelism: int
 
 
-def start_autoscaler(jar: Path, rest_url: str, log: Path) -> subprocess.Popen[bytes]:
+def start_autoscaler(jar: Path, rest_url: str, log: Path, every_s: int = _EVERY_S) -> subprocess.Popen[bytes]:
     """Start the process on a cluster; its log has what it would do.
 
     Args:
         jar: ``flink-autoscaler-standalone`` with its dependencies.
         rest_url: of the cluster.
         log: of its output.
+        every_s: between two of its decisions.
     """
     place = urlsplit(rest_url)
     command = [java_tool("java"), "-XX:+UseSerialGC", "-Xmx256m", "-cp", f"{jar}:{FLINK_HOME / 'lib'}/*", _ENTRY_CLASS]
     options = {
-        "autoscaler.standalone.control-loop.interval": f"{_EVERY_S} s",
+        "autoscaler.standalone.control-loop.interval": f"{every_s} s",
         "autoscaler.standalone.fetcher.flink-cluster.host": str(place.hostname),
         "autoscaler.standalone.fetcher.flink-cluster.port": str(place.port),
     }

@@ -24,6 +24,7 @@ class NexmarkOptions:
         trace: (second, events/s), linear in between; the last second closes a cycle.
         work_us: microseconds that the costly operator waits per record.
         proportions: persons, auctions and bids that come in turn.
+        splits: shares of the source that its readers divide.
         shows_pending: whether the source reports ``pendingRecords``.
         counts_in: whether it counts ``numRecordsIn``, as the readers of FLIP-27 do.
         waits_in_poll: whether it waits inside ``pollNext`` and so is busy at any rate.
@@ -36,6 +37,7 @@ class NexmarkOptions:
     job_name: str = ""
     parallelism: int = 1
     max_parallelism: int = 128
+    splits: int = 24
     shows_pending: bool = True
     counts_in: bool = True
     waits_in_poll: bool = False
@@ -54,6 +56,7 @@ class NexmarkOptions:
             "max-parallelism": self.max_parallelism,
             "trace": trace,
             "proportions": self.proportions,
+            "splits": self.splits,
             "pending": str(self.shows_pending).lower(),
             "count-in": str(self.counts_in).lower(),
             "poll-wait": str(self.waits_in_poll).lower(),

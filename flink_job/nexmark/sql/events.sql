@@ -11,6 +11,7 @@ CREATE TABLE events (
   'connector' = 'tidewise-nexmark',
   'trace' = '${trace}',
   'proportions' = '${proportions}',
+  'splits' = '${splits}',
   'pending' = '${pending}',
   'count-in' = '${count-in}',
   'poll-wait' = '${poll-wait}'

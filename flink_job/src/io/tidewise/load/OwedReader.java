@@ -56,6 +56,7 @@ final class OwedReader<T> implements SourceReader<T, OwedSplit> {
             context.metricGroup().setPendingRecordsGauge(this::backlog);
         }
         context.metricGroup().gauge("emittedInAll", this::emittedInAll);
+        context.metricGroup().gauge("oldestDueMs", this::oldestDueMs);
         shown = new SnapshotCounts(context.metricGroup(), "emittedAtSnapshot");
     }
 
@@ -68,6 +69,17 @@ final class OwedReader<T> implements SourceReader<T, OwedSplit> {
     private long backlog() {
         double due = dueNow();
         return shares.stream().mapToLong(share -> Math.max(0L, share.due(due) - share.emitted)).sum();
+    }
+
+    /** Milliseconds since the oldest record became due that is not emitted; 0 without any. */
+    private long oldestDueMs() {
+        double due = dueNow();
+        long first = shares.stream()
+                .filter(share -> share.emitted < share.due(due))
+                .mapToLong(OwedSplit::sequenceOfNext)
+                .min()
+                .orElse(-1);
+        return first < 0 ? 0 : Math.max(0, System.currentTimeMillis() - startMs - Math.round(1000 * trace.secondsUntil(first)));
     }
 
     private double dueNow() {

@@ -1,0 +1,75 @@
+"""The jobs: queries of Nexmark whose sink counts its rows and notes their age."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.live.load_window import Trace
+from cli.local_flink.build import FLINK_HOME, build_nexmark, java_tool
+from cli.local_flink.cluster import ClusterOptions
+from cli.local_flink.nexmark import QUERIES, Query, submit_query
+from include.flink.client import FlinkClient
+
+JOBS = ("q2", "q3")
+_SLOWER = 4
+LIVE_QUERIES = {
+    name: replace(QUERIES[name], work_us=_SLOWER * QUERIES[name].work_us, unit_per_s=QUERIES[name].unit_per_s / _SLOWER)
+    for name in JOBS
+}
+"""Each record waits longer than in `make nexmark`, so that two cores have time left with all slots at work."""
+SLOTS = 16
+TASK_MANAGERS = 2
+CHECKPOINT_EVERY_S = 10.0
+_SPLITS = 240  # of which any parallelism up to the slots gets nearly equal shares
+_EXPECTED = "io.tidewise.nexmark.ExpectedRows"
+
+
+# Records that wait so long would fill buffers of the usual size for a minute: as many seconds of them as in others.
+_BUFFERS: Mapping[str, str] = {"taskmanager.memory.segment-size": "4kb"}
+# Flink's own defaults, so they are left out: a machine at its limit must lose no TaskManager by a late heartbeat.
+_HEARTBEATS = {"heartbeat.interval": "", "heartbeat.timeout": ""}
+# The same, those of the adaptive scheduler: they do not compress.
+_TIMES = (
+    "submission.resource-wait-timeout",
+    "submission.resource-stabilization-timeout",
+    "executing.cooldown-after-rescaling",
+    "executing.resource-stabilization-timeout",
+)
+
+
+def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = False) -> ClusterOptions:
+    """Return the cluster of a run.
+
+    Args:
+        settings: further ones of Flink.
+        is_short: whether the adaptive scheduler rests for two seconds and not for Flink's default after a rescale.
+    """
+    times = {} if is_short else {f"jobmanager.adaptive-scheduler.{name}": "" for name in _TIMES}
+    return ClusterOptions(
+        slots=SLOTS // TASK_MANAGERS,
+        task_managers=TASK_MANAGERS,
+        checkpoint_every_s=CHECKPOINT_EVERY_S,
+        settings={**_BUFFERS, **_HEARTBEATS, **times, **(settings or {})},
+    )
+
+
+def submit(client: FlinkClient, folder: Path, query: Query, trace: Trace, parallelism: int) -> str:
+    """Start a job, every vertex with the same parallelism; returns its id. The JobManager must see the folder."""
+    options = query.options(tuple(trace), query.name, parallelism)
+    return submit_query(client, folder, replace(options, query=f"{query.name}_arrivals", splits=_SPLITS))
+
+
+def count_expected_rows(query: str, events: int, trace: Path) -> int:
+    """Return how many rows a query gives for the first events, computed without Flink."""
+    path = f"{build_nexmark()}:{FLINK_HOME / 'lib'}/*"
+    arguments = [query, str(events), QUERIES[query].proportions, str(trace)]
+    done = subprocess.run(
+        [java_tool("java"), "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, _EXPECTED, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout.split()[-1])

@@ -1,0 +1,221 @@
+"""One run: a policy on a job, a cluster of its own, the load of the window, and a TaskManager that is lost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from benchmarks.live.calibration import Calibration
+from benchmarks.live.instruments import Instruments
+from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, count_expected_rows, set_cluster, submit
+from benchmarks.live.load_window import BIN_S, Trace, integrate
+from benchmarks.live.measures import Prices, Reading, RunSpan, fill_gaps, measure
+from benchmarks.live.policies import POLICIES, deciding
+from benchmarks.live.results import RunResult
+from benchmarks.live.settings import Pace
+from benchmarks.nexmark.cpu import CpuMeter
+from cli.local_flink.cluster import LocalCluster
+from include.flink.client import FlinkClient
+from include.flink.faults import FlinkError
+from include.settings import Planner
+
+START_UTILISATION = 0.85
+LOST_FOR_S = 30.0
+"""A lost TaskManager is back after so many seconds, as a pod that is started again."""
+_STARTS_S, _REPLIES_S, _DRAINS_S, _STILL_S = 180.0, 60.0, 420.0, 6.0
+_SAY_EVERY_S = 60.0
+_LINE_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What is run.
+
+    Attributes:
+        policy: key of ``POLICIES``.
+        seed: of the load's noise.
+        minutes: of the window as asked for.
+        trace_name: of the public trace.
+        trace: (second since the submission, events/s) with the lead before the window.
+        begins_s: epoch seconds of the window's begin.
+        pace: of the run.
+        loses: whether a TaskManager is lost in the middle.
+    """
+
+    policy: str
+    seed: int
+    minutes: float
+    trace_name: str
+    trace: Trace
+    begins_s: float
+    pace: Pace
+    loses: bool = True
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """Begin and end of the window, seconds since the submission."""
+        return float(self.pace.lead_s), self.pace.lead_s + 60 * self.minutes
+
+
+def read_prices() -> Prices:
+    """Return the prices of the product's default settings."""
+    costs = Planner().costs
+    return Prices(costs.late_after_s, costs.resource_weight, costs.late_weight, costs.rescale_weight)
+
+
+def run_policy(
+    plan: RunPlan, calibration: Calibration, folder: Path, jar: Path | None, say: Callable[[str], None]
+) -> RunResult:
+    """Run a policy and return what the job's instruments showed.
+
+    Args:
+        plan: of the run.
+        calibration: of the job.
+        folder: of the run; below it the controller finds the lake of a policy that has one.
+        jar: of Flink's autoscaler.
+        say: prints a line.
+    """
+    policy, query = POLICIES[plan.policy], LIVE_QUERIES[calibration.query]
+    first = calibration.find_parallelism(plan.trace[0][1], START_UTILISATION)
+    if policy.starts_at_peak:
+        first = calibration.find_parallelism(max(rate for _, rate in plan.trace), START_UTILISATION)
+    pace = plan.pace.autoscaler if policy.settings else {}
+    options = set_cluster({**policy.settings, **pace}, is_short=plan.pace.is_short)
+    with LocalCluster(folder / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
+        client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        if (wait_s := plan.begins_s - plan.pace.lead_s - time.time()) > 0:
+            say(f"{plan.policy}: the load begins in {wait_s:.0f} s")
+            time.sleep(wait_s)
+        submitted_s = time.time()
+        job_id = submit(client, cluster.work_dir, query, plan.trace, first)
+        instruments = Instruments(client, job_id, calibration.costly, submitted_s)
+        with instruments.reading():
+            with deciding(policy, client, folder, plan.pace, jar) as find_trouble:
+                cpu, lost_at_s, trouble = _follow(plan, cluster, instruments, find_trouble, say)
+            counts = _drain(client, job_id, instruments, plan, say) if not trouble else (None, None)
+        trace_file = cluster.work_dir / f"trace-{query.name}.csv"
+        known = counts[0] is not None
+        rows = count_expected_rows(query.name, counts[0], trace_file) if counts[0] is not None else None
+    span = RunSpan(plan.trace, plan.span_s, lost_at_s, SLOTS)
+    begin_s, end_s = plan.span_s
+    return RunResult(
+        policy=plan.policy,
+        job=calibration.query,
+        seed=plan.seed,
+        minutes=plan.minutes,
+        pace=plan.pace.name,
+        trace=plan.trace_name,
+        begun=datetime.fromtimestamp(submitted_s + begin_s, UTC).isoformat(timespec="seconds"),
+        cpu_share=cpu,
+        trouble=trouble,
+        slots_max=SLOTS,
+        lost_at_s=None if lost_at_s is None else lost_at_s - begin_s,
+        measures=measure(instruments.readings, span, read_prices()),
+        records_in=counts[0],
+        records_due=int(integrate(plan.trace, 0, plan.trace[-1][0])) if known else None,
+        rows_out=counts[1],
+        rows_expected=rows,
+        lines=_thin_out(instruments.readings, plan.trace, (begin_s, end_s)),
+        actions=_list_actions(instruments.readings),
+        load=list(plan.trace),
+        span_s=plan.span_s,
+    )
+
+
+def _follow(
+    plan: RunPlan,
+    cluster: LocalCluster,
+    instruments: Instruments,
+    find_trouble: Callable[[], str],
+    say: Callable[[str], None],
+) -> tuple[float, float | None, str]:
+    """Wait until the end of the window; returns the share of busy processors, when a TaskManager was lost, trouble."""
+    begin_s, end_s = plan.span_s
+    lose_at_s = (begin_s + end_s) / 2
+    cpu, lost_at_s, next_say_s, trouble, is_lost = None, None, 0.0, "", False
+    while not trouble:
+        at_s = instruments.readings[-1].at_s if instruments.readings else 0.0
+        if at_s > end_s:
+            break
+        if cpu is None and at_s >= begin_s:
+            cpu = CpuMeter()
+        if plan.loses and lost_at_s is None and at_s >= lose_at_s:
+            say(f"{plan.policy}: a TaskManager is lost for {LOST_FOR_S:g} s")
+            cluster.kill_taskmanager(1)
+            lost_at_s, is_lost = at_s, True
+        if is_lost and lost_at_s is not None and at_s >= lost_at_s + LOST_FOR_S:
+            # In this thread: with the one that starts it a child process ends.
+            cluster.start_taskmanager(1, wait=False)
+            is_lost = False
+        if at_s >= next_say_s and instruments.readings:
+            next_say_s = at_s + _SAY_EVERY_S
+            say(_describe(plan, instruments.readings[-1], cpu))
+        trouble = find_trouble() or instruments.trouble
+        time.sleep(0.5)
+    if is_lost:
+        cluster.start_taskmanager(1, wait=False)
+    return (1.0 if cpu is None else cpu.in_all()), lost_at_s, trouble
+
+
+def _describe(plan: RunPlan, last: Reading, cpu: CpuMeter | None) -> str:
+    minute = (last.at_s - plan.span_s[0]) / 60
+    if not last.is_up:
+        return f"{plan.policy}: {minute:5.1f} of {plan.minutes:g} min, the job is down"
+    ages = [age for age in (last.source_age_s, last.sink_age_s) if math.isfinite(age)]
+    busy = "" if cpu is None else f", processors {cpu.take():.0%} busy"
+    return (
+        f"{plan.policy}: {minute:5.1f} of {plan.minutes:g} min, {last.slots} slots, backlog {last.pending:.0f}, "
+        f"oldest record {max(ages, default=0.0):.1f} s{busy}"
+    )
+
+
+def _drain(
+    client: FlinkClient, job_id: str, instruments: Instruments, plan: RunPlan, say: Callable[[str], None]
+) -> tuple[int | None, int | None]:
+    """Let the job work off everything with all slots; returns what source and sink have counted, None: it did not."""
+    try:
+        client.put_resource_requirements(job_id, dict.fromkeys(client.upper_bounds(job_id), SLOTS))
+    except FlinkError as error:
+        say(f"{plan.policy}: {error}")
+    deadline_s, still_since_s, before = time.monotonic() + _DRAINS_S, time.monotonic(), (-1, -1)
+    while time.monotonic() < deadline_s:
+        last, counts = instruments.readings[-1], (instruments.emitted, instruments.received)
+        is_empty = last.is_up and last.slots == SLOTS and last.pending == 0
+        if counts != before or not is_empty:
+            before, still_since_s = counts, time.monotonic()
+        elif time.monotonic() - still_since_s > _STILL_S:
+            return counts
+        time.sleep(0.5)
+    say(f"{plan.policy}: the backlog was not worked off within {_DRAINS_S:g} s of the end; nothing is known of losses")
+    return None, None
+
+
+def _thin_out(
+    readings: Sequence[Reading], trace: Trace, span_s: tuple[float, float]
+) -> list[tuple[float, float, int, float, float]]:
+    """Return what the page draws: of every ten seconds (second of the window, load/s, slots, age, backlog)."""
+    result: list[tuple[float, float, int, float, float]] = []
+    next_s = span_s[0]
+    for one in fill_gaps(readings, trace):
+        if next_s <= one.at_s <= span_s[1]:
+            load = integrate(trace, one.at_s, one.at_s + 1)
+            line = (one.at_s - span_s[0], round(load, 1), one.slots, round(one.age_s, 1), round(one.backlog))
+            result.append(line)
+            next_s += _LINE_EVERY_S
+    return result
+
+
+def _list_actions(readings: Sequence[Reading]) -> list[tuple[float, int]]:
+    """Return (second since the submission, upper bound of the costly vertex) of every change, the first bound too."""
+    known = [(one.at_s, one.wanted[0]) for one in readings if one.wanted[0]]
+    return known[:1] + [after for before, after in pairwise(known) if after[1] != before[1]]
+
+
+def round_up_minutes(minutes: float) -> float:
+    """Return the length of a window of whole bins."""
+    return -(-minutes * 60 // BIN_S) * BIN_S / 60
