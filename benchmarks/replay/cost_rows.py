@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.replay.replay_candidates import BOUND
-from benchmarks.replay.replay_cases import Row
+from benchmarks.replay.replay_cases import FLOOR, Row
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT
 from include.policy_catalogue import REFERENCES
 
@@ -57,6 +57,26 @@ def compare_costs(rows: Sequence[Row]) -> list[Row]:
         ratio = float(str(row["cost"])) / least if least else None
         known: Row = {**row, "best_rival": rival, "cost_vs_best_rival": ratio}
         result.append({column: known.get(column) for column in COLUMNS})
+    return result
+
+
+def merge_costs(before: Sequence[Row], added: Sequence[Row]) -> list[Row]:
+    """Return rows of several replays as if they were of one: sorted, each over the bound and the clairvoyant's cost.
+
+    Args:
+        before: rows.
+        added: further ones; they replace those of the same trace, job, policy, seed and segment.
+    """
+    rows = {(*(row[column] for column in _WHERE), row["policy"]): row for row in (*before, *added)}
+    least = {key[:-1]: row["bound"] for key, row in rows.items() if key[-1] == BOUND}
+    floor = {key[:-1]: row["cost"] for key, row in rows.items() if key[-1] == FLOOR}
+    result: list[Row] = []
+    for key in sorted(rows, key=str):
+        row, bound, clairvoyant = rows[key], least.get(key[:-1]), floor.get(key[:-1])
+        cost = float(str(row["cost"]))
+        ratios = {"cost_vs_bound": bound, "cost_vs_clairvoyant": clairvoyant}
+        known: Row = {name: cost / float(other) if other else None for name, other in ratios.items()}
+        result.append({**row, "bound": bound, **known})
     return result
 
 

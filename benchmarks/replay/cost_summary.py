@@ -71,6 +71,22 @@ def list_by_trace(rows: Sequence[Row], column: str = "cost_vs_bound", segment: s
     return [["policy", *traces, "mean"], *(cells for _, cells in result)]
 
 
+def list_best_of(rows: Sequence[Row], policy: str, others: Sequence[str], segment: str = AFTER) -> list[list[str]]:
+    """Return a table, headings first, of what a policy costs over the cheapest of others, by trace and seed.
+
+    Traces and seeds without one of them are left out.
+    """
+    retained = [row for row in rows if row["segment"] == segment]
+    costs, rivals = collect_costs(retained, policy), [collect_costs(retained, other) for other in others]
+    cells, ratios = [], []
+    for trace, seed in costs:
+        if all((trace, seed) in rival for rival in rivals):
+            ratios.append(costs[trace, seed] / min(rival[trace, seed] for rival in rivals))
+            cells.append([trace, str(seed), _format(ratios[-1])])
+    mean = float(np.exp(np.mean(np.log(ratios)))) if ratios else float("nan")
+    return [["trace", "seed", "over the cheaper"], *cells, ["geometric mean", "", _format(mean)]]
+
+
 def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:
     """Return the rows of each job, in the order in which the jobs come."""
     jobs = dict.fromkeys(row["job"] for row in rows)

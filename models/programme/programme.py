@@ -11,7 +11,8 @@ rescales in the planner's own prices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from models.arrays import Floats
 from models.programme.error_shapes import Weights
 from models.programme.horizon import Levels
 from models.programme.load_paths import STEP_S
-from models.programme.window_tables import WORK_OFF, find_places, list_ages, run_steps, weigh_ages
+from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_ages
 
 _SD_STEPS: Final = 5  # transients are told apart by e^(1/5)
 _LEAST_SD: Final = 0.02
@@ -82,33 +83,37 @@ class Values:
     go: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class _Transients:
-    """Relative deviations of single steps, U of them, and their shape."""
-
-    sds: list[float]
-    shape: Weights
-
-
 def _round_down(seconds: float) -> float:
     return float(round(seconds / _DOWN_STEP_S) * _DOWN_STEP_S)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """Late minutes (U, D, A) and ages at the end (U, D, A, A), of U transients."""
+@lru_cache(maxsize=256)
+def _tabulate(sds: tuple[float, ...], shape: Weights, terms: Terms, steps: int) -> Any:
+    """Return what one step of the programme does to a job, (U * D, 2A * (A + 1)).
 
-    late: Floats
-    ends: Floats
+    A row per transient and load over capacity; in it, for each age, without a rescale and after one: the weights of the
+    ages at the end, and the price of the late minutes.
 
-
-def _stack(down_s: float, transients: _Transients, terms: Terms, steps: int, *, fails: bool = False) -> _Tables:
-    chance = terms.failures_per_step if fails else 0.0
+    Args:
+        sds: relative deviations of single evaluations, U of them.
+        shape: of these deviations.
+        terms: of the job; a job that is down comes back in the step.
+        steps: evaluations of the step.
+    """
+    chance = 0.0 if terms.down_s > 0 else terms.failures_per_step
     failure = (chance, _round_down(terms.restart_s), _round_down(terms.lost_s))
     most_late = round(_CHANGE_AND_BACK * terms.rescale_price / max(terms.late_price, 1e-9), 2)
-    further = (transients.shape, terms.late_after_s, failure, steps, most_late)
-    every = [run_steps(_round_down(down_s), sd, *further) for sd in transients.sds]
-    return _Tables(np.stack([one[0] for one in every]), np.stack([one[1] for one in every]))
+    stops = (
+        (_round_down(terms.down_s), failure),
+        (_round_down(max(terms.down_s, terms.rescale_s)), (0.0, *failure[1:])),
+    )
+    rows = []
+    for sd in sds:
+        both = [run_steps(down_s, sd, shape, terms.late_after_s, fails, steps, most_late) for down_s, fails in stops]
+        each = [np.concatenate([ends, terms.late_price * late[..., None]], axis=2) for late, ends in both]
+        rows.append(np.concatenate(each, axis=1))
+    table = np.concatenate(rows).astype(np.float32)
+    return np.ascontiguousarray(table.reshape(len(table), -1))
 
 
 def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms) -> Values:
@@ -124,34 +129,26 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     ages = np.array(list_ages(terms.late_after_s))
     coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
     spreads, which = np.unique(coded, return_inverse=True)
-    transients = _Transients([float(value) for value in np.exp(spreads).round(5)], shape)
-    stays = {steps: _stack(0.0, transients, terms, steps, fails=True) for steps in set(levels.steps)}
-    goes = {steps: _stack(terms.rescale_s, transients, terms, steps) for steps in set(levels.steps)}
+    sds = tuple(np.exp(spreads).round(5).tolist())
+    runs = replace(terms, down_s=0.0)
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
     minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
+    spent = (slot_cost * minutes.astype(np.float32)[:, None])[:, :, None, None]  # (J, K, 1, 1)
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
-    value = np.broadcast_to(unserved.astype(np.float32), (len(sizes.slots), levels.log_load.shape[1], len(ages)))
-    late_price, row = np.float32(terms.late_price), which[:, None]
+    count = len(ages)
+    value = np.ones((*places.shape[1:], count + 1, 1), np.float32)  # the last one takes the price of late minutes
+    value[..., :count, 0] = unserved
+    shaped = (*places.shape[1:], 2 * count, count + 1)
+    both = np.empty(0, np.float32)
     for step in range(len(levels.steps) - 1, -1, -1):
-        stay_table, go_table = stays[levels.steps[step]], goes[levels.steps[step]]
-        if step == 0 and terms.down_s > 0:
-            stay_table = _stack(terms.down_s, transients, terms, 1)
-            go_table = _stack(max(terms.down_s, terms.rescale_s), transients, terms, 1)
-        spent = (slot_cost * np.float32(minutes[step]))[:, None, None]
-        chance = levels.chances[step].astype(np.float32)
-        stay, go = (
-            np.matmul(chance, _run(table, row, places[step], value, late_price)) + spent
-            for table in (stay_table, go_table)
-        )
+        table = _tabulate(sds, shape, terms if step == 0 else runs, levels.steps[step])
+        rows = (which[:, None] * len(GRID) + places[step]).ravel()
+        cost = np.matmul(table.take(rows, axis=0, mode="clip").reshape(shaped), value)[..., 0]  # (K, Z, 2A)
+        both = np.matmul(levels.chances[step].astype(np.float32), cost) + spent[step]
         if step:
-            value = np.minimum(stay, go.min(axis=0)[None] + np.float32(terms.rescale_price))
+            goes = both[..., count:].min(axis=0) + np.float32(terms.rescale_price)
+            np.minimum(both[..., :count], goes, out=value[..., :count, 0])
     now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
-    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
-
-
-def _run(table: _Tables, row: Any, place: Any, value: Any, late_price: np.float32) -> Floats:
-    """Return (K, Z, A) what a step costs at each level, with the value of what follows."""
-    late, ends = table.late[row, place], table.ends[row, place]
-    follow = np.einsum("kzab,kzb->kza", ends, value)
-    return np.asarray(late_price * late + follow)
+    stay, go = both[0, 0, :count], both[:, 0, count:]
+    return Values(float(stay @ now), np.asarray(go @ now + terms.rescale_price, float))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.replay.cost_rows import compare_costs, is_rival
+from pathlib import Path
+
+from benchmarks.replay import bound_table
+from benchmarks.replay.cost_rows import compare_costs, is_rival, read_costs
 from benchmarks.replay.replay_candidates import list_names
-from benchmarks.replay.tables import PAGE, format_page, summarise
+from benchmarks.replay.replay_cases import Row
+from benchmarks.replay.tables import PAGE, PUBLISHED, format_page, summarise
 
 
 def test_tables_of_the_replay_are_what_the_command_writes() -> None:
@@ -54,3 +58,39 @@ def test_the_best_rival_is_of_the_same_trace_seed_and_segment() -> None:
     assert [row["best_rival"] for row in planner] == ["ds2", "mdp", None]
     assert [row["cost_vs_best_rival"] for row in planner] == [0.8, 2.0, None]
     assert planner[0]["bound"] is None
+
+
+def build_row(trace: str, policy: str, cost: float, bound: float | None = None) -> Row:
+    """Return a row of a replay."""
+    rates: Row = {"slot_hours": 1.0, "late_minutes_per_day": 0.0, "rescales_per_day": 0.0}
+    ratios: Row = {"bound": bound, "cost_vs_bound": None, "cost_vs_clairvoyant": None}
+    where: Row = {"trace": trace, "job": "wordcount", "policy": policy, "seed": 100, "segment": "after_first_day"}
+    return {**where, "cost": cost, **rates, **ratios}
+
+
+def test_a_later_run_of_one_policy_is_measured_by_the_bound_of_an_earlier_one(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{bound_table.BEGIN}\n{bound_table.END}\nafter\n")
+    first = [build_row("a", "bound", 10.1, 10.0), build_row("a", "clairvoyant", 12.0), build_row("a", "planner", 15.0)]
+    first += [build_row("a", "controller_alone", 14.0), build_row("b", "planner", 3.0)]
+    bound_table.publish(first, page, tmp_path)
+    bound_table.publish([build_row("a", "programme", 99.0)], page, tmp_path)
+    bound_table.publish([build_row("a", "programme", 13.0)], page, tmp_path)
+    rows = read_costs([tmp_path / bound_table.COSTS])
+    assert len(rows) == len(first) + 1
+    own = next(row for row in rows if row["policy"] == "programme")
+    assert (own["cost_vs_bound"], own["cost_vs_clairvoyant"]) == (1.3, 13 / 12)
+    written = page.read_text()
+    assert "| a | 100 | 0.929 |" in written  # over the controller alone, the cheaper of the two
+    assert "The bound's own policy costs 1.0100 of it" in written
+    bound_table.publish([], page, tmp_path)
+    assert page.read_text() == written
+
+
+def test_the_published_tables_over_the_bound_are_those_of_the_costs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(bound_table.PAGE.read_text())
+    (tmp_path / bound_table.COSTS).write_bytes((PUBLISHED / bound_table.COSTS).read_bytes())
+    bound_table.publish([], page, tmp_path)
+    assert page.read_text() == bound_table.PAGE.read_text(), "run python -m benchmarks.replay.bound_table --publish"
+    assert (tmp_path / bound_table.COSTS).read_bytes() == (PUBLISHED / bound_table.COSTS).read_bytes()
