@@ -47,6 +47,13 @@ class LakeTable:
             delta = self._refresh()
             return None if delta is None else delta.version()
 
+    def has_files(self, since: date, until: date) -> bool:
+        """Whether the table, in days, has any file of the dates from ``since`` to ``until``, both included."""
+        with self._lock:
+            delta = self._refresh()
+            bounds = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
+            return delta is not None and bool(delta.file_uris(bounds))
+
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
 

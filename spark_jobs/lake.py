@@ -42,13 +42,12 @@ class Lake:
         """Create the table with its CHECK constraints in one transaction if it is not there."""
         ensure_table(self.root, table)
 
-    def prepare(self, tables: Iterable[Table]) -> None:
-        """Create the tables that are not there and have Delta read the logs of the others."""
+    def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
+        """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
         for table in tables:
-            is_there = self.exists(table)
             self.ensure(table)
-            if is_there:
-                self.read(table)
+        for table in read:
+            self.read(table)
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.

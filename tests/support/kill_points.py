@@ -1,8 +1,8 @@
 """What a process leaves that is killed at its n-th write: a copy of the disk is taken before each write of one run.
 
-What counts as a write is found in the libraries below the project, not in the project: Delta and Spark writers,
-delta-rs, objects that are put into a store, every changing call of MLflow's client, and files that are opened for writing, renamed or removed below a directory. A write
-that a stage gains is counted by itself.
+What counts as a write is found in the libraries below the project, not in the project: Delta and Spark writers, delta-
+rs, objects that are put into a store, every changing call of MLflow's client, and files that are opened for writing,
+renamed or removed below a directory. A write that a stage gains is counted by itself.
 """
 
 from __future__ import annotations
