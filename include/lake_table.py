@@ -31,9 +31,11 @@ class LakeTable:
     Args:
         lake: folder or URI of the lake; credentials of an object store come from the environment.
         table: its definition.
+        version: to read it at; None for the newest.
     """
 
-    def __init__(self, lake: str, table: Table) -> None:
+    def __init__(self, lake: str, table: Table, version: int | None = None) -> None:
+        self._version = version
         self._lake = lake
         self._path = f"{lake.rstrip('/')}/{table.relative_path}"
         self._table = table
@@ -52,7 +54,7 @@ class LakeTable:
         with self._lock:
             delta = self._refresh()
             bounds = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
-            return delta is not None and bool(delta.file_uris(bounds))
+            return delta is not None and bool(delta.file_uris(file_pruning_predicate=bounds))
 
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
@@ -99,6 +101,8 @@ class LakeTable:
             _again()(self._append_once, made)
 
     def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None and self._version is not None:
+            return self._delta
         if self._delta is not None and self._is_replaced(self._delta.version()):
             self._delta = None
         if self._delta is not None:
@@ -108,7 +112,7 @@ class LakeTable:
                 self._delta = None
         if self._delta is None:
             with suppress(TableNotFoundError):
-                self._delta = DeltaTable(self._path)
+                self._delta = DeltaTable(self._path, version=self._version)
         return self._delta
 
     def _is_replaced(self, version: int) -> bool:

@@ -65,9 +65,9 @@ class Lake:
         """Return the table's current Delta version, None when it does not exist."""
         return self.few(table).read_version()
 
-    def few(self, table: Table) -> LakeTable:
-        """Return a table of few rows a job to be read and written without a Spark job."""
-        return LakeTable(self.root, table)
+    def few(self, table: Table, version: int | None = None) -> LakeTable:
+        """Return a table of few rows a job, or an earlier version of it, to be read and written without a Spark job."""
+        return LakeTable(self.root, table, version)
 
     def replace(self, table: Table, rows: DataFrame, where: str) -> None:
         """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it)."""
