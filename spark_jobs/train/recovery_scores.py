@@ -58,7 +58,8 @@ def predict_recoveries(
         caught_up_lag_s: see the settings of ingestion.
     """
     keys = list(zip(events["cluster"], events["job"], strict=True))
-    known = events[[key in graphs and key in shares for key in keys]].reset_index(drop=True)
+    is_known = np.array([key in graphs and key in shares for key in keys], bool)
+    known = events[is_known].reset_index(drop=True)
     jobs = list(zip(known["cluster"], known["job"], strict=True))
     of_jobs: dict[str, Any] = {"graph": [graphs[job] for job in jobs], "source_rates": [shares[job] for job in jobs]}
     rows = known.assign(**of_jobs)
