@@ -11,28 +11,17 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
-from deltalake import DeltaTable, Schema, write_deltalake
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
+from include.arrow_rows import arrow_rows, arrow_schema, valid_text
 from include.object_store import local_folder
+from include.table_creation import ensure_table
 from include.tables import Table
 
-_KINDS = {
-    "STRING": pa.string(),
-    "BINARY": pa.binary(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
-    "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
-    "MAP<STRING, BIGINT>": pa.map_(pa.string(), pa.int64()),
-    "MAP<STRING, STRING>": pa.map_(pa.string(), pa.string()),
-    "ARRAY<STRING>": pa.list_(pa.string()),
-}
 _ATTEMPTS = 6
 
 
@@ -42,9 +31,12 @@ class LakeTable:
     Args:
         lake: folder or URI of the lake; credentials of an object store come from the environment.
         table: its definition.
+        version: to read it at; None for the newest.
     """
 
-    def __init__(self, lake: str, table: Table) -> None:
+    def __init__(self, lake: str, table: Table, version: int | None = None) -> None:
+        self._version = version
+        self._lake = lake
         self._path = f"{lake.rstrip('/')}/{table.relative_path}"
         self._table = table
         self._schema = arrow_schema(table)
@@ -67,6 +59,13 @@ class LakeTable:
             for path, day in zip(added["path"].to_pylist(), added["partition.date"].to_pylist(), strict=True):
                 result.setdefault(day, set()).add(path)
         return {day: frozenset(paths) for day, paths in result.items()}
+
+    def has_files(self, since: date, until: date) -> bool:
+        """Whether the table, in days, has any file of the dates from ``since`` to ``until``, both included."""
+        with self._lock:
+            delta = self._refresh()
+            bounds = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
+            return delta is not None and bool(delta.file_uris(file_pruning_predicate=bounds))
 
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
@@ -109,17 +108,12 @@ class LakeTable:
         """Append rows of :func:`arrow_rows` in one commit, on disk when this returns."""
         if not len(made):
             return
-        # Another process may make the table or change its properties at this moment; then nothing was committed.
-        again = Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_random(0.0, 0.5),
-            reraise=True,
-        )
         with self._lock:
-            again(self._append_once, made)
+            _again()(self._append_once, made)
 
     def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None and self._version is not None:
+            return self._delta
         if self._delta is not None and self._is_replaced(self._delta.version()):
             self._delta = None
         if self._delta is not None:
@@ -129,7 +123,7 @@ class LakeTable:
                 self._delta = None
         if self._delta is None:
             with suppress(TableNotFoundError):
-                self._delta = DeltaTable(self._path)
+                self._delta = DeltaTable(self._path, version=self._version)
         return self._delta
 
     def _is_replaced(self, version: int) -> bool:
@@ -140,24 +134,37 @@ class LakeTable:
         root = local_folder(self._path)
         return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
 
+    def replace(self, rows: pa.Table, where: str) -> None:
+        """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.
+
+        For tables of few rows a job: a file per partition is written here, one after the other. A slice of 72 hours
+        takes 0.06 s, with Spark two seconds and four jobs.
+
+        Args:
+            rows: with the table's columns.
+            where: as SQL.
+        """
+        # delta-rs takes a literal of a timestamp for nanoseconds, and compares those with no column.
+        predicate = where.replace("TIMESTAMP '", "'")
+        with self._lock:
+            _again()(self._write_once, rows, mode="overwrite", predicate=predicate)
+
     def _append_once(self, rows: pa.Table) -> None:
-        """Append rows to the table, made with its CHECK constraints unless it is there."""
+        before, after = self._write_once(rows, mode="append")
+        self._sync(range(before + 1, after + 1))
+
+    def _write_once(self, rows: pa.Table, **options: Any) -> tuple[int, int]:
+        """Write to the table, made with its CHECK constraints unless it is there; returns its versions around that."""
         delta = self._ensure()
         before = delta.version()
-        write_deltalake(delta, rows, mode="append", schema_mode="merge")
-        self._sync(range(before + 1, delta.version() + 1))
+        deltalake.write_deltalake(delta, rows.cast(self._schema), schema_mode="merge", **options)
+        return before, delta.version()
 
     def _ensure(self) -> DeltaTable:
         result = self._refresh()
         if result is None:
-            result = DeltaTable.create(
-                self._path,
-                schema=Schema.from_arrow(self._schema),
-                partition_by=list(self._table.partition_by),
-                configuration={"delta.dataSkippingNumIndexedCols": "0"},  # see spark_jobs.lake
-                mode="ignore",
-            )
-            self._delta = result
+            ensure_table(self._lake, self._table)
+            result = self._delta = DeltaTable(self._path)
         known = result.metadata().configuration
         missing = {name: rule for name, rule in self._table.checks.items() if f"delta.constraints.{name}" not in known}
         if missing:
@@ -179,16 +186,14 @@ class LakeTable:
                 _sync_path(path)
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return the columns of a table as Arrow has them."""
-    return pa.schema([(name, _KINDS[kind]) for name, kind in table.columns.items()])
-
-
-def arrow_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as Arrow; a column that a row lacks is null."""
-    schema = arrow_schema(table)
-    made = {field.name: pa.array([_arrow_value(row.get(field.name)) for row in rows], field.type) for field in schema}
-    return pa.table(made, schema=schema)
+def _again() -> Retrying:
+    """Return what tries once more: another process may make the table or change it; then nothing was committed."""
+    return Retrying(
+        retry=retry_if_exception_type(CommitFailedError),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random(0.0, 0.5),
+        reraise=True,
+    )
 
 
 def is_in(column: str, values: Iterable[str | datetime]) -> str:
@@ -214,20 +219,6 @@ def _sync_path(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _arrow_value(value: Any) -> Any:
-    """Return a value as Arrow takes it; text that is no valid Unicode is marked, so that no row is lost for it."""
-    if isinstance(value, str):
-        return valid_text(value)
-    if isinstance(value, Mapping):
-        return [(valid_text(name), _arrow_value(one)) for name, one in value.items()]
-    return value
-
-
-def valid_text(text: str) -> str:
-    """Return text with each half of a surrogate pair, which JSON may hold alone, as a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def timestamp_of(epoch_s: float) -> datetime:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
 
 import pyarrow as pa
-from delta.tables import DeltaTable
+from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.lake_table import LakeTable
 from include.lost_input import LostInputError
+from include.table_creation import ensure_table
 from include.tables import Table
 
-CREATED_WITHIN_S = 10
-"""Delta creates a table's log and its first commit well within this time."""
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -38,52 +36,18 @@ class Lake:
 
     def exists(self, table: Table) -> bool:
         """Whether the table was created."""
-        return bool(DeltaTable.isDeltaTable(self.spark, self.path(table)))
+        return DeltaTable.is_deltatable(self.path(table))
 
     def ensure(self, table: Table) -> None:
         """Create the table with its CHECK constraints in one transaction if it is not there."""
-        if self.exists(table):
-            return
-        if self._is_unbegun(table):
-            time.sleep(CREATED_WITHIN_S)  # another process may be at it
-            if not self._is_unbegun(table):
-                return
-            system, log = self._log(table)
-            system.delete(log, True)
-        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table))
-        for column, kind in table.columns.items():
-            builder = builder.addColumn(column, kind)
-        for name, expression in table.checks.items():
-            builder = builder.property(f"delta.constraints.{name}", expression)
-        # Least and largest values, by default of every column, take as long as the checks; rows are sought by partition
-        # and key, and in a file of a partition, which holds every job, those of the keys tell nothing.
-        if table.partition_by:
-            builder = builder.partitionedBy(*table.partition_by).property("delta.dataSkippingNumIndexedCols", "0")
-        else:
-            builder = builder.property("delta.dataSkippingStatsColumns", ",".join(table.keys))
-        builder.execute()
+        ensure_table(self.root, table)
 
-    def prepare(self, tables: Iterable[Table]) -> None:
-        """Create the tables that are not there and have Delta read the logs of the others."""
+    def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
+        """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
         for table in tables:
             self.ensure(table)
+        for table in read:
             self.read(table)
-
-    def _is_unbegun(self, table: Table) -> bool:
-        """Whether there is a log without a commit, as a killed creation leaves it: Delta cannot go on from there."""
-        system, log = self._log(table)
-        if not system.exists(log):
-            return False
-        held = {status.getPath().getName(): status for status in system.listStatus(log)}
-        staged = held.pop("_staged_commits", None)
-        # A commit that was not finished has a name that starts with a dot.
-        return all(name.startswith(".") for name in held) and not (staged and system.listStatus(staged.getPath()))
-
-    def _log(self, table: Table) -> tuple[Any, Any]:
-        """Return Hadoop's file system and path of a table's log."""
-        context = cast("Any", self.spark.sparkContext)
-        log = context._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
-        return log.getFileSystem(context._jsc.hadoopConfiguration()), log
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.
@@ -99,16 +63,21 @@ class Lake:
 
     def version(self, table: Table) -> int | None:
         """Return the table's current Delta version, None when it does not exist."""
-        if not self.exists(table):
-            return None
-        row = DeltaTable.forPath(self.spark, self.path(table)).history(1).select("version").first()
-        return int(row["version"]) if row else None
+        return self.few(table).read_version()
+
+    def few(self, table: Table, version: int | None = None) -> LakeTable:
+        """Return a table of few rows a job, or an earlier version of it, to be read and written without a Spark job."""
+        return LakeTable(self.root, table, version)
 
     def replace(self, table: Table, rows: DataFrame, where: str) -> None:
         """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it)."""
         self.ensure(table)
         writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
+
+    def replace_few(self, table: Table, rows: DataFrame, where: str) -> None:
+        """Do the same with few rows, brought to the driver: delta-rs commits them without a Spark job."""
+        self.few(table).replace(rows.select(*table.columns).toArrow(), where)
 
     def require_empty(self, table: Table, where: str) -> None:
         """Refuse to replace a slice by nothing, for which there may be no input any more.

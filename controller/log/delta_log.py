@@ -13,7 +13,8 @@ from controller.log.control_log import EntryRefusedError, LogEntry
 from controller.log.last_entries import HISTORY_DAYS, KnownJob, KnownJobs, read_known_jobs, read_older_jobs
 from controller.log.log_codec import RowStamp, row_of
 from controller.log.log_witness import LogWitness
-from include.lake_table import LakeTable, arrow_rows
+from include.arrow_rows import arrow_rows
+from include.lake_table import LakeTable
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S
 from include.version import controller_version

@@ -17,7 +17,7 @@ from include.stages import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
-from spark_jobs.job_inputs.newest_rows import JOB, current_sources
+from spark_jobs.job_inputs.newest_rows import JOB, current_sources, read_newest_hours
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
@@ -165,7 +165,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     task = forecast_task(settings, request)
     renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
     observed = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), task)
-    graphs, jobs = lake.read(tables.JOB_GRAPHS), lake.read(tables.JOBS)
+    graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
     series = keep_current(observed, graphs, jobs, request.as_of).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()

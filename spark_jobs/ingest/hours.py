@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 
 from include.tables import Table
 from include.utc import Interval
-from spark_jobs.lake import Lake
+from spark_jobs.few_rows import from_table
+from spark_jobs.lake import Lake, empty
 
 LOOKBACK = timedelta(hours=1)
 """The sample and the reply before the first of an hour stand in the hour before."""
@@ -26,8 +27,18 @@ def hours_where(hours: Interval) -> str:
 
 def read_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
     """Read the rows of the hours ``[start, end)`` of a table with day and hour partitions; none when it is empty."""
-    rows = lake.read(table)
-    return rows.where(hours_where(Interval(start, end))) if start < end else rows.where("false")
+    if start >= end or not lake.few(table).has_files(start.date(), end.date()):
+        return empty(lake.spark, table.columns)
+    return lake.read(table).where(hours_where(Interval(start, end)))
+
+
+def read_few_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
+    """Do the same without a Spark job, of a table with few rows."""
+    if start >= end:
+        return empty(lake.spark, table.columns)
+    hours = Interval(start, end)
+    rows = lake.few(table).read(list(table.columns), start.date(), end.date(), hours_where(hours))
+    return from_table(lake.spark, table, rows)
 
 
 def select_hours(rows: DataFrame, hours: Interval) -> DataFrame:

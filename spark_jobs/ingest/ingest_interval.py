@@ -10,8 +10,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, OBSERVATIONS
 from include.utc import Interval
+from spark_jobs.few_rows import keep_few
 from spark_jobs.ingest import marked_rows
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.lost_input import refuse_lost_input
@@ -21,6 +22,8 @@ from spark_jobs.ingest.raw_input import read_raw_input
 from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.lake import Lake
+
+READ_BY_SPARK = (BRONZE_METRICS, BRONZE_JOB_EVENTS, OBSERVATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,20 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
-    preparing = pool.submit(lake.prepare, INGESTED)
+    preparing = pool.submit(lake.prepare, INGESTED, READ_BY_SPARK)
     raw = read_raw_input(lake, settings, interval, pool)
     preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    known = pool.submit(marked_rows.find_known_vertices(lake, raw.rows, hours).localCheckpoint)
-    reading = pool.submit(read_job_replies, lake, settings, events, hours, pool)
+    found = marked_rows.find_known_vertices(lake, raw.rows, hours)
+    known = pool.submit(keep_few, found, is_small=raw.is_small)
+    reading = pool.submit(read_job_replies, lake, settings, events, hours, pool, is_small=raw.is_small)
     marked = marked_rows.mark_rows(raw.rows, known.result(), raw.repeated)
     checking.result()
 
-    writes = TableWrites(lake, pool)
+    writes = TableWrites(lake, pool, is_small=raw.is_small)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.
     writes.start(BRONZE_METRICS, metrics, hours_where(hours), core_share=0.5)
@@ -76,7 +80,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
 
     refused = refusing.result()
     counts = merge_counts(raw.line_counts, refused.counts, count_windows(observations, interval))
-    write_quality(lake, interval, counts, writes)
+    write_quality(interval, counts, writes)
     drawing.result()
     writes.wait()
     return Ingested(hours, counts, refused.refusals)

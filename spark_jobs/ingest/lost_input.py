@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
-
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from include.lost_input import KnownFile, LostInputError, ReadFile, describe_lost, find_lost
 from include.raw_files import UNREADABLE, RawFile
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, FILES
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, FILES, Table
 from include.utc import Interval
-from spark_jobs.ingest.hours import hours_where, read_hours
+from spark_jobs.ingest.file_contents import FileContent
+from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.raw_input import RawInput, list_files_around
 from spark_jobs.lake import Lake
 
 Lost = Mapping[KnownFile, str]
 """File from which less comes now than before -> why."""
+_COLUMNS = ("source_file", "lines", "date", "hour")
 DAY = timedelta(days=1)
 log = logging.getLogger(__name__)
 
@@ -46,19 +46,16 @@ def refuse_lost_input(lake: Lake, settings: Settings, raw: RawInput, *, is_force
     log.warning("forced: %s", message)
 
 
-def _read_now(own_files: list[RawFile], read_files: DataFrame) -> dict[str, ReadFile]:
+def _read_now(own_files: list[RawFile], read_files: Mapping[str, FileContent]) -> dict[str, ReadFile]:
     """Return what was read of each file; of an own one that Hadoop passed over, nothing.
 
     Args:
         own_files: of the run's own directories.
-        read_files: from :func:`spark_jobs.raw_parsing.parsed_lines.select_files`.
+        read_files: what stands in each, by its name.
     """
     read = {file.name: ReadFile(0, "not read by Hadoop") for file in own_files if file.is_readable}
-    for row in read_files.collect():
-        fault = row["fault"]
-        detail = "" if fault is None else str(fault["detail"])
-        is_unreadable = fault is not None and fault["reason"] == UNREADABLE
-        read[row["source_file"]] = ReadFile(row["file_lines"] or 0, detail, is_unreadable)
+    for file in read_files.values():
+        read[file.name] = ReadFile(file.lines, file.detail or "", file.reason == UNREADABLE)
     return read
 
 
@@ -71,23 +68,31 @@ def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[s
         hours: whose rows are replaced.
         read: what was read now.
     """
-    none = {"lines": F.lit(None).cast("BIGINT"), "date": F.lit(None).cast("DATE"), "hour": F.lit(None).cast("INT")}
-    held_lines = F.col("lines").isNull() | (F.col("lines") > 0)
-    rows = lake.read(FILES).where(hours_where(interval)).where(held_lines).select("source_file", *none)
-    for table in (BRONZE_METRICS, BRONZE_JOB_EVENTS):
-        sources = read_hours(lake, table, hours.start, hours.end).where("source_file IS NOT NULL")
-        rows = rows.unionByName(sources.select("source_file").distinct().withColumns(none))
     known = {name: KnownFile(name) for name, result in read.items() if result.is_elsewhere}
-    for row in rows.collect():
-        name = row["source_file"]
-        if row["date"] is not None:  # of ops.files, which tells more
-            known[name] = _known_file(row)
-        else:
-            known.setdefault(name, KnownFile(name))
-    return list(known.values())
+    for table in (BRONZE_METRICS, BRONZE_JOB_EVENTS):
+        known |= {name: KnownFile(name) for name in _find_sources(lake, table, hours)}
+    return list(
+        (known | {file.name: file for file in _read_files(lake, interval, "lines IS NULL OR lines > 0")}).values()
+    )
 
 
-def _known_file(row: Row) -> KnownFile:
+def _find_sources(lake: Lake, table: Table, hours: Interval) -> set[str]:
+    """Return the files that the rows of these hours name."""
+    parts = lake.few(table).read_parts(["source_file"], *_dates(hours), hours_where(hours))
+    return {name for part in parts for name in part["source_file"].unique().to_pylist() if name is not None}
+
+
+def _read_files(lake: Lake, hours: Interval, where: str) -> list[KnownFile]:
+    """Return the files of ops.files of these hours."""
+    rows = lake.few(FILES).read(_COLUMNS, *_dates(hours), f"({hours_where(hours)}) AND ({where})")
+    return [_known_file(row) for row in rows.to_pylist()]
+
+
+def _dates(hours: Interval) -> tuple[date, date]:
+    return hours.start.date(), hours.end.date()
+
+
+def _known_file(row: Mapping[str, Any]) -> KnownFile:
     return KnownFile(row["source_file"], row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
 
 
@@ -107,8 +112,7 @@ def _find_gone_folder(lake: Lake, settings: Settings, interval: Interval, own_fi
     if any(not file.is_misplaced for file in own_files):
         return {}
     day = Interval(interval.start - DAY, interval.start)
-    rows = lake.read(FILES).where(hours_where(day)).where("lines > 0").select("source_file", "lines", "date", "hour")
-    known = [_known_file(row) for row in rows.collect()]
+    known = _read_files(lake, day, "lines > 0")
     if not known or list_files_around(lake, settings, day):
         return {}
     return dict.fromkeys(known, "is not there, nor is any other of this day")

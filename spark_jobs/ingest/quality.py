@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.table_writes import TableWrites
-from spark_jobs.lake import Lake, rows_of
 from spark_jobs.timestamps import timestamp_literal
 
+_OF_LINES = {"rows": "lines"} | {name: name for name in ("kept", "duplicate", "quarantined", "quarantined_values")}
 Counts = dict[str, dict[str, Any]]
 """Per cluster, columns of ops.quality by name."""
 
 
-def count_lines(rows: DataFrame, interval: Interval) -> Counts:
-    """Count what stands in the interval's own files; ``first_late`` is the oldest observation accepted."""
-    late = F.col("fault").isNull() & (F.col("observed_at") < F.lit(interval.start))
-    hour = F.col("dir_hour")
-    own = rows.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
-    counts = own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
-        F.coalesce(F.sum("metric_values"), F.lit(0)).cast("BIGINT").alias("metric_values"),
-        F.coalesce(F.sum("not_measured"), F.lit(0)).cast("BIGINT").alias("not_measured"),
-        F.count_if(late).alias("late"),
-        F.min(F.when(late, F.col("observed_at"))).alias("first_late"),
-    )
-    return _collect_counts(counts)
-
-
-def count_refusals(own_files: list[RawFile], files: DataFrame) -> Counts:
+def count_refusals(own_files: Iterable[RawFile], files: Iterable[Mapping[str, Any]]) -> Counts:
     """Count the interval's own files, and what became of their lines.
 
     Args:
         own_files: with what is misplaced or cannot be read.
         files: from :func:`spark_jobs.ingest.file_counts.count_files`.
     """
+    counted: Counts = {}
+    for file in files:
+        result = counted.setdefault(file["cluster"], dict.fromkeys(("files", "quarantined_files", *_OF_LINES), 0))
+        result["files"] += 1
+        result["quarantined_files"] += file["reason"] is not None and file["detail"] is not None
+        for total, name in _OF_LINES.items():
+            result[total] += file[name]
     refused = Counter(file.cluster for file in own_files if file.cluster and file.fault is not None)
-    damaged = F.count_if(F.col("reason").isNotNull() & F.col("detail").isNotNull())
-    counted = _collect_counts(
-        files.groupBy("cluster").agg(
-            F.count(F.lit(1)).alias("files"),
-            F.sum("lines").alias("rows"),
-            *[F.sum(name).alias(name) for name in ("kept", "duplicate", "quarantined", "quarantined_values")],
-            damaged.alias("quarantined_files"),
-        )
-    )
     for cluster, number in refused.items():
         result = counted.setdefault(cluster, {})
         result["quarantined_files"] = result.get("quarantined_files", 0) + number
@@ -93,7 +79,7 @@ def _collect_counts(of_clusters: DataFrame) -> Counts:
     return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
 
 
-def write_quality(lake: Lake, interval: Interval, counts: Counts, writes: TableWrites) -> None:
+def write_quality(interval: Interval, counts: Counts, writes: TableWrites) -> None:
     """Write ops.quality of one interval, a row per cluster; what was not counted is zero."""
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}
@@ -103,4 +89,4 @@ def write_quality(lake: Lake, interval: Interval, counts: Counts, writes: TableW
     ]
     start, end = (timestamp_literal(timestamp) for timestamp in (interval.start, interval.end))
     where = f"interval_start = {start} AND interval_end = {end}"
-    writes.start(QUALITY, rows_of(lake.spark, QUALITY.columns, rows), where)
+    writes.start_few(QUALITY, arrow_rows(QUALITY, rows), where)

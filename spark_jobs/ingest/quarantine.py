@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import FILES, QUARANTINE
-from spark_jobs.ingest.file_counts import count_files
+from spark_jobs.few_rows import as_table, from_table
+from spark_jobs.ingest.file_counts import count_files, count_marked
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.quality import Counts, count_refusals
 from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.ingest.table_writes import TableWrites
-from spark_jobs.lake import Lake, date_hour_columns, rows_of
+from spark_jobs.lake import Lake, date_hour_columns
 from spark_jobs.raw_parsing.numbered_lines import read_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
 
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
+FEW = 20_000
+"""So many refused lines and values pass through the driver; more are written by Spark."""
 MOST_SHOWN = 20
 """So many refusals are named in the log and the summary; the table has all."""
 
@@ -47,13 +54,26 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
         writes: of the run.
     """
     where = hours_where(raw.interval)
-    files = count_files(lake, raw.own_files, raw.read_files, own_marked).localCheckpoint()
-    writes.start(FILES, files, where)
-    lines = _quarantine_rows(_add_lines(lake, raw.own_files, own_marked))
-    refused = lines.unionByName(_quarantine_files(lake.spark, raw.own_files, files)).distinct()
-    refused = refused.repartition("date", "hour").localCheckpoint()  # one file for each hour
-    writes.start(QUARANTINE, refused, where)
-    return Refused(count_refusals(raw.own_files, files), _name_refusals(refused))
+    marked = count_marked(own_marked)
+    files = count_files(raw.own_files, raw.read_files, marked)
+    writes.start_few(FILES, arrow_rows(FILES, files), where)
+    counts = count_refusals(raw.own_files, files)
+    of_files = arrow_rows(QUARANTINE, _quarantine_files(raw.own_files, files))
+    most = sum(one.quarantined + one.quarantined_values for one in marked.values())
+    if not most:
+        writes.start_few(QUARANTINE, of_files, where)
+        return Refused(counts, _name_refusals(of_files))
+    bare = [file for file in raw.own_files if file.name in marked and marked[file.name].bare]
+    of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))
+    if most <= FEW:
+        refused = pa.concat_tables([as_table(QUARANTINE, of_lines.distinct()), of_files])
+        writes.start_few(QUARANTINE, refused, where)
+        return Refused(counts, _name_refusals(refused))
+    every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
+    every = every.repartition("date", "hour").localCheckpoint()  # one file for each hour
+    writes.start(QUARANTINE, every, where)
+    named = every.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
+    return Refused(counts, _list_most({tuple(row)[:3]: row["n"] for row in named.collect()}))
 
 
 def _quarantine_rows(rows: DataFrame) -> DataFrame:
@@ -78,39 +98,36 @@ def _quarantine_rows(rows: DataFrame) -> DataFrame:
     ).select(*QUARANTINE.columns)
 
 
-def _add_lines(lake: Lake, own_files: list[RawFile], rows: DataFrame) -> DataFrame:
+def _add_lines(lake: Lake, files: list[RawFile], rows: DataFrame) -> DataFrame:
     """Fill in the lines of rows whose fault was found only by comparing them with others.
 
     Args:
         lake: of the run.
-        own_files: the interval's own files.
-        rows: their marked rows.
+        files: those of the interval's own that have such rows.
+        rows: the marked rows of all own files.
     """
-    bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
-    names = {row["source_file"] for row in bare.select("source_file").distinct().collect()}
-    if not names:
+    if not files:
         return rows
-    lines = read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
+    bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
+    lines = read_lines(read_contents(lake.spark, files))
     wanted = bare.select("source_file", "line_number")
     result = lines.join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
     complete = bare.drop("line").join(result, ["source_file", "line_number"], "left")
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 
-def _quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: DataFrame) -> DataFrame:
-    """Return one row per file or folder that could not be read, or not to its end, or is misplaced.
+def _quarantine_files(listed: Iterable[RawFile], files: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row per file or folder that could not be read, or not to its end, or is misplaced; each once.
 
     Args:
-        spark: the session.
         listed: the interval's own files.
-        files: rows of :func:`spark_jobs.ingest.file_counts.count_files`.
+        files: from :func:`spark_jobs.ingest.file_counts.count_files`.
     """
     refused = [
         {
             "cluster": file.cluster or None,
             "reason": str(file.fault[0]),
             "detail": file.fault[1],
-            "raw": file.name,
             "source_file": file.name,
             "date": file.hour.date(),
             "hour": file.hour.hour,
@@ -118,17 +135,18 @@ def _quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: Dat
         for file in listed
         if file.fault is not None
     ]
-    damaged = files.where("reason IS NOT NULL AND detail IS NOT NULL").select(
-        "cluster", "reason", "detail", F.col("source_file").alias("raw"), "source_file", "date", "hour"
-    )
-    missing = {name: F.lit(None).cast(kind) for name, kind in QUARANTINE.columns.items() if name not in damaged.columns}
-    return rows_of(spark, QUARANTINE.columns, refused).unionByName(
-        damaged.withColumns(missing).select(*QUARANTINE.columns)
-    )
+    named = ("cluster", "reason", "detail", "source_file", "date", "hour")
+    damaged = [file for file in files if file["reason"] is not None and file["detail"] is not None]
+    rows = [*refused, *({name: file[name] for name in named} for file in damaged)]
+    return [{**dict(row), "raw": dict(row)["source_file"]} for row in dict.fromkeys(tuple(one.items()) for one in rows)]
 
 
-def _name_refusals(quarantine: DataFrame) -> list[str]:
+def _name_refusals(quarantine: pa.Table) -> list[str]:
+    columns = (quarantine[name].to_pylist() for name in ("cluster", "source_file", "reason"))
+    return _list_most(Counter(zip(*columns, strict=True)))
+
+
+def _list_most(counted: Mapping[tuple[Any, ...], int]) -> list[str]:
     """Return what was refused most: cluster, file, rule and how often, one line each."""
-    counted = quarantine.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
-    first = counted.orderBy(F.desc("n"), "source_file", "reason").limit(MOST_SHOWN).collect()
-    return [f"cluster {row['cluster']}, file {row['source_file']}: {row['reason']} ({row['n']})" for row in first]
+    first = sorted(counted.items(), key=lambda one: (-one[1], *one[0][1:]))[:MOST_SHOWN]
+    return [f"cluster {cluster}, file {file}: {reason} ({n})" for (cluster, file, reason), n in first]

@@ -8,19 +8,22 @@ widen the interval: their hours are made again from all their files.  Thereby br
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
 from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.quality import Counts, count_lines
+from spark_jobs.ingest.file_contents import FileContent, collect_files, count_lines
+from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
-from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_files, select_lines
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
@@ -33,19 +36,27 @@ class RawInput:
         interval: of the run; its own files lie in the directories of these hours.
         hours: whose rows are written: the interval, begun earlier where late rows belong to earlier hours.
         own_files: raw files of the interval's own directories, and what cannot be read or is misplaced.
-        read_files: how much was read of each file, from :func:`spark_jobs.raw_parsing.parsed_lines.select_files`.
+        read_files: what stands in each file that was read, by its name.
         rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
         repeated: hashes of keys that stand more than once among rows without fault; None without any.
         line_counts: what stands in the own files.
     """
 
+    # What is made of so much, apart from metrics and replies, passes through the driver without harm.
+    FEW_BYTES: ClassVar[int] = 256 * 2**20
+
     interval: Interval
     hours: Interval
     own_files: list[RawFile]
-    read_files: DataFrame
+    read_files: Mapping[str, FileContent]
     rows: DataFrame
     repeated: DataFrame | None
     line_counts: Counts
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows about jobs are few: an hour of 1,000 jobs has 70 MB of compressed files."""
+        return sum(file.size for file in self.own_files) <= self.FEW_BYTES
 
 
 def read_raw_input(lake: Lake, settings: Settings, interval: Interval, pool: Executor) -> RawInput:
@@ -62,13 +73,14 @@ def read_raw_input(lake: Lake, settings: Settings, interval: Interval, pool: Exe
     rows = select_lines(parsed)
     # Late rows are seldom: repeated keys are looked for as if there were none.
     searching = pool.submit(_find_repeated_keys, rows)
-    line_counts = count_lines(rows, interval)
+    files = collect_files(parsed, interval.start)
+    line_counts = count_lines(files.values(), interval.start, interval.end)
     hours = _widen_hours(interval, line_counts)
     repeated = searching.result()
     if hours.start < interval.start:
         rows = rows.unionByName(_parse_late_rows(lake, settings, interval, hours))
         repeated = _find_repeated_keys(rows)
-    return RawInput(interval, hours, own_files, select_files(parsed), rows, repeated, line_counts)
+    return RawInput(interval, hours, own_files, files, rows, repeated, line_counts)
 
 
 def _parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,7 +25,8 @@ from include.tables import (
     RESCALES,
 )
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours, select_hours
+from spark_jobs.few_rows import keep_few
+from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, read_hours, select_hours
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
     disturbances,
@@ -70,7 +72,9 @@ class JobReplies:
     rescale_hours: Interval
 
 
-def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, hours: Interval, pool: Executor) -> JobReplies:
+def read_job_replies(
+    lake: Lake, settings: Settings, events: DataFrame, hours: Interval, pool: Executor, *, is_small: bool
+) -> JobReplies:
     """Read the replies about jobs.
 
     Args:
@@ -79,15 +83,17 @@ def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, hours: I
         events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
         hours: that are written.
         pool: works out what does not depend on each other.
+        is_small: whether the rows about jobs are few.
     """
+    keep = partial(keep_few, is_small=is_small)
     rescale_hours = choose_rescale_hours(lake, settings, hours)
     earlier = read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
     every = earlier.unionByName(events.drop("event"), allowMissingColumns=True)
     replies = _type_replies(earlier, events).localCheckpoint()
     polls, plans = job_replies.select_polls(replies).localCheckpoint(), job_replies.select_plans(replies)
-    finding = pool.submit(_find_stops(polls, replies, every).localCheckpoint)
-    comparing = pool.submit(job_replies.find_parallelism_periods(polls, hours.end).localCheckpoint)
-    names = _name_operators(polls, plans).localCheckpoint()
+    finding = pool.submit(keep, _find_stops(polls, replies, every))
+    comparing = pool.submit(keep, job_replies.find_parallelism_periods(polls, hours.end))
+    names = keep(_name_operators(polls, plans))
     topic_sources = find_topic_sources(lake, names, settings.clusters, hours.start)
     return JobReplies(
         polls=polls,
@@ -126,9 +132,9 @@ def write_observations(
         earlier.unionByName(metrics), replies.names, replies.changes, settings.clusters
     ).localCheckpoint()
 
-    former = read_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
+    former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
     rescales = build_rescales(replies.stops, select_source_samples(measured), former, settings.ingest)
-    writes.start(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
+    writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
 
     windows = build_observations(measured, replies.changes, unsettling.result())
     observations = select_hours(windows, observed_hours).localCheckpoint()
@@ -148,12 +154,12 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
     """
     hours = replies.hours
     where = hours_where(hours)
-    writes.start(JOBS, select_hours(job_graphs.build_jobs(replies.polls, replies.plans), hours), where)
-    graphs = job_graphs.build_graphs(replies.polls, replies.plans).localCheckpoint()
-    writes.start(OPERATOR_KEYS, select_hours(build_operator_keys(graphs), hours), where)
+    writes.start_few(JOBS, select_hours(job_graphs.build_jobs(replies.polls, replies.plans), hours), where)
+    graphs = keep_few(job_graphs.build_graphs(replies.polls, replies.plans), is_small=writes.is_small)
+    writes.start_few(OPERATOR_KEYS, select_hours(build_operator_keys(graphs), hours), where)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
     own = select_hours(job_graphs.select_job_graphs(graphs), hours)
-    writes.start(JOB_GRAPHS, job_graphs.add_partitions(own, partitions), where)
+    writes.start_few(JOB_GRAPHS, job_graphs.add_partitions(own, partitions), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:

@@ -9,6 +9,9 @@ from pyspark.sql import functions as F
 
 from include.domain.finished_operators import FINISHED
 from include.flink.job_states import BATCH
+from include.tables import Table
+from spark_jobs.few_rows import read_newest
+from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_column
 
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
@@ -21,6 +24,11 @@ QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
 def within_lookback(as_of: datetime) -> Column:
     """Return the partition filter on ``date`` for rows that can matter at ``as_of``."""
     return F.col("date").between(F.lit((as_of - LOOKBACK).date()), F.lit(as_of.date()))
+
+
+def read_newest_hours(lake: Lake, table: Table, as_of: datetime, version: int | None = None) -> DataFrame:
+    """Return the rows of silver.job_graphs or silver.jobs of each job's newest hour by ``as_of``, as a local frame."""
+    return read_newest(lake, table, as_of - LOOKBACK, as_of, order=("date", "hour"), version=version)
 
 
 def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:

@@ -2,69 +2,75 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.operator_matching import PlacedOperator, follow_operators
 from include.tables import OPERATOR_KEYS
 from spark_jobs.lake import Lake, rows_of
-from spark_jobs.timestamps import timestamp_column
 
 _JOB = ("cluster", "job")
 _OPERATOR = (*_JOB, "operator", "vertex_id")
+_KEYS = (*_OPERATOR, "position", "upstream", "observed_at")
 _RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_id": "STRING", "current": "STRING"}
 
 
-def select_versions(operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the rows of silver.operator_keys of jobs whose operators changed in a time.
+def read_versions(
+    lake: Lake, since: datetime, as_of: datetime, version: int | None = None
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return rows of silver.operator_keys of each job whose operators changed in a time.
 
     Args:
-        operator_keys: silver.operator_keys.
+        lake: of the run.
         since: how far back history is read.
         as_of: nothing later is looked at.
+        version: of the table; None for the newest.
     """
-    keys = operator_keys.where(
-        F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-        & (F.col("observed_at") <= timestamp_column(as_of))
-    )
-    by_job = Window.partitionBy(*_JOB)
-    observed = keys.withColumns(
-        {
-            "newest": F.max("observed_at").over(by_job),
-            "last": F.max("observed_at").over(Window.partitionBy(*_OPERATOR)),
-        }
-    )
-    changed = observed.withColumn("is_changed", F.max(F.col("last") < F.col("newest")).over(by_job)).where("is_changed")
-    return changed.select(*_OPERATOR, "position", "upstream", "observed_at")
+    where = f"observed_at <= '{as_of.isoformat()}'"
+    keys = lake.few(OPERATOR_KEYS, version).read(_KEYS, since.date(), as_of.date(), where)
+    last = keys.group_by([*_OPERATOR]).aggregate([("observed_at", "max")])
+    bounds = last.group_by([*_JOB]).aggregate([("observed_at_max", "min"), ("observed_at_max", "max")])
+    changed = bounds.filter(pc.less(bounds["observed_at_max_min"], bounds["observed_at_max_max"]))
+    jobs = set(zip(*(changed[name].to_pylist() for name in _JOB), strict=True))
+    is_changed = [job in jobs for job in zip(*(keys[name].to_pylist() for name in _JOB), strict=True)]
+    return _by_job(keys.filter(pa.array(is_changed, pa.bool_())).to_pylist())
 
 
-def collect_versions(operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return ``cluster, job, versions``: rows of :func:`select_versions` as JSON, for :func:`versions_of`."""
-    one = F.struct("operator", "vertex_id", "position", "upstream", F.unix_micros("observed_at").alias("observed_at"))
-    rows = select_versions(operator_keys, since, as_of).groupBy(*_JOB)
-    return rows.agg(F.to_json(F.sort_array(F.collect_list(one))).alias("versions"))
+def list_versions(lake: Lake, versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> DataFrame:
+    """Return ``cluster, job, versions``: rows of :func:`read_versions` as JSON, for :func:`versions_of`."""
+    rows = [{"cluster": cluster, "job": job, "versions": _to_json(own)} for (cluster, job), own in versions.items()]
+    return rows_of(lake.spark, dict.fromkeys((*_JOB, "versions"), "STRING"), rows)
+
+
+def _to_json(rows: list[dict[str, Any]]) -> str:
+    ordered = sorted(rows, key=lambda row: (row["observed_at"], row["operator"] or "", row["vertex_id"] or ""))
+    named = ("operator", "vertex_id", "position", "upstream")
+    timed = [{**{name: row[name] for name in named}, "observed_at": row["observed_at"].timestamp()} for row in ordered]
+    return json.dumps(timed)
 
 
 def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
     """Return ``cluster, job, operator, vertex_id, current`` of every name that an operator no longer has.
 
     None without any.  ``current`` is null for an operator that has gone; ``vertex_id`` is null in one more row of a
-    name that only ever meant one operator.  Arguments as of :func:`select_versions`.
+    name that only ever meant one operator.  Arguments as of :func:`read_versions`.
     """
-    return find_renames(lake, lake.read(OPERATOR_KEYS), since, as_of)
+    return find_renames(lake, read_versions(lake, since, as_of))
 
 
-def find_renames(lake: Lake, operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame | None:
-    """Return what :func:`read_renames` does, of given rows of silver.operator_keys."""
-    former = select_versions(operator_keys, since, as_of).collect()
+def find_renames(lake: Lake, versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> DataFrame | None:
+    """Return what :func:`read_renames` does, of given rows of :func:`read_versions`."""
     renames = [
         {"cluster": cluster, "job": job, "operator": name, "vertex_id": vertex_id, "current": current}
-        for (cluster, job), rows in _by_job(former).items()
+        for (cluster, job), rows in versions.items()
         for (name, vertex_id), current in _with_bare_names(follow_operators(versions_of(rows))).items()
         if current != name
     ]

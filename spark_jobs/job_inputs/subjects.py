@@ -19,7 +19,7 @@ from models.backtest.comparison import BIN_S, DAY_BINS, Subject
 from models.bundle import FleetBundle
 from models.evaluation.rate_series import fill_gaps
 from spark_jobs.job_inputs.job_state import limited_graph_of, placed_of
-from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, read_newest_hours
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins, source_series
 from spark_jobs.lake import Lake
@@ -47,7 +47,7 @@ def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
     source = F.struct("operator", "bin", "rate_per_s", "span")
     sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
-    graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
+    graphs = newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of)
     return graphs.join(sources, JOB, "right").select(*JOB, "operators", "sources")
 
 

@@ -15,7 +15,7 @@ from include import tables
 from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, read_newest_hours
 from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import has_policy, windows_between
 from spark_jobs.lake import Lake
@@ -36,7 +36,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         return {"jobs": 0, "learned": 0, "refused": {}}
     lake, learns = Lake(spark, settings.paths.lake), has_policy(options, learners)
     since = as_of - timedelta(days=settings.training.lookback_days)
-    states = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of).where(learns)
+    states = newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of).where(learns)
     windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
     task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]

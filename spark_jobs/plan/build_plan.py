@@ -19,9 +19,10 @@ from include.tables import PARALLELISM, Table
 from include.tables.plan_row import PARALLELISMS, TIMES
 from models.bundle import FleetBundle
 from spark_jobs.code_versions import version_column
-from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
+from spark_jobs.few_rows import read_few
+from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts, read_newest_hours
 from spark_jobs.job_inputs.policy_memory import newest_memories
-from spark_jobs.job_inputs.renames import collect_versions, find_renames, follow_renames
+from spark_jobs.job_inputs.renames import find_renames, follow_renames, list_versions, read_versions
 from spark_jobs.job_inputs.struct_arrays import map_rows
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
 from spark_jobs.lake import Lake
@@ -89,20 +90,24 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     def read(table: Table) -> DataFrame:
         return lake.read(table, versions.get(table.name))
 
+    trainings = read_few(lake, tables.MODEL_VERSIONS, as_of, as_of, versions.get(tables.MODEL_VERSIONS.name))
     context = lake.spark.sparkContext
     task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
     if bundle is None:
-        task = replace(task, no_champion=explain_no_champion(read(tables.MODEL_VERSIONS), as_of))
+        task = replace(task, no_champion=explain_no_champion(trainings, as_of))
     horizon, observations = timedelta(hours=settings.planner.horizon_h), read(tables.OBSERVATIONS)
-    known = job_states(read(tables.JOB_GRAPHS), read(tables.JOBS), observations, as_of, horizon)
+    graphs, jobs = (
+        read_newest_hours(lake, table, as_of, versions.get(table.name)) for table in (tables.JOB_GRAPHS, tables.JOBS)
+    )
+    known = job_states(graphs, jobs, observations, as_of, horizon)
     forecasts = newest_forecasts(read(tables.FORECASTS), as_of)
-    keys, since = read(tables.OPERATOR_KEYS), as_of - VERSIONS_SINCE
-    versions_of_jobs = collect_versions(keys, since, as_of)
-    renames = find_renames(lake, keys, since, as_of) if any_observes(settings.planner) else None
+    former = read_versions(lake, as_of - VERSIONS_SINCE, as_of, versions.get(tables.OPERATOR_KEYS.name))
+    versions_of_jobs = list_versions(lake, former)
+    renames = find_renames(lake, former) if any_observes(settings.planner) else None
     windows = history(follow_renames(observations, renames), lake.read(tables.POLICY_MEMORY), task)
     parts = [known, forecasts, versions_of_jobs, *windows]
     with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
-        asked = (read(tables.MODEL_VERSIONS), bundle.model_version, as_of, settings.planner) if bundle else None
+        asked = (trainings, bundle.model_version, as_of, settings.planner) if bundle else None
         trust = pool.submit(read_trust, *asked) if asked else None
         retained = list(pool.map(lambda part: part.localCheckpoint(), parts))
     task = replace(task, trust=trust.result() if trust else ModelTrust())

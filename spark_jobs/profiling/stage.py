@@ -18,7 +18,7 @@ from include.settings import Planner, Settings
 from include.stages import Stage, StageRequest
 from include.utc import format_utc
 from include.version import stage_version
-from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, within_lookback
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, read_newest_hours, within_lookback
 from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories
 from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
@@ -49,7 +49,7 @@ def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
         wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
     as_of = request.as_of
     return (
-        newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
+        newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of)
         .where(wanted)
         .join(worker_loads(lake.read(tables.OBSERVATIONS), as_of), JOB, "left")
         .join(newest_memories(lake.read(tables.POLICY_MEMORY), as_of), JOB, "left")

@@ -59,11 +59,6 @@ def select_lines(parsed: DataFrame) -> DataFrame:
     return parsed.where("line_number IS NOT NULL")
 
 
-def select_files(parsed: DataFrame) -> DataFrame:
-    """Return the rows about files: how many lines were read, and a fault where it could not be read to its end."""
-    return parsed.where("line_number IS NULL").select("source_file", "file_lines", "fault")
-
-
 def _select(read: DataFrame) -> DataFrame:
     """Return rows with ``PARSED_COLUMNS``; those that are left for Spark's reader still have their line and body."""
     is_good = F.col("fault").isNull() & F.col("line_number").isNotNull()

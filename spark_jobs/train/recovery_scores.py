@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark import SparkContext
 
 from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Floats
-from models.bundle import BundleError, FleetBundle
+from models.bundle import BundleError, FleetBundle, JobKey
 from models.conformal import LEVELS
 from models.job_models import closed_form_recovery_s
 from models.recovery_intervals import error_scale, standardise_errors
@@ -20,8 +19,8 @@ from models.recovery_labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB
 
-SHARE_COLUMNS = "cluster STRING, job STRING, source_rates MAP<STRING, DOUBLE>, resolution_s DOUBLE"
-"""How the load of jobs divides over their sources, and the length of a window."""
+EVENTS_PER_TASK = 2_000
+"""So many events are predicted in the driver; more, on the executors."""
 _NUMBERS = (
     "downtime_s",
     "catch_up_s",
@@ -33,37 +32,45 @@ _NUMBERS = (
     "load_after_per_s",
     "capacity_after_per_s",
 )
-_KINDS = (
-    "kind STRING, cause_kind STRING, started_at TIMESTAMP, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE, "
-    "standardised DOUBLE, factor_80 DOUBLE, factor_95 DOUBLE, sd_log DOUBLE"
-)
 
 
 def predict_recoveries(
-    events: DataFrame, graphs: DataFrame, shares: DataFrame, bundle: FleetBundle, caught_up_lag_s: float
-) -> DataFrame:
-    """Predict the recovery of each event beside the measured one (null: none).
+    context: SparkContext,
+    events: pd.DataFrame,
+    *,
+    graphs: Mapping[JobKey, Sequence[Mapping[str, Any]]],
+    shares: Mapping[JobKey, Mapping[str, float]],
+    bundle: FleetBundle,
+    caught_up_lag_s: float,
+) -> pd.DataFrame:
+    """Predict the recovery of each event beside the measured one (null: none), of jobs with a graph and with shares.
 
     The downtime is the event's ``downtime_before_s`` where it has one, which comes from the events before it; else the
     bundle's own.  The age of the checkpoint, what waited before the stop and the load are the event's own: a plan knows
     them from checkpoints, polls and the forecast.
 
     Args:
+        context: of Spark.
         events: rows of Inputs.events.
-        graphs: of the jobs.
-        shares: SHARE_COLUMNS.
+        graphs: ``operator, upstream`` of each job's operators.
+        shares: how the load of each job divides over its sources.
         bundle: predicts.
         caught_up_lag_s: see the settings of ingestion.
     """
-    nodes = graphs.groupBy(*JOB).agg(F.collect_list(F.struct("operator", "upstream")).alias("graph"))
-    joined = events.join(nodes, on=list(JOB), how="inner").join(shares, on=list(JOB), how="inner")
-    shared = events.sparkSession.sparkContext.broadcast(bundle)
-
-    def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for rows in frames:
-            yield predict_batch(shared.value, rows, caught_up_lag_s)
-
-    return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + _KINDS)
+    keys = list(zip(events["cluster"], events["job"], strict=True))
+    is_known = np.array([key in graphs and key in shares for key in keys], bool)
+    known = events[is_known].reset_index(drop=True)
+    jobs = list(zip(known["cluster"], known["job"], strict=True))
+    of_jobs: dict[str, Any] = {"graph": [graphs[job] for job in jobs], "source_rates": [shares[job] for job in jobs]}
+    rows = known.assign(**of_jobs)
+    if len(rows) <= EVENTS_PER_TASK:
+        return predict_batch(bundle, rows, caught_up_lag_s)
+    shared = context.broadcast(bundle)
+    parts = [rows.iloc[begin : begin + EVENTS_PER_TASK] for begin in range(0, len(rows), EVENTS_PER_TASK)]
+    spread = context.parallelize(parts, len(parts))
+    return pd.concat(
+        spread.map(lambda part: predict_batch(shared.value, part, caught_up_lag_s)).collect(), ignore_index=True
+    )
 
 
 def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:

@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import date
 
 import numpy as np
 from mlflow.entities import Run
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
+from include.arrow_rows import arrow_rows
+from include.lake_table import is_in
 from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import Settings
 from include.stages import StageRequest
@@ -24,7 +25,7 @@ from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle import FleetBundle
 from models.training.gate import Verdict
-from spark_jobs.lake import Lake, rows_of
+from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore, Registered
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
@@ -50,26 +51,26 @@ def model_version(settings: Settings, hashes: list[str]) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def content_of(inputs: data.Inputs, settings: Settings, where: str) -> dict[str, object]:
-    """Return count, first window and hash of the observations.
+def content_of(inputs: data.Inputs, settings: Settings, where: str) -> data.Content:
+    """Return what the observations are.
 
     Raises:
         NothingToLearnError: there are none.
     """
-    result = data.hash_observations(inputs.observations).first()
-    if result is None or not result["rows"]:
+    result = data.hash_observations(inputs.observations, inputs.as_of)
+    if not result.rows:
         raise NothingToLearnError(
             f"no undisturbed observation in the {settings.training.lookback_days} days before "
             f"{format_utc(inputs.as_of)} in {where}; ingest that time first (DAG tidewise_ingest)"
         )
-    return dict(result.asDict())
+    return result
 
 
 def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs) -> Run:
     """Return the finished run for the inputs: the one that is there, or a new one."""
     content = content_of(inputs, settings, lake.path(OBSERVATIONS))
     hashes = [
-        str(content["hash"]),
+        content.hash,
         data.content_hash(inputs.events),
         data.content_hash(inputs.graphs),
     ]
@@ -94,10 +95,9 @@ def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
     bundle = store.load(CHAMPION)
     if bundle is None:
         return None
-    rows = lake.read(MODEL_VERSIONS).where(F.col("model_version") == bundle.model_version)
-    result = rows.agg(F.min(F.unix_timestamp("as_of")).alias("as_of_s")).first()
-    trained_s = result["as_of_s"] if result else None
-    return Champion(bundle, None if trained_s is None else datetime.fromtimestamp(trained_s, UTC))
+    where = is_in("model_version", [bundle.model_version])
+    trained = lake.few(MODEL_VERSIONS).read(["as_of"], date.min, date.max, where)["as_of"].to_pylist()
+    return Champion(bundle, min(trained, default=None))
 
 
 def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
@@ -111,28 +111,26 @@ def promote(store: ModelStore, made: Registered, result: Mapping[str, object], p
         store.point(CHAMPION, made)
 
 
-def job_rows(spark: SparkSession, request: StageRequest, model_version: str, bundle: FleetBundle) -> DataFrame:
+def job_rows(request: StageRequest, model_version: str, bundle: FleetBundle) -> list[dict[str, object]]:
     """Return the rows of gold.model_jobs."""
     has_curve = bundle.arrays["grid_count"] > 0
     ends = np.cumsum(bundle.arrays["operator_count"])
     curves = [int(part.sum()) for part in np.split(has_curve, ends[:-1])] if len(ends) else []
     made = {"as_of": request.as_of, "model_version": model_version, "date": request.as_of.date()}
-    rows = [
+    return [
         made | {"cluster": cluster, "job": job, "operators": len(names), "curves": count}
         for (cluster, job, names), count in zip(bundle.index, curves, strict=True)
     ]
-    return rows_of(spark, MODEL_JOBS.columns, rows)
 
 
-def write_rows(
-    spark: SparkSession, lake: Lake, request: StageRequest, result: Mapping[str, object], bundle: FleetBundle
-) -> None:
+def write_rows(lake: Lake, request: StageRequest, result: Mapping[str, object], bundle: FleetBundle) -> None:
     """Write the training's row for ``as_of``, and before it those of its jobs."""
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
-    rows = spark.createDataFrame([tuple(row[column] for column in MODEL_VERSIONS.columns)], MODEL_VERSIONS.ddl)
-    lake.replace(MODEL_JOBS, job_rows(spark, request, str(result["model_version"]), bundle), as_of_slice(request.as_of))
-    lake.replace(MODEL_VERSIONS, rows, f"as_of = {timestamp_literal(request.as_of)}")
+    jobs = arrow_rows(MODEL_JOBS, job_rows(request, str(result["model_version"]), bundle))
+    lake.few(MODEL_JOBS).replace(jobs, as_of_slice(request.as_of))
+    rows = arrow_rows(MODEL_VERSIONS, [row])
+    lake.few(MODEL_VERSIONS).replace(rows, f"as_of = {timestamp_literal(request.as_of)}")
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
@@ -151,6 +149,6 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     registered = store.register(done)
     promote(store, registered, result, settings.training.promotion)
     bundle = store.read(registered)
-    write_rows(spark, lake, request, result, bundle)
+    write_rows(lake, request, result, bundle)
     champion = store.find_aliased(CHAMPION)
     return {"models": result["curves"], "champion": champion.model_version if champion else None, **result}

@@ -31,7 +31,7 @@ from spark_jobs.train.holdout_scores import score_capacities, score_latencies
 from spark_jobs.train.interval_scores import coverage_measures, measure_coverage
 from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
 from spark_jobs.train.learn_jobs import learn_jobs, make_task
-from spark_jobs.train.recovery_scores import SHARE_COLUMNS, predict_recoveries
+from spark_jobs.train.recovery_scores import predict_recoveries
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
 
@@ -87,18 +87,16 @@ def predict(
         bundle: predicts.
         settings: of the run.
     """
-    spark = inputs.observations.sparkSession
-    kinds = {field.name: field.dataType.simpleString() for field in inputs.events.schema}
-    columns = ", ".join(f"{name} {kinds.get(name, 'double')}" for name in events.columns)
-    shares = [(*one.job, dict(one.source_rates), one.resolution_s) for one in jobs if one.source_rates]
-    predicted = predict_recoveries(
-        spark.createDataFrame(events, columns),
-        inputs.graphs,
-        spark.createDataFrame(shares, SHARE_COLUMNS),
-        bundle,
-        settings.ingest.caught_up_lag_s,
+    context = inputs.observations.sparkSession.sparkContext
+    shares = {one.job: one.source_rates for one in jobs if one.source_rates}
+    return predict_recoveries(
+        context,
+        events,
+        graphs=inputs.list_graphs(),
+        shares=shares,
+        bundle=bundle,
+        caught_up_lag_s=settings.ingest.caught_up_lag_s,
     )
-    return predicted.toPandas()
 
 
 def fit_fleet(
@@ -166,7 +164,7 @@ def train_fleet(
     inputs: data.Inputs,
     settings: Settings,
     model_version: str,
-    content: dict[str, object],
+    content: data.Content,
     *,
     champion: Champion | None,
     forecasts: pd.DataFrame,
@@ -177,18 +175,18 @@ def train_fleet(
         inputs: what was read.
         settings: of the run.
         model_version: of this training.
-        content: the row of training_data.hash_observations.
+        content: of training_data.hash_observations.
         champion: the model in use; None before the first.
         forecasts: of forecast_scores.forecast_record.
     """
     bundle, spark = champion.bundle if champion else None, inputs.observations.sparkSession
     events, as_of_s = inputs.events.toPandas(), inputs.as_of.timestamp()
     champion_s = champion.trained_at.timestamp() if champion and champion.trained_at else None
-    first_s = parse_utc(str(content["trained_from"])).timestamp()
+    first_s = parse_utc(str(content.trained_from)).timestamp()
     since_s = find_since(first_s, as_of_s, champion_s, settings.training)
     task = make_task(settings, inputs.graphs.toPandas(), events, as_of_s, since_s)
     learnt, events = learn_jobs(inputs.observations, task, events)
-    batch_count = count_batches(int(str(content["operators"])), spark.sparkContext.defaultParallelism)
+    batch_count = count_batches(content.operators, spark.sparkContext.defaultParallelism)
     since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)
     with threads(spark) as pool:
         ahead = pool.submit(
@@ -214,17 +212,17 @@ def train_fleet(
         assembled.recoveries,
         forward,
     )
-    gate = judge_fleet(inputs, settings, scores, forecasts, bundle)
+    gate = judge_fleet(content, settings, scores, forecasts, bundle)
     coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
     measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
-    result = {
+    result: dict[str, object] = {
         "model_version": model_version,
-        "trained_from": content["trained_from"],
+        "trained_from": content.trained_from,
         "jobs": len(assembled.bundle.index),
         "operators": len(assembled.operators),
-        "observations": content["rows"],
-        "observations_hash": content["hash"],
+        "observations": content.rows,
+        "observations_hash": content.hash,
         **{name: measured[name] if np.isfinite(measured[name]) else None for name in errors},
         "champion_before": bundle.model_version if bundle else None,
         "gate": str(gate.verdict),
@@ -237,11 +235,11 @@ def train_fleet(
 
 
 def judge_fleet(
-    inputs: data.Inputs, settings: Settings, scores: Scores, forecasts: pd.DataFrame, champion: FleetBundle | None
+    content: data.Content, settings: Settings, scores: Scores, forecasts: pd.DataFrame, champion: FleetBundle | None
 ) -> Gate:
     """Judge the challenger by everything that plans use."""
     known = set(champion.jobs()) if champion else set()
-    knows = len(known & data.running_jobs(inputs))
+    knows = len(known & content.running)
     criteria = list_criteria(
         scores.capacity,
         scores.latency,

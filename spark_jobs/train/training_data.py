@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
+from spark_jobs.few_rows import keep_few, read_few, read_newest
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import is_demand
-from spark_jobs.lake import Lake
+from spark_jobs.lake import Lake, planned_once, rows_of
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.training_events import recent_events
 
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
 RUNS_WITHIN = timedelta(days=1)
+_WHOLE = "decimal(38,0)"
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Inputs of a training, cut to its look-back; they stay in memory until the caller unpersists them.
+    """Inputs of a training, cut to its look-back.
+
+    The observations stay in memory until the caller unpersists them; events and graphs are few, and local frames.
 
     Attributes:
         as_of: nothing at or after it is in here.
         observations: of :func:`training_observations`.
         events: of :func:`spark_jobs.train.training_events.recent_events`.
-        graphs: of :func:`latest_graphs`.
+        graphs: the last observed graph of each job of the look-back, of :func:`select_operators`.
         versions: Delta version of each table read.
     """
 
@@ -41,28 +46,29 @@ class Inputs:
     graphs: DataFrame
     versions: dict[str, int | None]
 
+    def list_graphs(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """Return ``operator, upstream`` of the operators of each job."""
+        result: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in self.graphs.collect():
+            result[row["cluster"], row["job"]].append({"operator": row["operator"], "upstream": row["upstream"]})
+        return dict(result)
+
     def unpersist(self) -> None:
         """Give their memory back."""
-        for rows in (self.graphs, self.events, self.observations):
-            rows.unpersist()
+        self.observations.unpersist()
 
 
 def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
     """Read what the models learn from."""
     renames = read_renames(lake, as_of - timedelta(days=training.lookback_days), as_of)
     observations = training_observations(follow_renames(lake.read(OBSERVATIONS), renames), as_of, training).persist()
-    # Both are small and read by several queries: kept, they save a training's processor time.
-    events = recent_events(lake.read(RESCALES), as_of, training).persist()
-    graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of, training).persist()
+    since = as_of - timedelta(days=training.lookback_days)
+    with planned_once(lake.spark):
+        events = keep_few(recent_events(read_few(lake, RESCALES, since, as_of), as_of, training), is_small=True)
+    before = as_of - timedelta(microseconds=1)
+    graphs = select_operators(read_newest(lake, JOB_GRAPHS, since, before, order=["observed_at"]))
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     return Inputs(as_of, observations, events, graphs, versions)
-
-
-def running_jobs(inputs: Inputs) -> set[tuple[str, str]]:
-    """Return (cluster, job) of the jobs with a window in the last day."""
-    lately = F.col("window_start") >= timestamp_column(inputs.as_of - RUNS_WITHIN)
-    rows = inputs.observations.where(lately).select(*JOB).distinct().collect()
-    return {(str(row["cluster"]), str(row["job"])) for row in rows}
 
 
 def training_observations(observations: DataFrame, as_of: datetime, training: Training) -> DataFrame:
@@ -90,31 +96,64 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     )
 
 
-def hash_observations(observations: DataFrame) -> DataFrame:
-    """One row: count, operators, first window, and a hash of the content that does not depend on order or files."""
-    total = F.sum(F.xxhash64(*observations.columns).cast("decimal(38,0)"))
-    return observations.agg(
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the observations of a training are.
+
+    Attributes:
+        rows: how many.
+        operators: of how many operators.
+        trained_from: the first window, as Spark writes a timestamp; None without any.
+        hash: of the content, which does not depend on order or files.
+        running: (cluster, job) of the jobs with a window in the last day.
+    """
+
+    rows: int
+    operators: int
+    trained_from: str | None
+    hash: str
+    running: frozenset[tuple[str, str]]
+
+
+def hash_observations(observations: DataFrame, as_of: datetime) -> Content:
+    """Return what the observations are, by one pass over them: a row per job is summed up in the driver."""
+    by_job = observations.groupBy(*JOB).agg(
         F.count(F.lit(1)).alias("rows"),
-        F.count_distinct(*OPERATOR).alias("operators"),
+        F.size(F.collect_set("operator")).alias("operators"),
         F.min("window_start").cast("string").alias("trained_from"),
-        F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash"),
-    ).select("rows", "operators", "trained_from", "hash")
+        F.max("start_s").alias("last_s"),
+        F.sum(F.xxhash64(*observations.columns).cast(_WHOLE)).alias("total"),
+    )
+    rows = by_job.collect()
+    lately_s = (as_of - RUNS_WITHIN).timestamp()
+    count = sum(row["rows"] for row in rows)
+    return Content(
+        rows=count,
+        operators=sum(row["operators"] for row in rows),
+        trained_from=min((row["trained_from"] for row in rows), default=None),
+        hash=_hash_sum(observations.sparkSession, count, sum(int(row["total"]) for row in rows)),
+        running=frozenset((row["cluster"], row["job"]) for row in rows if row["last_s"] >= lately_s),
+    )
 
 
 def content_hash(rows: DataFrame) -> str:
-    """Return a hash of a small table's rows that does not depend on their order."""
+    """Return a hash of a small table's rows, a local frame, that does not depend on their order."""
     row = F.to_json(F.struct(*sorted(rows.columns)))  # a map has no hash of its own
-    total = F.sum(F.xxhash64(row).cast("decimal(38,0)"))
-    result = rows.agg(F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash")).first()
-    return str(result["hash"]) if result else ""
+    hashes = [int(one["hash"]) for one in rows.select(F.xxhash64(row).alias("hash")).collect()]
+    return _hash_sum(rows.sparkSession, len(hashes), sum(hashes))
 
 
-def latest_graphs(graphs: DataFrame, as_of: datetime, training: Training) -> DataFrame:
-    """The last observed graph of each job of the look-back before ``as_of``, one row per operator."""
-    newest = F.max("observed_at").over(Window.partitionBy(*JOB))
-    known = graphs.where(_dates(as_of, training) & (F.col("observed_at") < timestamp_column(as_of)))
-    current = known.withColumn("newest", newest).where(F.col("observed_at") == F.col("newest"))
-    return current.select(*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
+def _hash_sum(spark: SparkSession, count: int, total: int) -> str:
+    """Return the hash of a number of rows and the sum of their hashes, which Spark works out without a job."""
+    summed = F.lit(str(total)).cast(_WHOLE) if count else F.lit(None).cast(_WHOLE)
+    one = rows_of(spark, {"count": "BIGINT"}, [{"count": count}])
+    (row,) = one.select(F.hex(F.xxhash64("count", summed)).alias("hash")).collect()
+    return str(row["hash"])
+
+
+def select_operators(graphs: DataFrame) -> DataFrame:
+    """Return what a training reads of graphs, one row per operator."""
+    return graphs.select(*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
 
 
 def _dates(as_of: datetime, training: Training) -> Column:
@@ -124,9 +163,9 @@ def _dates(as_of: datetime, training: Training) -> Column:
 
 
 def placed_operators(graphs: DataFrame) -> dict[tuple[str, str], tuple[PlacedOperator, ...]]:
-    """Return the operators of each job of :func:`latest_graphs` with their places."""
+    """Return the operators of each job of :func:`select_operators` with their places."""
     result: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
-    for row in graphs.orderBy(*JOB, "position").collect():
+    for row in sorted(graphs.collect(), key=lambda row: (row["cluster"], row["job"], row["position"] or 0)):
         place = PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
         result[row["cluster"], row["job"]].append(place)
     return {job: tuple(operators) for job, operators in result.items()}

@@ -19,10 +19,7 @@ COMMIT = "00000000000000000000.json"
     [[], ["_staged_commits/"], [f".{COMMIT}.0b5c.tmp", f"..{COMMIT}.0b5c.tmp.crc", "_staged_commits/"]],
     ids=["empty log", "no commit", "half a commit"],
 )
-def test_a_creation_that_was_killed_is_begun_again(
-    lake: Lake, left: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spark_jobs.lake.CREATED_WITHIN_S", 0.2)  # nobody else is at it
+def test_a_creation_that_was_killed_is_begun_again(lake: Lake, left: list[str]) -> None:
     log = Path(lake.path(JOB_GRAPHS)) / "_delta_log"
     log.mkdir(parents=True)
     for name in left:

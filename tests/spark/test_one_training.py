@@ -140,7 +140,7 @@ def test_the_train_stage_and_the_replay_learn_the_same(spark: SparkSession, lake
     write(lake, JOB_GRAPHS, graph_rows(), "observed_at")
     training = settings.training
     inputs = data.read_inputs(lake, AS_OF, training)
-    content = data.hash_observations(inputs.observations).first().asDict()
+    content = data.hash_observations(inputs.observations, AS_OF)
     trained = train_fleet(inputs, settings, "v1", content, champion=None, forecasts=forecast_record(lake, AS_OF))
     by_stage = trained.assembled.bundle.for_job(CLUSTER, JOB)
 

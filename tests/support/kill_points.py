@@ -1,8 +1,8 @@
 """What a process leaves that is killed at its n-th write: a copy of the disk is taken before each write of one run.
 
-What counts as a write is found in the libraries below the project, not in the project: Delta and Spark writers, every
-changing call of MLflow's client, and files that are opened for writing, renamed or removed below a directory. A write
-that a stage gains is counted by itself.
+What counts as a write is found in the libraries below the project, not in the project: Delta and Spark writers, delta-
+rs, objects that are put into a store, every changing call of MLflow's client, and files that are opened for writing,
+renamed or removed below a directory. A write that a stage gains is counted by itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import mlflow
 import pytest
 from delta.tables import DeltaMergeBuilder, DeltaTable, DeltaTableBuilder
+from obstore.store import LocalStore
 from pyspark.sql.readwriter import DataFrameWriter
 
 _WRITERS = {
@@ -95,7 +97,7 @@ class KillPoints:
         folder = Path(location).relative_to(self.world)
 
         def leave(disk: Path) -> None:
-            if owner is DeltaTableBuilder:
+            if owner is LocalStore:
                 (disk / folder / "_delta_log").mkdir(parents=True)
                 (disk / folder / "_delta_log" / ".00000000000000000000.json.0b5c.tmp").write_text('{"commitInfo":')
             else:
@@ -167,6 +169,8 @@ def recording(points: KillPoints) -> Iterator[KillPoints]:
             if name.startswith(_MLFLOW_CHANGES):
                 patch.setattr(mlflow.MlflowClient, name, _counted(points, mlflow.MlflowClient, name))
         patch.setattr(DeltaTableBuilder, "location", _remember_location(DeltaTableBuilder.location))
+        patch.setattr(deltalake, "write_deltalake", _counted_commit(points))
+        patch.setattr(LocalStore, "put", _counted_put(points))
         patch.setattr(_audit_hook(), "points", points)
         yield points
 
@@ -180,6 +184,34 @@ def _counted(points: KillPoints, owner: type, name: str) -> Callable[..., Any]:
         table = "/".join(Path(location).parts[-2:]) if location else ""
         leave = points.leave_in_table(location, owner) if location else None
         return points.do(f"{owner.__name__}.{name} {table}", lambda: method(self, *arguments, **options), leave)
+
+    return counted
+
+
+def _counted_commit(points: KillPoints) -> Callable[..., Any]:
+    write = deltalake.write_deltalake
+
+    @functools.wraps(write)
+    def counted(table: deltalake.DeltaTable, *arguments: Any, **options: Any) -> Any:
+        location = table.table_uri.removeprefix("file://").rstrip("/")
+        return points.do(
+            f"write_deltalake {'/'.join(Path(location).parts[-2:])}",
+            lambda: write(table, *arguments, **options),
+            points.leave_in_table(location, DataFrameWriter),
+        )
+
+    return counted
+
+
+def _counted_put(points: KillPoints) -> Callable[..., Any]:
+    put = LocalStore.put
+
+    @functools.wraps(put)
+    def counted(self: LocalStore, path: str, *arguments: Any, **options: Any) -> Any:
+        location = str(self.prefix)
+        leave = points.leave_in_table(location, LocalStore) if path.startswith("_delta_log/") else None
+        name = f"LocalStore.put {'/'.join(Path(location).parts[-2:])}"
+        return points.do(name, lambda: put(self, path, *arguments, **options), leave)
 
     return counted
 

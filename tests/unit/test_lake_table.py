@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from include import tables
-from include.lake_table import LakeTable, arrow_schema, is_between, is_in, valid_text
+from include.arrow_rows import arrow_schema, valid_text
+from include.lake_table import LakeTable, is_between, is_in
 from include.tables import BY_PERSONS, CONTROL_LOG, CONTROLLED, CONTROLLER_MEMORY
 
 TODAY = date(2026, 11, 20)

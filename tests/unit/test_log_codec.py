@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from controller.log.control_log import LogEntry, Provenance
 from controller.log.log_codec import RowStamp, action_of, case_of, entry_of, history_of, row_of, unique_names
-from include.lake_table import arrow_rows
+from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
 from models.control.reconcile import Case, Verb, reconcile

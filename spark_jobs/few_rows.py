@@ -1,0 +1,98 @@
+"""Few rows in the driver instead of in Spark: as Arrow, and as a frame that Spark reads without a job.
+
+A frame that is kept as a checkpoint is read by a job each time that it is broadcast or collected; a local one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include.arrow_rows import arrow_schema
+from include.tables import Table
+from spark_jobs.lake import Lake, empty
+
+_JOB = ("cluster", "job")
+
+
+def as_table(table: Table, rows: DataFrame) -> pa.Table:
+    """Bring rows of a table to the driver, with its columns."""
+    return rows.select(*table.columns).toArrow().cast(arrow_schema(table))
+
+
+def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
+    """Return rows of a table as a local frame."""
+    if not len(rows):
+        return empty(spark, table.columns)
+    return spark.createDataFrame(rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
+
+
+def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version: int | None = None) -> DataFrame:
+    """Return the rows of the dates of two moments, both included, as a local frame; a table without dates whole.
+
+    Spark reads the log of a table by a job of its own, and its rows by another: together a second of processor time.
+
+    Args:
+        lake: of the run.
+        table: of few rows a job.
+        since: first date.
+        until: last date.
+        version: to read it at; None for the newest.
+    """
+    rows = lake.few(table, version).read(list(table.columns), since.date(), until.date())
+    return from_table(lake.spark, table, rows)
+
+
+def keep_few(rows: DataFrame, *, is_small: bool) -> DataFrame:
+    """Return rows as they are now, worked out once: as a local frame when they are few, else as a checkpoint."""
+    if not is_small:
+        return rows.localCheckpoint()
+    found = rows.toArrow()
+    schema = rows.schema
+    if not len(found):
+        return empty(rows.sparkSession, {field.name: field.dataType.simpleString() for field in schema})
+    return rows.sparkSession.createDataFrame(found, schema)
+
+
+def read_newest(
+    lake: Lake,
+    table: Table,
+    since: datetime,
+    until: datetime,
+    *,
+    order: Sequence[str],
+    version: int | None = None,
+) -> DataFrame:
+    """Return of each job the rows that are newest, of those observed by ``until``, as a local frame.
+
+    Args:
+        lake: of the run.
+        table: with ``cluster, job, observed_at`` and dates.
+        since: first date.
+        until: nothing later is looked at.
+        order: columns that order a job's rows.
+        version: of the table; None for the newest.
+    """
+    few, until_date = lake.few(table, version), until.date()
+    where = f"observed_at <= '{until.isoformat()}'"
+    newest: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for part in few.read_parts([*_JOB, *order], since.date(), until_date, where):
+        for cluster, job, *at in zip(*part.group_by([*_JOB, *order]).aggregate([]).to_pydict().values(), strict=True):
+            newest[cluster, job] = max(newest.get((cluster, job), tuple(at)), tuple(at))
+    parts, known = [], [pa.array(set(column)) for column in zip(*newest.values(), strict=True)]
+    for every in few.read_parts(list(table.columns), since.date(), until_date, where) if newest else ():
+        part = every
+        for name, values in zip(order, known, strict=True):  # most rows go here
+            part = part.filter(pc.is_in(part[name], values.cast(part[name].type)))
+        keys = zip(*(part[name].to_pylist() for name in (*_JOB, *order)), strict=True)
+        parts.append(
+            part.filter(pa.array([newest[cluster, job] == tuple(at) for cluster, job, *at in keys], pa.bool_()))
+        )
+    rows = pa.concat_tables(parts) if parts else arrow_schema(table).empty_table()
+    return from_table(lake.spark, table, rows)
