@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ class Break:
     Attributes:
         file: relative to the project.
         line: from 1.
+        last_line: of the text that was changed.
+        function: that holds the text; empty outside every function.
         kind: ``removed`` (a branch is never taken, a rule is not asked, a part of a condition is left out) or
             ``inverted``.
         what: the text that was changed.
@@ -26,9 +29,26 @@ class Break:
 
     file: str
     line: int
+    last_line: int
+    function: str
     kind: str
     what: str
     source: str
+
+    @property
+    def lines(self) -> range:
+        """The lines of the text that was changed."""
+        return range(self.line, self.last_line + 1)
+
+    @property
+    def key(self) -> str:
+        """What stays the same until the file is changed."""
+        return hashlib.sha256(f"{self.file}\n{self.source}".encode()).hexdigest()[:16]
+
+    @property
+    def place(self) -> str:
+        """What stays the same while lines move."""
+        return f"{self.file} {self.function} {self.kind}: {self.what}"
 
     @property
     def name(self) -> str:
@@ -39,11 +59,14 @@ class Break:
 def list_breaks(file: str, source: str) -> list[Break]:
     """Return every change to a file, in the order of its lines."""
     made: dict[str, Break] = {}
-    for node, kind, new in _changes(ast.parse(source)):
+    tree = ast.parse(source)
+    functions = dict(_name_functions(tree, ""))
+    for node, kind, new in _changes(tree):
         what = " ".join((ast.get_source_segment(source, node) or "").split())
+        lines = node.lineno, node.end_lineno or node.lineno
         changed = _put(source, node, new)
         if changed != source:
-            made.setdefault(changed, Break(file, node.lineno, kind, what, changed))
+            made.setdefault(changed, Break(file, *lines, functions[node], kind, what, changed))
     return sorted(made.values(), key=lambda one: (one.line, one.what, one.kind))
 
 
@@ -69,6 +92,16 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
             yield node.value, "inverted", f"not ({ast.unparse(node.value)})"
         elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Tuple):
             yield from _without_rules(node, node.value)
+
+
+def _name_functions(node: ast.AST, name: str) -> Iterator[tuple[ast.AST, str]]:
+    """Yield each node with the name of the function that holds it."""
+    for inner in ast.iter_child_nodes(node):
+        own = name
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            own = f"{name}.{inner.name}".lstrip(".")
+        yield inner, own
+        yield from _name_functions(inner, own)
 
 
 def _without_each(node: ast.BoolOp) -> Iterator[tuple[ast.expr, str, str]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from include.settings import PROJECT
-from tools.mutate_rules import check_types, name_end, read_rule_files, summarise
-from tools.rule_breaks import Break, list_breaks
+from tools.mutate_rules import read_rule_files, share_noticed
+from tools.rule_breaks import Break, list_breaks, read_breaks
+from tools.rule_trials.outcomes import OutcomeFile, list_wrong_equivalents, read_equivalents, summarise
+from tools.rule_trials.trial_process import Trial, name_end, run_trials, say
+from tools.rule_trials.type_check import is_refused_by_types
 
 SOURCE = """
 def check(case, limits):
@@ -74,61 +79,162 @@ def test_the_files_and_tests_that_are_named_exist() -> None:
         assert [test for test in one.tests if not (PROJECT / test).is_file()] == []
 
 
-def test_survivors_are_listed() -> None:
-    one, other = (Break("f.py", line, "removed", "x", "") for line in (1, 2))
-    assert summarise("control", [(one, "noticed"), (other, "survived")], 3.0) == [
-        "control: 1 of 2 changed rules noticed (50.0%) in 3 s",
-        "    survived: f.py:2 removed: x",
+def make_break(line: int, what: str = "x") -> Break:
+    return Break("f.py", line, line, "check", "removed", what, f"source {line}")
+
+
+def test_survivors_are_listed_but_for_those_that_make_no_difference() -> None:
+    breaks = [make_break(line, what) for line, what in enumerate("xyzzz", 1)]
+    outcomes = ["noticed by a test", "survived", "survived", "noticed by a test", "noticed by the types"]
+    tried = list(zip(breaks, outcomes, strict=True))
+    assert summarise("control", tried, {"f.py check removed: y": "because"}) == [
+        "control: 3 of 4 changed rules noticed (75.0%); 1 more are listed as equivalent",
+        "    2 noticed by a test",
+        "    1 noticed by the types",
+        "    survived: f.py:3 removed: z",
     ]
-    assert name_end(0) == "survived"
-    assert name_end(256) == "noticed"
-    assert name_end(14) == "noticed by a timeout"
-    assert name_end(9) == "noticed by a crash"
+    assert share_noticed(tried, {"f.py check removed: y": "because"}) == 0.75
+    wrong = ["f.py check removed: x", "f.py check removed: gone"]
+    assert list_wrong_equivalents(tried, ["f.py check removed: y", *wrong, "g.py f removed: x"], ["f.py"]) == wrong
 
 
-@pytest.mark.parametrize(("text", "outcome"), [("1", "survived"), ("None", "noticed by the types")])
-def test_what_the_type_checker_refuses_is_noticed(tmp_path: Path, text: str, outcome: str) -> None:
-    change = Break("include/version.py", 1, "removed", "x", f"COUNT: int = {text}\n")
-    assert check_types(change, tmp_path) == outcome
+def test_what_is_listed_as_equivalent_is_a_change_and_has_a_reason() -> None:
+    places = {one.place for group in read_rule_files() for one in read_breaks(PROJECT, group.files(PROJECT))}
+    equivalents = read_equivalents()
+    assert set(equivalents) - places == set()
+    assert all(len(why) > 20 for why in equivalents.values())
 
 
+def test_the_end_of_a_process_says_what_noticed() -> None:
+    assert [name_end(status) for status in (0, 256, signal.SIGXCPU, signal.SIGSEGV, 70 << 8)] == [
+        "missed by the tests",
+        "noticed by a test",
+        "noticed by a time limit",
+        "noticed by a crash",
+        "could not be tried",
+    ]
+
+
+def test_a_process_that_does_not_end_is_ended_and_what_it_says_is_reported() -> None:
+    def loop() -> bool:
+        while True:
+            pass
+
+    def wait() -> bool:
+        time.sleep(60)
+        return False
+
+    def notice() -> bool:
+        say("tests/test_x.py::test_y")
+        return True
+
+    reported: dict[str, tuple[str, str]] = {}
+    trials = [Trial("loops", loop, 1, 60), Trial("waits", wait, 60, 0.2), Trial("notices", notice, 60, 60)]
+    run_trials(trials, 2, lambda name, outcome, said: reported.update({name: (outcome, said)}))
+    assert reported == {
+        "loops": ("noticed by a time limit", ""),
+        "waits": ("noticed by a time limit", ""),
+        "notices": ("noticed by a test", "tests/test_x.py::test_y"),
+    }
+
+
+def test_an_outcome_counts_until_the_rule_or_the_test_that_noticed_changes(tmp_path: Path) -> None:
+    for name in ("test_one.py", "test_two.py"):
+        (tmp_path / name).write_text("")
+    tests, file = ["test_one.py", "test_two.py"], tmp_path / "out" / "rules.jsonl"
+    noticed, survivor = make_break(1), make_break(2)
+    written = OutcomeFile(file, tmp_path, tests)
+    written.add(noticed, "noticed by a test", "test_one.py::test_a")
+    written.add(survivor, "survived", "")
+    assert set(OutcomeFile(file, tmp_path, tests).read()) == {noticed.key, survivor.key}
+    (tmp_path / "test_two.py").write_text("def test_b(): pass")
+    assert set(OutcomeFile(file, tmp_path, tests).read()) == {noticed.key}
+    (tmp_path / "test_one.py").write_text("def test_a(): pass")
+    assert OutcomeFile(file, tmp_path, tests).read() == {}
+
+
+@pytest.mark.parametrize(("text", "is_refused"), [("1", False), ("None", True)])
+def test_what_the_type_checker_refuses_is_noticed(tmp_path: Path, text: str, is_refused: bool) -> None:
+    change = Break("include/version.py", 1, 1, "", "removed", "x", f"COUNT: int = {text}\n")
+    assert is_refused_by_types(change, tmp_path) is is_refused
+
+
+SMALL = {
+    "models/__init__.py": "",
+    "models/rules.py": """
+SIZES = [one for one in (1, 2, 0) if one]
+
+
+def allow(count):
+    if count > 2:
+        return False
+    return count != 1
+
+
+def never_asked(count):
+    return count > 3
+""",
+    "tests/test_rules.py": """
+from models.rules import SIZES, allow
+
+
+def test_large():
+    assert not allow(3)
+
+
+def test_small():
+    assert allow(2)
+
+
+def test_sizes():
+    assert SIZES == [1, 2]
+
+
+def test_not_executed():
+    assert SIZES
+""",
+}
 SCRIPT = """
 import json, sys
-from tools.mutate_rules import try_all
+from pathlib import Path
 from tools.rule_breaks import read_breaks
-from include.settings import PROJECT
-file = "models/control/partial_rise.py"
-breaks = [one for one in read_breaks(PROJECT, [file]) if one.what == sys.argv[1]]
-for test in sys.argv[2:]:
-    said = try_all([test], [None, *breaks], 1)
-    print("said", json.dumps([said[0], *([one.kind, outcome] for one, outcome in zip(breaks, said[1:]))]))
+from tools.rule_trials.trying import Trials
+root = Path(sys.argv[1])
+files = ["models/rules.py"]
+breaks = read_breaks(root, files)
+for again in range(2):
+    done = Trials(root, files, ["tests/test_rules.py"], 2).run(breaks, is_anew=False)
+    print("said", json.dumps([[one.name, done[one.key].outcome, done[one.key].test] for one in breaks]))
 """
 
 
-def test_a_changed_file_is_what_the_tests_import(tmp_path: Path) -> None:
-    """In processes of their own, although the command has imported the file as it is."""
-    notices, misses = (tmp_path / f"test_{name}.py" for name in ("notices", "misses"))
-    notices.write_text("""
-from dataclasses import replace
-from control_entries import plain_case
-from models.control.partial_rise import fit_rise
-from models.control.state import Origin
-
-def test_a_pin_is_not_cut():
-    case = plain_case()
-    case = replace(case, observed=replace(case.observed, free_slots=1))
-    pin = replace(case.desired, origin=Origin.PIN)
-    assert fit_rise(pin, case) is pin
-""")
-    misses.write_text("import models.control.partial_rise\n\n\ndef test_nothing():\n    pass\n")
-    what = "wanted.origin is Origin.PIN"
+def test_each_change_is_shown_to_the_tests_that_execute_it(tmp_path: Path) -> None:
+    """Also one of a condition that is asked at import; what no test executes is missed."""
+    for name, text in SMALL.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\npythonpath = .\nmarkers = long\naddopts = --import-mode=importlib\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, what, str(notices), str(misses)],
-        cwd=PROJECT,
-        env={"PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests' / 'support'}", "PATH": "/usr/bin"},
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin"},
         capture_output=True,
         text=True,
         check=True,
     )
     reported = [json.loads(line.removeprefix("said")) for line in done.stdout.splitlines() if line.startswith("said")]
-    assert reported == [["survived", ["removed", "noticed"]], ["survived", ["removed", "survived"]]]
+    test = "tests/test_rules.py::test_"
+    outcomes = {name.removeprefix("models/rules.py:"): (outcome, test) for name, outcome, test in reported[0]}
+    either = outcomes["6 inverted: count > 2"]
+    assert outcomes == {
+        "2 inverted: one": ("noticed by a test", f"{test}sizes"),
+        "2 removed: one": ("noticed by a test", f"{test}sizes"),
+        "6 inverted: count > 2": ("noticed by a test", either[1]),
+        "6 removed: count > 2": ("noticed by a test", f"{test}large"),
+        "8 inverted: count != 1": ("noticed by a test", f"{test}small"),
+        "12 inverted: count > 3": ("survived", ""),
+    }
+    assert reported[1] == reported[0]
+    assert "6 of 6 tried" in done.stdout

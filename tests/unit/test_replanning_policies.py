@@ -1,0 +1,61 @@
+"""A policy that replans: it gets what its plan left once, and keeps its memory while nothing is seen of the job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from include.policy_catalogue import Decides
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.policies.tidewise.tidewise_memory import ReactiveDecision
+
+NOW_S = 1_795_000_200
+SNAPSHOT: Any = object()  # the policy's own matter
+
+
+@dataclass
+class CountingPolicy:
+    """Remembers how often it was asked, and what its plans left."""
+
+    left: list[Any] = field(default_factory=list)
+
+    def first_memory(self) -> int:
+        return 100
+
+    def evaluate(self, job: Any, memory: int, left: Any) -> tuple[ReactiveDecision, int]:
+        assert job is SNAPSHOT
+        self.left.append(left)
+        return ReactiveDecision({"map": memory}, "counted"), memory + 1
+
+
+def ask(policy: CountingPolicy | None, memory: HostMemory, plan: Plan | None, job: Any = SNAPSHOT) -> Any:
+    hosted = HostedPolicy("counting", Decides.REPLANS, policy=policy)  # type: ignore[arg-type]
+    return evaluate(hosted, memory, NOW_S, job, plan)
+
+
+def test_what_a_plan_left_is_handed_over_once() -> None:
+    policy = CountingPolicy()
+    first, second = Plan(NOW_S - 600.0, left="first"), Plan(NOW_S - 300.0, left="second")
+    memory, decided = HostMemory(), []
+    for plan in (first, first, second, second, None):
+        decision, memory = ask(policy, memory, plan)
+        decided.append(decision.wanted)
+    assert policy.left == ["first", None, "second", None, None]
+    assert decided == [{"map": count} for count in (100, 101, 102, 103, 104)]
+    assert memory.policy == 105
+
+
+def test_a_policy_without_a_memory_gets_what_a_plan_left_that_is_known() -> None:
+    """A controller that starts again has lost the memory, and not which plan was the last."""
+    policy = CountingPolicy()
+    ask(policy, HostMemory(plan_as_of_s=NOW_S - 600.0), Plan(NOW_S - 600.0, left="first"))
+    assert policy.left == ["first"]
+
+
+@pytest.mark.parametrize(("policy", "job"), [(CountingPolicy(), None), (None, SNAPSHOT), (None, None)])
+def test_a_job_that_is_not_seen_is_left_as_it_is_and_its_memory_kept(policy: Any, job: Any) -> None:
+    decision, memory = ask(policy, HostMemory(plan_as_of_s=1.0, policy=7), Plan(NOW_S - 600.0, left="x"), job)
+    assert (decision.wanted, memory.policy) == (None, 7)
+    assert decision.reason == "nothing was seen of it lately"
