@@ -17,6 +17,7 @@ from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
 from models.scheduling.slot_prices import SlotPrices
+from models.scheduling.step_band import StepBand
 
 MemoryT = TypeVar("MemoryT")
 _NOT_NEGATIVE = (
@@ -105,10 +106,17 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A step and why it is taken."""
+    """A step and why it is taken.
+
+    Attributes:
+        step: when, and from what to what.
+        reason: one sentence.
+        band: what may be measured when it is due, for it to stay as it is; None of a policy that does not say.
+    """
 
     step: Step
     reason: str
+    band: StepBand | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ rescales in the planner's own prices.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -121,6 +123,20 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
         age_s: of the oldest record now.
         terms: of the job.
     """
+    ((_, stay, go),) = deque(walk_back(sizes, levels, shape, terms), maxlen=1)
+    ages = np.array(list_ages(terms.late_after_s))
+    now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
+    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
+
+
+def walk_back(
+    sizes: Sizes, levels: Levels, shape: Weights, terms: Terms
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield each step of the programme, the last one first, with what staying and going cost from there on.
+
+    Both are (K, Z, A) by size, by the level of the load in the step before and by age; of the first step Z is 1, since
+    the load is known.  Going is without the price of the rescale.
+    """
     ages = np.array(list_ages(terms.late_after_s))
     coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
     spreads, which = np.unique(coded, return_inverse=True)
@@ -144,10 +160,8 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
             np.matmul(chance, _run(table, row, places[step], value, late_price)) + spent
             for table in (stay_table, go_table)
         )
-        if step:
-            value = np.minimum(stay, go.min(axis=0)[None] + np.float32(terms.rescale_price))
-    now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
-    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
+        yield step, stay, go
+        value = np.minimum(stay, go.min(axis=0)[None] + np.float32(terms.rescale_price))
 
 
 def _run(table: _Tables, row: Any, place: Any, value: Any, late_price: np.float32) -> Floats:

@@ -1,0 +1,125 @@
+"""The steps of the programme's plan, and whether what is measured when one is due is within its band.
+
+A step goes out as planned while four figures are within its band: the load that is expected next, the age of the
+backlog, what the step's size carries, and how far the load may be off an hour ahead.  Outside of it the evaluation's
+own decision stands, and its reason names the figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from models.policies.tidewise.pending_steps import PendingStep
+from models.programme.load_outlook import LoadOutlook
+from models.scheduling.reason import format_clock, format_rate
+from models.scheduling.step_band import StepBand
+
+CAPACITY_BAND: Final = 0.03
+"""Share by which the capacity may be another than the plan's."""
+SPREAD_BAND: Final = 1.35
+"""Factor by which the spread of the load may be another than the plan's."""
+_HOUR: Final = 11  # place of an hour ahead among the steps
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Figures of an evaluation that a planned step is held against.
+
+    Attributes:
+        load_per_s: expected next, all sources together.
+        age_s: of the backlog.
+        slots, log_capacity: of the sizes that were compared: slots of each, by size, and the log of what it carries.
+        spread: standard deviation of the log load an hour ahead.
+    """
+
+    load_per_s: float
+    age_s: float
+    slots: tuple[int, ...]
+    log_capacity: tuple[float, ...]
+    spread: float
+
+    @classmethod
+    def of(cls, outlook: LoadOutlook, age_s: float, slots: np.ndarray, capacity_per_s: np.ndarray) -> Measured:
+        """Return the figures of an outlook, and of (K,) sizes with the capacity of each in records/s."""
+        order = np.argsort(slots, kind="stable")
+        load = max(math.exp(float(outlook.mean[0])) - outlook.offset, 0.0)
+        logs = np.maximum.accumulate(np.log(capacity_per_s)[order])
+        return cls(load, age_s, tuple(slots[order].tolist()), tuple(logs.tolist()), spread_of(outlook))
+
+    def carries_per_s(self, slots: int) -> float:
+        """Return what a number of slots carries, records/s."""
+        return float(np.exp(np.interp(slots, self.slots, self.log_capacity)))
+
+
+def spread_of(outlook: LoadOutlook) -> float:
+    """Return the standard deviation of the log load an hour ahead, single steps included."""
+    return float(np.hypot(outlook.sd[_HOUR], outlook.noise))
+
+
+class Told(StrEnum):
+    """Whether a step was counted: not yet, as one that was due, or as one that went out as planned as well."""
+
+    NOT_YET = "not_yet"
+    DUE = "due"
+    AS_PLANNED = "as_planned"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step of the programme's plan.
+
+    Attributes:
+        step: when it is due, until when, and what it changes to.
+        running: operator -> parallelism that it was planned from.
+        slots: that it takes.
+        band: of load and backlog.
+        capacity_per_s: that its size was planned to carry.
+        spread: of the load, as planned.
+        told: whether it was counted.
+    """
+
+    step: PendingStep
+    running: Mapping[str, int]
+    slots: int
+    band: StepBand
+    capacity_per_s: float
+    spread: float
+    told: Told = Told.NOT_YET
+
+
+def find_due(steps: tuple[PlannedStep, ...], now_s: int) -> PlannedStep | None:
+    """Return the step that was due last and is still valid."""
+    due = [one for one in steps if one.step.apply_at_s <= now_s < one.step.valid_until_s]
+    return due[-1] if due else None
+
+
+def find_outside(due: PlannedStep, running: Mapping[str, int], measured: Measured) -> str:
+    """Return which figure is outside a step's band, as a sentence says it; empty where none is."""
+    band = due.band
+    if dict(running) != dict(due.running):
+        return "the job does not run as it was planned from"
+    if not band.load_low_per_s <= measured.load_per_s <= band.load_high_per_s:
+        return f"the load is at {format_rate(measured.load_per_s)}/s, its band is {band.describe_loads()}"
+    if not band.age_low_s <= measured.age_s <= band.age_high_s:
+        return f"the backlog is {measured.age_s:.0f} s old, its band is {band.describe_ages()}"
+    now_per_s = measured.carries_per_s(due.slots)
+    if abs(math.log(now_per_s / due.capacity_per_s)) > math.log1p(CAPACITY_BAND):
+        now, then = format_rate(now_per_s), format_rate(due.capacity_per_s)
+        return f"{due.slots} slots carry {now}/s, {then}/s were planned with, its band is {CAPACITY_BAND:.0%}"
+    if abs(math.log(measured.spread / due.spread)) > math.log(SPREAD_BAND):
+        return (
+            f"the load may be off by {math.expm1(measured.spread):.0%} in an hour, "
+            f"{math.expm1(due.spread):.0%} was planned with, its band is a factor of {SPREAD_BAND:g}"
+        )
+    return ""
+
+
+def describe_due(due: PlannedStep, now_s: int) -> str:
+    """Return how a reason names a step of the plan."""
+    return f"the plan's {due.slots} slots at {format_clock(due.step.apply_at_s, now_s)}"
