@@ -62,7 +62,7 @@ def spread_of(outlook: LoadOutlook) -> float:
     return float(np.hypot(outlook.sd[_HOUR], outlook.noise))
 
 
-class Told(StrEnum):
+class Counted(StrEnum):
     """Whether a step was counted: not yet, as one that was due, or as one that went out as planned as well."""
 
     NOT_YET = "not_yet"
@@ -81,7 +81,7 @@ class PlannedStep:
         band: of load and backlog.
         capacity_per_s: that its size was planned to carry.
         spread: of the load, as planned.
-        told: whether it was counted.
+        counted: whether it was counted.
     """
 
     step: PendingStep
@@ -90,7 +90,7 @@ class PlannedStep:
     band: StepBand
     capacity_per_s: float
     spread: float
-    told: Told = Told.NOT_YET
+    counted: Counted = Counted.NOT_YET
 
 
 def find_due(steps: tuple[PlannedStep, ...], now_s: int) -> PlannedStep | None:

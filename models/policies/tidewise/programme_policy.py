@@ -13,7 +13,7 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.planned_steps import PlannedStep, Told, describe_due, find_due, find_outside
+from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
 from models.policies.tidewise.programme_choice import Chosen, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
@@ -150,11 +150,11 @@ def _meet_plan(
 
 def _count(memory: ProgrammeMemory, due: PlannedStep, *, is_carried: bool) -> ProgrammeMemory:
     """Return the memory with a due step counted, and once as carried out."""
-    count, told = memory.count, due.told
-    after = Told.AS_PLANNED if is_carried or told is Told.AS_PLANNED else Told.DUE
-    if after is told:
+    count, counted = memory.count, due.counted
+    after = Counted.AS_PLANNED if is_carried or counted is Counted.AS_PLANNED else Counted.DUE
+    if after is counted:
         return memory
-    is_more = after is Told.AS_PLANNED
-    count = StepCount(count.due + (told is Told.NOT_YET), count.as_planned + is_more)
-    steps = tuple(replace(one, told=after) if one is due else one for one in memory.due)
+    is_more = after is Counted.AS_PLANNED
+    count = StepCount(count.due + (counted is Counted.NOT_YET), count.as_planned + is_more)
+    steps = tuple(replace(one, counted=after) if one is due else one for one in memory.due)
     return replace(memory, due=steps, count=count)
