@@ -33,6 +33,8 @@ CORRECTED = "planner"
 
 A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
 """
+ALL_CORRECTED = frozenset({CORRECTED, "planner_v2", "controller_alone"})
+"""The same under its other names: one that stays, and one without plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class HostedPolicy:
             PolicyCatalogueError: (a ValueError) no policy of that name.
         """
         entry = entry_of(name)
-        return cls(name, entry.decides, entry.reads_models, name == CORRECTED, chosen)
+        return cls(name, entry.decides, entry.reads_models, name in ALL_CORRECTED, chosen)
 
     @property
     def reacts(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +15,13 @@ from models.hosting.memories import recall, store
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.situations import assume_untrained
-from models.policies.tidewise.planned_steps import PlannedStep
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.planned_steps import Measured, PlannedStep, find_outside
 from models.policies.tidewise.programme_memory import ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_policy import Programme
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.scheduling.demand import LEVELS, SourceForecast
+from models.scheduling.step_band import StepBand
 from tests.unit.test_programme_policy import GRAPH, noisy, snapshot, window
 
 PAST = 24
@@ -130,6 +134,24 @@ def test_outside_its_band_the_figure_is_named(load: float, lag_s: float, running
         assert decision.due == due.step
     else:
         assert decision.due is None
+
+
+def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
+    before_s, target = {"map": 6}, {"map": 10}
+    pending = PendingStep(0, 600, target, 9900.0, "why")
+    due = PlannedStep(pending, before_s, 10, StepBand(4000.0, 9000.0, 0.0, 30.0), 9900.0, 0.05)
+    measured = Measured(5000.0, 0.0, (6, 10), (math.log(5900.0), math.log(9900.0)), (0.5, 0.02), 0.05)
+    assert find_outside(due, before_s, measured, 0.4) == ""
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"load_per_s": 9100.0}, "the load is at 9.1k/s, its band is 4k to 9k/s"),
+        ({"age_s": 31.0}, "the backlog is 31 s old, its band is at most 30 s old"),
+        ({"log_capacity": (8.6, math.log(9500.0))}, "10 slots carry 9.5k/s, 9.9k/s were planned with, its band is 3%"),
+        ({"spread": 0.08}, "the load may be off by 8% in an hour, 5% was planned with, its band is a factor of 1.35"),
+        ({"excess": (0.0, 0.3)}, "it would cost 0.30 more than what the load as measured asks for, its band is 0.06"),
+    )
+    for changed, figure in cases:
+        assert find_outside(due, before_s, replace(measured, **changed), 0.4) == figure
+    assert find_outside(due, {"map": 7}, measured, 0.4) == "the job does not run as it was planned from"
 
 
 def test_a_job_that_is_not_seen_gets_the_step_as_planned() -> None:

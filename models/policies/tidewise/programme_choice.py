@@ -87,9 +87,7 @@ def choose(
     rows, age_s, terms = problem.rows, problem.age_s, list_terms(job)
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
-    sizes = problem.sizes
-    measured = Measured.of(outlook, age_s, sizes.slots, sizes.capacity_per_s[:, 0])
-    return Chosen(sizes, choice, problem.belief, measured)
+    return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values))
 
 
 def state_problem(

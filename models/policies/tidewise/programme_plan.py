@@ -13,7 +13,7 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Decision, Schedule
 from models.policies.tidewise.job_sizes import CAUTION
 from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.planned_steps import PlannedStep, spread_of
+from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, spread_of
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.programme.choice import choose_size, describe_choice
@@ -28,8 +28,6 @@ from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import Step
 from models.scheduling.step_band import StepBand
 
-TOLERANCE: Final = 0.15
-"""A step stays as planned while no other decision saves more than this share of a rescale's price."""
 _SCORE: Final = 1.2816
 _KEPT_S: Final = 6 * HOUR_S  # later steps of a plan are made again before they are due, or have expired
 

@@ -137,7 +137,7 @@ def _meet_plan(
     if dict(due.step.parallelism) == dict(job.running):
         after = _count(memory, due, is_carried=True)
         return alone, replace(after, due=after.due[1 + memory.due.index(due) :])
-    outside = find_outside(due, job.running, chosen.measured)
+    outside = find_outside(due, job.running, chosen.measured, job.options.costs.rescale_weight)
     if not outside or (wanted is not None and choice.slots_to == due.slots):
         decided = ReactiveDecision(due.step.parallelism, due.step.reason + why, due.step)
         return decided, _count(memory, due, is_carried=True)
