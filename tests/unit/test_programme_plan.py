@@ -13,11 +13,11 @@ from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Schedule, Situation
+from models.policies.protocol import PastLoads, Schedule, Situation
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import Measured, PlannedStep, find_outside
-from models.policies.tidewise.programme_memory import ProgrammeMemory, StepCount
+from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_policy import Programme
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -45,7 +45,7 @@ def plan(job: Snapshot, path: np.ndarray = SHAPE) -> tuple[Schedule, ProgrammeMe
     forecast = SourceForecast(job.now_s - 300 * PAST, 300, {"in": np.tile(path, (len(LEVELS), 1))})
     models = assume_untrained(GRAPH, job.observations)
     asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
-    return Programme().decide(asked, ProgrammeMemory())
+    return Programme().decide(asked, ProgrammeMemory(planned=PlannedLoad.of(forecast)))  # the plan before said so, too
 
 
 def meet(
@@ -181,3 +181,19 @@ def test_a_newer_plan_replaces_the_steps_of_the_last() -> None:
     assert after.policy.due == ()
     _, kept = evaluate(HOSTED, memory, job.now_s, job, Plan(1.0, left=calm))
     assert kept.policy.due == left.due
+
+
+def test_a_new_job_is_planned_by_what_its_load_did_before() -> None:
+    """A day and a half of a wave between 2,000 and 8,000 records/s, of which yesterday tells what comes."""
+    wave = 5000.0 + 3000.0 * np.sin(2 * np.pi * np.arange(3 * 288) / 288)
+    job = job_with(wave[408:432].tolist(), 6)
+    forecast = SourceForecast(job.now_s, 300, {"in": np.tile(wave[432:720], (len(LEVELS), 1))})
+    models, newest = assume_untrained(GRAPH, job.observations), job.now_s // 300 - 1
+    asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    past = PastLoads(np.arange(newest - 431, newest + 1), wave[:432])
+    schedule, left = Programme().decide(replace(asked, past_loads=past), ProgrammeMemory())
+    assert "(yesterday's shape at the measured height)" in schedule.decisions[0].reason
+    slots = [one.step.slots for one in schedule.decisions]
+    assert (max(slots), min(slots)) == (8, 3)
+    again, same = Programme().decide(replace(asked, past_loads=past), left)  # what is remembered counts
+    assert (same.law, len(again.decisions)) == (left.law, len(schedule.decisions))

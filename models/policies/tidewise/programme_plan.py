@@ -29,6 +29,7 @@ from models.scheduling.rescale_timing import Step
 from models.scheduling.step_band import StepBand
 
 _SCORE: Final = 1.2816
+_SHOWN: Final = 24  # steps that a reason speaks of: two hours
 _KEPT_S: Final = 6 * HOUR_S  # later steps of a plan are made again before they are due, or have expired
 
 
@@ -86,7 +87,7 @@ def plan_day(
     ends = [*(_apply_at_s(day, one) for one in turns[1:]), day.until_s]
     steps = [_place(day, turn, end_s) for turn, end_s in zip(turns, ends, strict=True)]
     decisions = tuple(
-        Decision(step, f"{_explain(day, turn)}; {turn.band.describe()}", turn.band)
+        Decision(step, f"{_explain(day, turn, step.valid_until_s)}; {turn.band.describe()}", turn.band)
         for step, turn in zip(steps, turns, strict=True)
     )
     planned = tuple(_keep(day, *one) for one in zip(decisions, turns, strict=True))
@@ -126,17 +127,21 @@ def _hold(day: _Day, made: Trajectory) -> Decision:
     groups = day.job.graph.slot_sharing_groups
     step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups)
     none = Turn(0, 0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
-    return Decision(step, _explain(day, none))
+    return Decision(step, _explain(day, none, day.until_s))
 
 
-def _explain(day: _Day, turn: Turn) -> str:
-    """Return the reason of a decision in the figures of the programme at its time."""
+def _explain(day: _Day, turn: Turn, end_s: int) -> str:
+    """Return the reason of a decision in the figures of the programme at its time; its risk ends with the next one."""
     order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
     rows, outlook = day.problem.rows, look_from(day.outlook, turn.first)
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     values = Values(turn.values.stay, turn.values.go[order])
     at_s = day.start_s + STEP_S * turn.first
     choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s)
+    if turn.age_s <= day.terms.late_after_s:
+        lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
+        chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))
+        choice = replace(choice, late_chance=chance)
     return describe_choice(replace(choice, until_s=day.until_s), day.job.now_s)
 
 

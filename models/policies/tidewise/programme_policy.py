@@ -11,7 +11,7 @@ from typing import Final
 
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Schedule, Situation
+from models.policies.protocol import PastLoads, Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
@@ -59,8 +59,10 @@ class Programme:
 
     def decide(self, situation: Situation, memory: ProgrammeMemory) -> tuple[Schedule, ProgrammeMemory]:
         """Return the steps that it expects of itself, and the memory with them and with the load that is expected."""
-        job = take_snapshot(situation)
-        known = _read(job, replace(memory, planned=PlannedLoad.of(situation.forecast), due=()))
+        job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
+        if situation.past_loads is not None and not memory.law:
+            memory = _learn_past(memory, situation.past_loads)
+        known = _read(job, replace(memory, due=()), planned)
         memory, unseen = known.memory, known.present.unseen
         if unseen.sources:
             return hold(situation, describe_load_unseen(unseen)), memory
@@ -112,11 +114,28 @@ class Programme:
         return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
 
 
-def _read(job: Snapshot, memory: ProgrammeMemory) -> _Known:
-    """Return what is known of a job with its windows, which are learnt from once."""
+def _learn_past(memory: ProgrammeMemory, past: PastLoads) -> ProgrammeMemory:
+    """Return the memory of a job that is new to the policy, with what its load did before."""
+    law = LawState.first()
+    for at, load_per_s in zip(past.at.tolist(), past.load_per_s.tolist(), strict=True):
+        observe(law, at, load_per_s, lambda _: None)
+    return replace(memory, law=law.write())
+
+
+def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _Known:
+    """Return what is known of a job with its windows, which are learnt from once.
+
+    Args:
+        job: as it is now.
+        memory: of the last time.
+        newer: what a new plan expects of the load: none of the windows could be held against it.
+    """
     law = LawState.read(memory.law)
-    for one in list_step_loads(job.graph, job.observations, law.newest):
-        observe(law, one.at, one.load_per_s, memory.planned.total, is_least=one.is_least)
+    loads = list_step_loads(job.graph, job.observations, law.newest)
+    for one in loads:
+        last = newer if one is loads[-1] else None
+        observe(law, one.at, one.load_per_s, (last or memory.planned).total, is_least=one.is_least)
+    memory = memory if newer is None else replace(memory, planned=newer)
     learnt = learn_windows(memory.controller, job.graph, job.observations)
     present, learnt = read_present(job, learnt)
     stuck = find_stuck(job, present.reading, learnt)
