@@ -72,7 +72,9 @@ class Programme:
         if made is None:
             return hold(situation, "nothing tells yet what its sizes can process"), memory
         schedule, planned = made
-        return schedule, replace(memory, due=planned)
+        first, *later = schedule.decisions
+        first = replace(first, reason=first.reason + _describe_obstacles(job, known))
+        return replace(schedule, decisions=(first, *later)), replace(memory, due=planned)
 
     def accept_plan(self, memory: ProgrammeMemory, left: ProgrammeMemory) -> ProgrammeMemory:
         """Return the memory after a newer plan: its load and its steps replace those of the last one."""
@@ -101,9 +103,7 @@ class Programme:
         if chosen is None:
             return ReactiveDecision(None, "nothing tells yet what its sizes can process"), memory
         memory = replace(memory, belief=chosen.belief)
-        reading = known.present.reading
-        why = "" if reading is None else describe_stuck(job, reading, memory.controller, known.stuck)
-        return _meet_plan(job, memory, chosen, why + describe_unseen(unseen))
+        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known))
 
     def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""
@@ -140,6 +140,12 @@ def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = No
     present, learnt = read_present(job, learnt)
     stuck = find_stuck(job, present.reading, learnt)
     return _Known(replace(memory, law=law.write(), controller=learnt), law, present, stuck)
+
+
+def _describe_obstacles(job: Snapshot, known: _Known) -> str:
+    """Return what cannot grow and what is not known of a job, to follow a reason; empty without either."""
+    reading, text = known.present.reading, describe_unseen(known.present.unseen)
+    return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
 
 
 def _meet_plan(
