@@ -71,10 +71,10 @@ class Programme:
         made = plan_day(job, memory, known.law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if made is None:
             return hold(situation, "nothing tells yet what its sizes can process"), memory
-        schedule, planned = made
+        schedule, due = made
         first, *later = schedule.decisions
         first = replace(first, reason=first.reason + _describe_obstacles(job, known))
-        return replace(schedule, decisions=(first, *later)), replace(memory, due=planned)
+        return replace(schedule, decisions=(first, *later)), replace(memory, due=due)
 
     def accept_plan(self, memory: ProgrammeMemory, left: ProgrammeMemory) -> ProgrammeMemory:
         """Return the memory after a newer plan: its load and its steps replace those of the last one."""
