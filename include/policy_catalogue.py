@@ -99,6 +99,17 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         Decides.AHEAD,
         slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
     ),
+    "planner_v2": PolicyEntry(
+        f"{_P}.tidewise.tidewise_policy:Planner",
+        "Tidewise: schedule by optimisation, under a name that stays",
+        Decides.AHEAD,
+        slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
+    ),
+    "controller_alone": PolicyEntry(
+        f"{_P}.tidewise.controller_alone:ControllerAlone",
+        "Tidewise: the reactive controller without plans",
+        Decides.AHEAD,
+    ),
     "programme": PolicyEntry(
         f"{_P}.tidewise.programme_policy:Programme",
         "Tidewise: a Markov decision process at every evaluation (on trial)",

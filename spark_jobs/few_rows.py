@@ -53,11 +53,11 @@ def keep_few(rows: DataFrame, *, is_small: bool) -> DataFrame:
     """Return rows as they are now, worked out once: as a local frame when they are few, else as a checkpoint."""
     if not is_small:
         return rows.localCheckpoint()
-    found = rows.toArrow()
+    made = rows.toArrow()
     schema = rows.schema
-    if not len(found):
+    if not len(made):
         return empty(rows.sparkSession, {field.name: field.dataType.simpleString() for field in schema})
-    return rows.sparkSession.createDataFrame(found, schema)
+    return rows.sparkSession.createDataFrame(made, schema)
 
 
 def read_newest(

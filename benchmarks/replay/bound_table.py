@@ -19,7 +19,7 @@ from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import BOUND, check_names
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_traces import Trace
-from benchmarks.replay.split import UNSEEN, read_split
+from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
 from benchmarks.replay.synthetic_loads import SYNTHETIC
 from benchmarks.replay.tables import PUBLISHED, format_table
 from cli.arguments import CommandParser, number, readable_file, whole_number
@@ -136,8 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.rows is not None:
         rows = [row for path in options.rows for row in json.loads(path.read_text())]
     elif not options.publish:
-        policies = tuple(options.policy)
-        rows = replay_traces(options.trace, policies, options.seeds, options.days, options.unseen, options.jobs)
+        folders = (TRACES, options.unseen)
+        traces = [read_piece(Piece(name, 0, 0), folders).cut_days(options.days) for name in options.trace]
+        rows = replay_traces(traces, tuple(options.policy), options.seeds, options.jobs)
     publish(rows)
     print(f"written: {PUBLISHED / COSTS} and {PAGE}")
     return 0

@@ -58,7 +58,7 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
     return EvaluationState(
         memory=after.controller,
         plan_as_of_s=after.plan_as_of_s,
-        standing=_stand(view, decision, running, valid_until_s),
+        standing=_stand(view, decision, running, valid_until_s, has_band=hosted.replans),
         remembered=remembered,
         operators=previous.operators,
         remark=decision.remark,
@@ -134,12 +134,13 @@ def _limit_single(
 
 
 def _stand(
-    view: JobView, decision: ReactiveDecision, running: Mapping[str, int], valid_until_s: float
+    view: JobView, decision: ReactiveDecision, running: Mapping[str, int], valid_until_s: float, *, has_band: bool
 ) -> ActiveTarget | None:
     """Return what a decision wants; what no plan has is valid until the next evaluation."""
     if decision.due is not None:
         step_id, until_s = _id_of(view, decision.due), float(decision.due.valid_until_s)
-        return ActiveTarget(dict(decision.due.parallelism), Origin.PLAN, step_id, decision.reason, until_s)
+        wanted, why = dict(decision.due.parallelism), (decision.reason, until_s, decision.held_back)
+        return ActiveTarget(wanted, Origin.PLAN, step_id, *why, has_band=has_band)
     if decision.wanted is None or dict(decision.wanted) == dict(running):
         return None
     step_id = name_step(view, running, decision.wanted)

@@ -41,7 +41,9 @@ def form_intention(
     wanted |= {vertex_ids[name]: count for name, count in view.seen.idle.items()}
     objection, detail = "", ""
     if active.origin is Origin.PLAN:
-        objection, detail = _object_to_step(view, settings, now_s, band)
+        objection, detail = _object_to_step(view, settings, now_s, None if active.has_band else band)
+    if active.held_back and not objection:
+        objection, detail = Reason.OUTSIDE_BAND, active.held_back
     return Intention(
         parallelism=wanted,
         origin=active.origin,

@@ -15,7 +15,7 @@ from controller.view.present_names import follow_memory, follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import TERMINAL_STATES
-from models.hosting.host import CORRECTED
+from models.hosting.host import ALL_CORRECTED, CORRECTED
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
 from models.policies.registry import memory_codec
@@ -120,7 +120,7 @@ class FleetViewer:
             self._memories = {}
             self._left = {name: Remembered(row.policy, row.memory) for name, row in result.items() if row.memory}
             for name, row in result.items():
-                if row.policy == CORRECTED:
+                if row.policy in ALL_CORRECTED:
                     try:
                         self._memories[name] = memory_codec(CORRECTED).load(ControllerMemory, row.memory)
                     except ValueError as error:

@@ -32,6 +32,8 @@ class ActiveTarget:
     Attributes:
         wanted: operator -> parallelism.
         origin, step_id, reason, valid_until_s: see :class:`models.control.state.Intention`.
+        held_back: why it is not to be sent now; empty where it is.
+        has_band: whether the evaluation has held it against a band of its own.
     """
 
     wanted: Mapping[str, int]
@@ -39,6 +41,8 @@ class ActiveTarget:
     step_id: str
     reason: str
     valid_until_s: float
+    held_back: str = ""
+    has_band: bool = False
 
 
 @dataclass(frozen=True, slots=True)

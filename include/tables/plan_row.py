@@ -59,6 +59,10 @@ class PlanRow:
     p_late: float | None = _of_job("DOUBLE")  # probability that load exceeds capacity in the worst bin
     expected_recovery_s: float | None = _of_job("DOUBLE")
     lead_time_s: float | None = _of_job("DOUBLE")
+    band_load_low_per_s: float | None = _of_job("DOUBLE")  # it goes out as planned while the load is no lower
+    band_load_high_per_s: float | None = _of_job("DOUBLE")  # nor higher; null: no such end, or no band
+    band_backlog_low_s: float | None = _of_job("DOUBLE")  # the same of the age of the backlog
+    band_backlog_high_s: float | None = _of_job("DOUBLE")
     slot_hours_saved: float | None = _of_job("DOUBLE")  # against staying as it is over the step (negative: added)
     reason: str = _of_job("STRING", "")  # one sentence for a person
     refusal: str | None = _of_job("STRING")  # named reason when refused, null otherwise

@@ -244,6 +244,11 @@ class Reason(NamedReason):
         "the load is further from the forecast than `apply.load_band`",
         "look at the job: the plan does not fit any more",
     )
+    OUTSIDE_BAND = (
+        "outside_band",
+        "a figure that was measured is outside the band of the plan's step, and the programme leaves the job as it is",
+        "nothing: it decides anew at every evaluation; the detail names the figure and the band",
+    )
     VETOED = (
         "vetoed",
         "a review that your team has installed said no; the detail has its name and reason",

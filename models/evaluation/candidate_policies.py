@@ -16,7 +16,7 @@ from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import Driver, ScheduleDriver
 from models.evaluation.hosted_driver import HostedDriver
 from models.evaluation.workload import Workload, find_limits, find_sufficient
-from models.hosting.host import CORRECTED
+from models.hosting.host import ALL_CORRECTED, CORRECTED
 from models.policies.protocol import Policy
 from models.policies.registry import policy
 
@@ -38,14 +38,17 @@ class CandidatePolicy:
 
 
 def list_names() -> tuple[str, ...]:
-    """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    policies = (name for name in catalogue() if name not in {"static", CORRECTED})
+    """Return all names but those of the planner's other forms.
+
+    "static", which keeps what it finds, is left out for the two static configurations.
+    """
+    policies = (name for name in catalogue() if name not in {"static", *ALL_CORRECTED})
     return (CORRECTED, *policies, *REFERENCES)
 
 
 def list_deciding(when: Decides) -> list[str]:
     """Return the names of the policies that decide so, but for the planner."""
-    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name != CORRECTED)
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in ALL_CORRECTED)
 
 
 def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
@@ -59,7 +62,7 @@ def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
         ValueError: with the names that can be chosen.
     """
     known = (*list_names(), *ABLATIONS, *further)
-    unknown = sorted(set(chosen) - {*known, "static"})
+    unknown = sorted(set(chosen) - {*known, *ALL_CORRECTED, "static"})
     if unknown:
         raise ValueError(f"no policy is called {unknown}; choose from {', '.join(known)}")
 
@@ -102,7 +105,7 @@ def build_driver(
     """
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
-    if name == CORRECTED:
+    if name in ALL_CORRECTED:
         return HostedDriver.of(name, policy(name), parameters)
     if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)

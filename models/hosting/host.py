@@ -33,6 +33,8 @@ CORRECTED = "planner"
 
 A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
 """
+ALL_CORRECTED = frozenset({CORRECTED, "planner_v2", "controller_alone"})
+"""The same under its other names: one that stays, and one without plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class HostedPolicy:
             PolicyCatalogueError: (a ValueError) no policy of that name.
         """
         entry = entry_of(name)
-        return cls(name, entry.decides, entry.reads_models, name == CORRECTED, chosen)
+        return cls(name, entry.decides, entry.reads_models, name in ALL_CORRECTED, chosen)
 
     @property
     def reacts(self) -> bool:
@@ -145,7 +147,8 @@ def evaluate(
     if hosted.reacts:
         return _react(hosted, known, job)
     if hosted.replans:
-        return _replan(hosted, replace(known, controller=None), job, plan, memory.plan_as_of_s)
+        after_plan = _meet_left(hosted, replace(known, controller=None), plan, memory.plan_as_of_s, now_s)
+        return _replan(hosted, after_plan, now_s, job)
     if hosted.is_corrected:
         decision, after = _correct(_meet_plan(memory, plan, now_s), now_s, job)
         return decision, replace(known, controller=after, policy=None)
@@ -195,20 +198,50 @@ def _react(hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None) -> tu
 class Replanner(Protocol):
     """What a policy that replans has besides :class:`models.policies.protocol.Policy`."""
 
-    def evaluate(self, job: Snapshot, memory: Any, left: Any) -> tuple[ReactiveDecision, Any]:
-        """Return what a job should run at; ``left`` is what a plan left that the memory does not know, or None."""
+    def accept_plan(self, memory: Any, left: Any) -> Any:
+        """Return the memory after a newer plan, with what that plan left."""
+        ...
+
+    def drop_plan(self, memory: Any) -> Any:
+        """Return the memory of a job without a plan that counts."""
+        ...
+
+    def evaluate(self, job: Snapshot, memory: Any) -> tuple[ReactiveDecision, Any]:
+        """Return what a job should run at from now on."""
+        ...
+
+    def follow(self, memory: Any, now_s: int) -> tuple[ReactiveDecision, Any]:
+        """Return the step of the plan that is due, for a job of which nothing was seen lately."""
         ...
 
 
-def _replan(
-    hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None, plan: Plan | None, known_as_of_s: float | None
-) -> tuple[ReactiveDecision, HostMemory]:
-    """Return what a policy decides anew from the windows up to now and what its newest plan left."""
-    if job is None or hosted.policy is None:
-        return ReactiveDecision(None, "nothing was seen of it lately"), memory
+def _meet_left(
+    hosted: HostedPolicy, memory: HostMemory, plan: Plan | None, known_as_of_s: float | None, now_s: int
+) -> HostMemory:
+    """Return the memory of a policy that replans with a newer plan accepted, or with one dropped that has expired."""
+    if hosted.policy is None:
+        return memory
+    replanner = cast("Replanner", hosted.policy)
     recalled = hosted.policy.first_memory() if memory.policy is None else memory.policy
     is_newer = plan is not None and (memory.policy is None or plan.as_of_s != known_as_of_s)
-    decision, after = cast("Replanner", hosted.policy).evaluate(job, recalled, plan.left if plan and is_newer else None)
+    if plan is not None and plan.left is not None and is_newer:
+        recalled = replanner.accept_plan(recalled, plan.left)
+    if plan is None or now_s > plan.expires_s:
+        recalled = replanner.drop_plan(recalled)
+    return replace(memory, policy=recalled)
+
+
+def _replan(
+    hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None
+) -> tuple[ReactiveDecision, HostMemory]:
+    """Return what a policy decides anew from the windows up to now; of a job without any, its plan's due step."""
+    if hosted.policy is None:
+        return ReactiveDecision(None, "nothing was seen of it lately"), memory
+    replanner = cast("Replanner", hosted.policy)
+    if job is None:
+        decision, after = replanner.follow(memory.policy, now_s)
+    else:
+        decision, after = replanner.evaluate(job, memory.policy)
     return decision, replace(memory, policy=after)
 
 

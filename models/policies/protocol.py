@@ -12,17 +12,32 @@ from typing import Protocol, TypeVar
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
+from models.arrays import Floats, Ints
 from models.job_models import JobModels
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
 from models.scheduling.slot_prices import SlotPrices
+from models.scheduling.step_band import StepBand
 
 MemoryT = TypeVar("MemoryT")
 _NOT_NEGATIVE = (
     *("processing_rate_per_s", "output_rate_per_s", "true_processing_rate_per_s", "true_output_rate_per_s"),
     *("target_data_rate_per_s", "busy_share", "idle_share", "backpressured_share"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PastLoads:
+    """Loads of a job before its windows, all sources together.
+
+    Attributes:
+        at: (N,) numbers of steps of :data:`models.programme.load_paths.STEP_S` from the epoch on, ascending.
+        load_per_s: (N,) mean of each.
+    """
+
+    at: Ints
+    load_per_s: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,7 @@ class Situation:
         seed: from the job and the time, for a policy that draws random numbers; not negative.
         slot_prices: what the job pays for slots on top of their own price, per slot and minute of each bin; free
             where the cluster has no budget.
+        past_loads: for a policy that learns what the load does, of a job that it does not remember; None else.
 
     Raises:
         ValueError: a value is not as said above; the message names it.
@@ -67,6 +83,7 @@ class Situation:
     observations: Observations = field(default_factory=Observations.nothing)
     seed: int = 0
     slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
+    past_loads: PastLoads | None = None
 
     def __post_init__(self) -> None:
         faults = [*self._find_scalar_faults(), *self._find_operator_faults(), *self._find_window_faults()]
@@ -105,10 +122,17 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A step and why it is taken."""
+    """A step and why it is taken.
+
+    Attributes:
+        step: when, and from what to what.
+        reason: one sentence.
+        band: what may be measured when it is due, for it to stay as it is; None of a policy that does not say.
+    """
 
     step: Step
     reason: str
+    band: StepBand | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from models.programme.error_shapes import transition
 from models.programme.load_outlook import LoadOutlook
 
@@ -15,7 +15,6 @@ STEPS: Final = (1,) * 8 + (2,) * 5 + (4,) * 5 + (12,) * 4
 """(J,) evaluations in each step of the programme: 86 in all, 7 h 10 min of 5 minutes."""
 LEVELS: Final = (-3.0, -2.0, -1.3, -0.65, 0.0, 0.65, 1.3, 2.0, 2.8, 3.8, 6.0)
 """(Z,) standardised levels of the load."""
-_FIRSTS: Final = np.concatenate([[0], np.cumsum(STEPS)[:-1]])
 EVALUATIONS: Final = int(sum(STEPS))
 
 
@@ -34,25 +33,31 @@ class Levels:
     chances: tuple[Floats, ...]
 
 
-def spread_levels(outlook: LoadOutlook) -> Levels:
+def spread_levels(outlook: LoadOutlook, steps: tuple[int, ...] = STEPS) -> Levels:
     """Return the levels of the programme's steps: the highest expected load of each, the spread at its middle."""
-    middle = _FIRSTS + (np.array(STEPS) - 1) // 2
-    top = np.maximum.reduceat(outlook.mean[:EVALUATIONS], _FIRSTS)
+    firsts = list_firsts(steps)
+    middle = firsts + (np.array(steps) - 1) // 2
+    top = np.maximum.reduceat(outlook.mean[: sum(steps)], firsts)
     sd = outlook.sd[middle]
     nodes = np.array(LEVELS)
     loads = np.maximum(np.exp(top[:, None] + sd[:, None] * nodes) - outlook.offset, 1e-9)
     chances = [transition(outlook.shape, LEVELS, 0.0)[:1]]
-    for step in range(1, len(STEPS)):
-        stays = 1.0 - outlook.pull * (1.0 - outlook.keep ** STEPS[step - 1])
+    for step in range(1, len(steps)):
+        stays = 1.0 - outlook.pull * (1.0 - outlook.keep ** steps[step - 1])
         remains = min(max(stays * sd[step - 1] / sd[step], 0.0), 0.9995)
         # Rounded, so that tables are found again; near 1 what is left of it matters.
         rounded = round(remains, 2) if remains < 0.95 else round(remains * 500) / 500
         chances.append(transition(outlook.shape, LEVELS, min(rounded, 0.9995)))
-    return Levels(STEPS, np.log(loads), tuple(chances))
+    return Levels(steps, np.log(loads), tuple(chances))
 
 
-def least_of_steps(values: Floats) -> Floats:
+def least_of_steps(values: Floats, steps: tuple[int, ...] = STEPS) -> Floats:
     """Return (..., J) the least of (..., H) values in each step of the programme; one value holds for all."""
     if values.shape[-1] == 1:
-        return np.repeat(values, len(STEPS), axis=-1)
-    return np.asarray(np.minimum.reduceat(values[..., :EVALUATIONS], _FIRSTS, axis=-1))
+        return np.repeat(values, len(steps), axis=-1)
+    return np.asarray(np.minimum.reduceat(values[..., : sum(steps)], list_firsts(steps), axis=-1))
+
+
+def list_firsts(steps: tuple[int, ...]) -> Ints:
+    """Return (J,) the number of the evaluation at which each step begins."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(steps)[:-1]])

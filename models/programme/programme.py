@@ -11,6 +11,8 @@ rescales in the planner's own prices.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -126,6 +128,20 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
         age_s: of the oldest record now.
         terms: of the job.
     """
+    ((_, stay, go),) = deque(walk_back(sizes, levels, shape, terms), maxlen=1)
+    ages = np.array(list_ages(terms.late_after_s))
+    now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
+    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
+
+
+def walk_back(
+    sizes: Sizes, levels: Levels, shape: Weights, terms: Terms
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield each step of the programme, the last one first, with what staying and going cost from there on.
+
+    Both are (K, Z, A) by size, by the level of the load in the step before and by age; of the first step Z is 1, since
+    the load is known.  Going is without the price of the rescale.
+    """
     ages = np.array(list_ages(terms.late_after_s))
     coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
     spreads, which = np.unique(coded, return_inverse=True)
@@ -140,15 +156,12 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     value = np.ones((*places.shape[1:], count + 1, 1), np.float32)  # the last one takes the price of late minutes
     value[..., :count, 0] = unserved
     shaped = (*places.shape[1:], 2 * count, count + 1)
-    both = np.empty(0, np.float32)
     for step in range(len(levels.steps) - 1, -1, -1):
         table = _tabulate(sds, shape, terms if step == 0 else runs, levels.steps[step])
         rows = (which[:, None] * len(GRID) + places[step]).ravel()
         cost = np.matmul(table.take(rows, axis=0, mode="clip").reshape(shaped), value)[..., 0]  # (K, Z, 2A)
         both = np.matmul(levels.chances[step].astype(np.float32), cost) + spent[step]
+        stay, go = both[..., :count], both[..., count:]
+        yield step, stay, go
         if step:
-            goes = both[..., count:].min(axis=0) + np.float32(terms.rescale_price)
-            np.minimum(both[..., :count], goes, out=value[..., :count, 0])
-    now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
-    stay, go = both[0, 0, :count], both[:, 0, count:]
-    return Values(float(stay @ now), np.asarray(go @ now + terms.rescale_price, float))
+            np.minimum(stay, go.min(axis=0) + np.float32(terms.rescale_price), out=value[..., :count, 0])

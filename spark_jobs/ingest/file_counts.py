@@ -68,9 +68,9 @@ def count_files(
 def _row_of(file: RawFile, read: FileContent | None, counts: LineCounts) -> dict[str, Any]:
     listed = None if file.fault is None else str(file.fault[0])
     if listed is None and read is None:  # Hadoop passes over what it cannot read
-        found, detail = str(UNREADABLE), "not read by Hadoop"
+        own_reason, detail = str(UNREADABLE), "not read by Hadoop"
     else:
-        found, detail = (None, None) if read is None else (read.reason, read.detail)  # type: ignore[assignment]
+        own_reason, detail = (None, None) if read is None else (read.reason, read.detail)  # type: ignore[assignment]
     return {
         "cluster": file.cluster,
         "source_file": file.name,
@@ -81,7 +81,7 @@ def _row_of(file: RawFile, read: FileContent | None, counts: LineCounts) -> dict
         "duplicate": counts.duplicate,
         "quarantined": counts.quarantined,
         "quarantined_values": counts.quarantined_values,
-        "reason": listed or found,
+        "reason": listed or own_reason,
         "date": file.hour.date(),
         "hour": file.hour.hour,
         "detail": detail,

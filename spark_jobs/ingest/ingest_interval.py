@@ -61,8 +61,8 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    found = marked_rows.find_known_vertices(lake, raw.rows, hours)
-    known = pool.submit(keep_few, found, is_small=raw.is_small)
+    known_rows = marked_rows.find_known_vertices(lake, raw.rows, hours)
+    known = pool.submit(keep_few, known_rows, is_small=raw.is_small)
     reading = pool.submit(read_job_replies, lake, settings, events, hours, pool, is_small=raw.is_small)
     marked = marked_rows.mark_rows(raw.rows, known.result(), raw.repeated)
     checking.result()

@@ -25,6 +25,7 @@ class JobState:
         versions: the graphs of the last days, of a job whose operators have changed; else empty.
         state, job_type, ended_at_s: see silver.jobs; null in a lake of an earlier release.
         is_busy_measured: whether Flink measured the busy time of any of its operators.
+        past_loads: of :func:`spark_jobs.job_inputs.past_loads.past_loads`; None for a job that needs none.
         unseen_sources: sources that were watched at work while nothing told their load.
         windows: of :func:`spark_jobs.job_inputs.windows.recent_windows`; None for a policy that does not look at them.
         memory, memory_policy: what a policy left at the last plan, and which.
@@ -51,6 +52,7 @@ class JobState:
     ended_at_s: int | None = None
     is_busy_measured: bool | None = None
     unseen_sources: tuple[str, ...] = ()
+    past_loads: Columns | None = None
 
     @property
     def parallelism(self) -> dict[str, int]:

@@ -21,6 +21,7 @@ from models.bundle import FleetBundle
 from spark_jobs.code_versions import version_column
 from spark_jobs.few_rows import read_few
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts, read_newest_hours
+from spark_jobs.job_inputs.past_loads import any_replans, past_loads
 from spark_jobs.job_inputs.policy_memory import newest_memories
 from spark_jobs.job_inputs.renames import find_renames, follow_renames, list_versions, read_versions
 from spark_jobs.job_inputs.struct_arrays import map_rows
@@ -154,4 +155,6 @@ def history(observations: DataFrame, memories: DataFrame, task: PlanTask) -> lis
     windows = recent_windows(observations, options, task.as_of)
     # Learning and profiling as of the same moment come before the plan.
     remembered = newest_memories(memories, task.as_of, also=(Stage.LEARN, Stage.PROFILE))
-    return [windows, remembered]
+    if not any_replans(options):
+        return [windows, remembered]
+    return [windows, remembered, past_loads(observations, remembered, options, task.as_of)]

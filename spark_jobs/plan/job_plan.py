@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +26,7 @@ from models.hosting.memories import store
 from models.job_models import JobModels
 from models.policies.immediate_change import add_expectations
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Schedule, Situation
+from models.policies.protocol import PastLoads, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.situations import build_situation
@@ -196,7 +196,11 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         job=f"{state.cluster}/{state.job}",
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
-    return build_situation(job, models, forecast, task.offers.get(state.cluster))
+    situation = build_situation(job, models, forecast, task.offers.get(state.cluster))
+    if state.past_loads is None:
+        return situation
+    past = PastLoads(state.past_loads["at"].astype(np.int64), state.past_loads["load_per_s"].astype(float))
+    return replace(situation, past_loads=past)
 
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:

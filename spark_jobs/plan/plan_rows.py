@@ -53,7 +53,7 @@ def refused_row(
 
 
 def _decision_row(shared: PlanRow, as_of: datetime, operators: tuple[str, ...], decision: Decision) -> PlanRow:
-    step, expected = decision.step, decision.step.expected
+    step, expected, band = decision.step, decision.step.expected, decision.band
     target = _parallelism(operators, step.parallelism_to)
     return replace(
         shared,
@@ -77,6 +77,10 @@ def _decision_row(shared: PlanRow, as_of: datetime, operators: tuple[str, ...], 
         lead_time_s=float(step.lead_time_s),
         slot_hours_saved=step.slot_hours_saved,
         reason=decision.reason,
+        band_load_low_per_s=None if band is None else band.load_low_per_s,
+        band_load_high_per_s=None if band is None else _finite(band.load_high_per_s),
+        band_backlog_low_s=None if band is None else band.age_low_s,
+        band_backlog_high_s=None if band is None else _finite(band.age_high_s),
     )
 
 

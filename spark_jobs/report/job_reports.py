@@ -17,7 +17,7 @@ from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.control_log import logged_operators, read_lines
 from spark_jobs.report.figures import visible_curve
 from spark_jobs.report.outcomes import list_outcomes, measure_outcome, policy_costs
-from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
+from spark_jobs.report.page_data import CarriedOut, Curve, Fan, JobReport, LoadSeries, Step
 
 log = logging.getLogger(__name__)
 CURVE_REACH = 1.6  # a curve is drawn to this many times the highest observed parallelism
@@ -32,6 +32,7 @@ class Rows:
         load: bins of the last days.
         forecast, earlier: bins of the newest forecast, and of those made within the hour before bins that are over.
         due: steps of earlier plans that were due.
+        carried_out: how many steps were due, and how many of them went out as planned.
         rescales: and restarts of the last days.
         backtests: of the newest comparison of policies.
         log: of the controller, of the last day.
@@ -42,6 +43,7 @@ class Rows:
     forecast: pd.DataFrame
     earlier: pd.DataFrame
     due: pd.DataFrame
+    carried_out: pd.DataFrame
     rescales: pd.DataFrame
     backtests: pd.DataFrame
     log: pd.DataFrame
@@ -52,7 +54,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
     bundle = _champion(settings)
     loads, fans, earlier = (dict(_by_job(frame)) for frame in (rows.load, rows.forecast, rows.earlier))
     due, rescales, backtests = (dict(_by_job(frame)) for frame in (rows.due, rows.rescales, rows.backtests))
-    logged = dict(_by_job(rows.log))
+    logged, carried_out = dict(_by_job(rows.log)), dict(_by_job(rows.carried_out))
     reports = []
     for (cluster, job), plan in _by_job(rows.plan):
         key = (cluster, job)
@@ -73,6 +75,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 log=read_lines(logged[key]) if key in logged else [],
                 logged_operators=logged_operators(logged[key]) if key in logged else [],
                 warnings=_union_texts(plan["warning"]),
+                carried_out=_carried_out(carried_out[key]) if key in carried_out else None,
             )
         except Exception:  # one job's rows must not keep the others from the page
             log.exception("report of %s/%s: its steps alone are shown", cluster, shorten_name(job))
@@ -84,6 +87,10 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
 def _by_job(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     for (cluster, job), rows in frame.groupby(["cluster", "job"]):  # type: ignore[misc]
         yield (str(cluster), str(job)), rows
+
+
+def _carried_out(rows: pd.DataFrame) -> CarriedOut:
+    return CarriedOut(int(rows["due"].iloc[0]), int(rows["as_planned"].iloc[0]))
 
 
 def _champion(settings: Settings) -> FleetBundle | None:

@@ -100,6 +100,14 @@ class Realised:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """Steps of plans that were due in the days shown, and those of them that went out as planned."""
+
+    due: int
+    as_planned: int
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyCost:
     """A row of gold.backtests: what the job's last days would have cost under a policy."""
 
@@ -127,6 +135,7 @@ class JobReport:
         log: what the controller decided in the last day, the newest first.
         logged_operators: names of the operators in it.
         warnings: what a person should know of the models that the plan was made with.
+        carried_out: how many steps went out as planned; None where none was due.
     """
 
     cluster: str
@@ -142,6 +151,7 @@ class JobReport:
     log: Sequence[LogLine] = ()
     logged_operators: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    carried_out: CarriedOut | None = None
 
     @property
     def anchor(self) -> str:

@@ -15,6 +15,7 @@ from include.stages import Stage, StageRequest
 from include.utc import format_utc
 from include.version import stage_version
 from spark_jobs.lake import Lake
+from spark_jobs.report.carried_out import count_carried_out
 from spark_jobs.report.control_log import STEP, logged_rows, step_outcomes
 from spark_jobs.report.job_reports import Rows, job_reports
 from spark_jobs.report.outcomes import PLAN_REACHES, due_steps, newest_backtests, recent_rescales
@@ -127,6 +128,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         forecast = pool.submit(lambda: collect(newest_forecast(forecasts, as_of)))
         earlier = pool.submit(lambda: collect(earlier_forecasts(forecasts, since, now)))
         due = pool.submit(lambda: collect(due_steps(plans, log, since, now)))
+        carried_out = pool.submit(lambda: collect(count_carried_out(plans, log, since, now)))
         logged = pool.submit(lambda: collect(logged_rows(log, now)))
         rescales = pool.submit(lambda: collect(recent_rescales(lake.read(tables.RESCALES), since, now)))
         backtests = pool.submit(lambda: collect(newest_backtests(compared, as_of)))
@@ -141,6 +143,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
             forecast=forecast.result(),
             earlier=earlier.result(),
             due=due.result(),
+            carried_out=carried_out.result(),
             rescales=rescales.result(),
             backtests=backtests.result(),
             log=logged.result(),

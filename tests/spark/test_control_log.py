@@ -25,6 +25,7 @@ from models.control.reconcile import OutcomeCheck, reconcile
 from models.control.state import Mode, ObservedJob, Origin
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.report import stage as report
+from spark_jobs.report.carried_out import count_carried_out
 from spark_jobs.report.control_log import logged_rows, read_lines, step_outcomes
 from spark_jobs.report.outcomes import due_steps
 
@@ -233,6 +234,11 @@ def test_every_step_has_the_outcome_that_the_controller_found(logged: Logged) ->
     shown = due_steps(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
     assert {row["job"]: row["outcome"] for row in shown} == OUTCOMES
     assert step_outcomes(log, NOW.date() - 9 * DAY, NOW.date() - 8 * DAY).collect() == []
+    sent = {"confirmed", "sent", "dry_run"}
+    counts = count_carried_out(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
+    assert {row["job"]: (row["due"], row["as_planned"]) for row in counts} == {
+        job: (1, int(outcome.split(":")[0] in sent)) for job, outcome in OUTCOMES.items()
+    }
 
 
 def test_steps_of_no_plan_are_shown_as_whose_they_are(lake: Lake) -> None:

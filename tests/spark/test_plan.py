@@ -281,3 +281,27 @@ def test_a_plan_is_made_again_from_the_versions_that_it_recorded(runs: Runs) -> 
     assert "no training of model m2 is recorded" in now.plans["rising"][0]["warning"]
     with pytest.raises(NotRecordedError, match="no plan as of"):
         make_again(lake, settings, fleet.AS_OF + timedelta(days=1))
+
+
+def test_the_programme_plans_a_day_with_bands_and_is_made_again(lake: Lake, settings: Settings) -> None:
+    """Its law knows two hours of a constant load; ``map`` does 10,000 records/s an instance."""
+    chosen = settings.planner.model_copy(update={"policy": "programme"})
+    settings = settings.model_copy(update={"planner": chosen})
+    early = fleet.AS_OF - timedelta(hours=2)
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("rising"))
+    write_rows(lake, tables.OBSERVATIONS, fleet.busy_rows("rising", 20_000.0))
+    bins = fleet.forecast_rows("rising", [20_000.0] * 6 + [80_000.0] * 20, at=early)
+    write_rows(lake, tables.FORECASTS, [row | {"as_of": fleet.AS_OF, "date": fleet.AS_OF.date()} for row in bins])
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+    champion(settings, fleet.fleet("rising"))
+    made = make(lake, settings, REQUEST)
+    rise = made.plans["rising"][0]
+    assert (rise["status"], rise["policy"], rise["slots_from"]) == ("planned", "programme", 3)
+    assert 5 <= rise["slots"] <= 12
+    assert timedelta(hours=3) <= rise["apply_at"] - fleet.AS_OF <= timedelta(hours=4)
+    assert rise["band_load_high_per_s"] > rise["band_load_low_per_s"]
+    assert rise["reason"].startswith(f"3 -> {rise['slots']} slots: load expected at ")
+    assert "as planned while the load is " in rise["reason"]
+    assert json.loads(made.files["plans.json"])[0]["band_load_high_per_s"] == rise["band_load_high_per_s"]
+    again = make_again(lake, settings, fleet.AS_OF)
+    assert (again.rows, again.same) == (len(made.plans["rising"]), len(made.plans["rising"]))

@@ -295,6 +295,15 @@ def intend(
     return (None, "") if result is None else (result.parallelism, result.objection)
 
 
+def test_a_step_with_a_band_of_its_own_is_judged_by_that_alone() -> None:
+    known, far = view(seen=seen(), observations=windows(500.0), plan=plan(step())), LoadBand(9000.0, 9500.0)
+    assert intend(known, stand(), band=far)[1] == "load_outside_band"
+    assert intend(known, stand(has_band=True), band=far)[1] == ""
+    result = form_intention(known, stand(has_band=True, held_back="the load is at 500/s"), SETTINGS, NOW_S, far)
+    assert result is not None
+    assert (result.objection, result.objection_detail) == ("outside_band", "the load is at 500/s")
+
+
 def test_an_intention_names_vertices_by_their_ids() -> None:
     known = view(seen=seen(), observations=windows(500.0), plan=plan(step()))
     assert intend(known, stand()) == ({"1" * 32: 1, "2" * 32: 2}, "")

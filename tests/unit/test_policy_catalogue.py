@@ -245,5 +245,5 @@ print(len(load_settings().policies), sorted(heavy & {*sys.modules}))
     environment = os.environ | {"TIDEWISE_SETTINGS": str(file), "PYTHONPATH": str(PROJECT)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     with_parameters = [name for name, entry in BUILT_IN.items() if entry.parameters]
-    assert len(with_parameters) == len(BUILT_IN) - 2  # the planner and the programme have none
+    assert len(with_parameters) == len(BUILT_IN) - 4  # the forms of the planner and the programme have none
     assert result.stdout.split(maxsplit=1) == [str(len(with_parameters)), "[]\n"]

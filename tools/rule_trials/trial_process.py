@@ -57,8 +57,8 @@ def run_trials(trials: Iterable[Trial], children: int, report: Callable[[str, st
                 elif ended:
                     del running[child]
                     _end_group(child)
-                    said = own / "said"
-                    report(trial.name, name_end(status), said.read_text() if said.exists() else "")
+                    output = own / "output"
+                    report(trial.name, name_end(status), output.read_text() if output.exists() else "")
                     shutil.rmtree(own, ignore_errors=True)
             time.sleep(0.005)
     finally:
@@ -69,7 +69,7 @@ def run_trials(trials: Iterable[Trial], children: int, report: Callable[[str, st
 
 def say(text: str) -> None:
     """Leave a word for the process that started this one."""
-    (Path(tempfile.gettempdir()) / "said").write_text(text)
+    (Path(tempfile.gettempdir()) / "output").write_text(text)
 
 
 def name_end(status: int) -> str:

@@ -64,6 +64,7 @@ def list_sizes(
     at: int,
     load_per_s: float,
     left_out: tuple[str, ...] = (),
+    steps: int = EVALUATIONS,
 ) -> JobSizes | None:
     """Return the sizes that a job may have; None while nothing tells what it needs.
 
@@ -74,10 +75,11 @@ def list_sizes(
         at: number of the newest step.
         load_per_s: highest load that is considered.
         left_out: operators that limit nothing, since busy time alone calls them short.
+        steps: H, where the mix of the sources changes.
     """
     graph = job.graph
     limits = upper_limits(graph, job.slots_max)
-    needed = _expect_demand(job, memory, planned, at)
+    needed = _expect_demand(job, memory, planned, at, steps)
     bounds = _believe(job, memory, limits)
     bounds = {name: one for name, one in bounds.items() if name not in left_out}
     if needed is None or not bounds:
@@ -97,10 +99,10 @@ def list_sizes(
     return JobSizes(ladder, count_slots_of_rows(ladder, groups), rounded, doubt.round(4))
 
 
-def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int) -> Demand | None:
+def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int, steps: int) -> Demand | None:
     """Return the rates of the operators per record of all sources together, over the horizon."""
     graph = job.graph
-    mix = _expect_mix(job, memory, planned, at)
+    mix = _expect_mix(job, memory, planned, at, steps)
     if mix is None:
         return None
     total = np.maximum(np.sum(list(mix.values()), axis=0), _LEAST)
@@ -117,12 +119,14 @@ def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad
     return Demand(job.now_s, STEP_S, graph.names, np.ones((len(LEVELS), 1)), wide)
 
 
-def _expect_mix(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int) -> dict[str, Floats] | None:
+def _expect_mix(
+    job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int, steps: int
+) -> dict[str, Floats] | None:
     """Return what each source brings of the load, (H,) or (1,) where the mix does not change; None if not known."""
     sources = job.graph.sources
     if len(sources) == 1:
         return {sources[0]: np.ones(1)}
-    mix = planned.read(at + 1, EVALUATIONS)
+    mix = planned.read(at + 1, steps)
     if set(mix) == set(sources):
         return mix
     shares = {name: np.full(1, memory.shares.get(name, np.nan)) for name in sources}

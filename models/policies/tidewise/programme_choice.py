@@ -12,11 +12,12 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
 from models.policies.tidewise.measurements import lag_s
+from models.policies.tidewise.planned_steps import Measured
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.programme.capacity_belief import CapacityBelief, measure
 from models.programme.choice import Choice, choose_size
-from models.programme.horizon import least_of_steps, spread_levels
+from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import LEAST_PER_S, STEP_S
@@ -29,6 +30,7 @@ _CAPACITY_NOISE: Final = 0.02  # of one step
 _NO_AGE: Final = 0.2  # of what is late: below it is what records take anyhow
 _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
 _HIGH_SCORE: Final = 2.0
+_REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
 _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
@@ -40,10 +42,29 @@ class Chosen:
         sizes: that were compared, the running one first.
         choice: among them.
         belief: of the error of the models' capacity.
+        measured: figures that a planned step is held against.
     """
 
     sizes: JobSizes
     choice: Choice
+    belief: CapacityBelief
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class JobProblem:
+    """What the programme decides on.
+
+    Attributes:
+        sizes: that are compared, the running one first.
+        rows: the same by the programme's steps.
+        age_s: of the backlog.
+        belief: of the error of the models' capacity.
+    """
+
+    sizes: JobSizes
+    rows: Sizes
+    age_s: float
     belief: CapacityBelief
 
 
@@ -60,18 +81,53 @@ def choose(
         is_stuck: an operator is short that cannot grow: no size works its backlog off.
     """
     outlook = look_ahead(law, memory.planned.total)
-    highest = float(outlook.quantile_per_s(_HIGH_SCORE, 24).max())
-    sizes = list_sizes(job, memory.controller, memory.planned, at=law.newest, load_per_s=highest, left_out=left_out)
+    problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
+    if problem is None:
+        return None
+    rows, age_s, terms = problem.rows, problem.age_s, list_terms(job)
+    values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
+    choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
+    return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values))
+
+
+def state_problem(
+    job: Snapshot,
+    memory: ProgrammeMemory,
+    law: LawState,
+    outlook: LoadOutlook,
+    steps: tuple[int, ...],
+    *,
+    left_out: tuple[str, ...] = (),
+    is_stuck: bool = False,
+) -> JobProblem | None:
+    """Return what is decided on; None while nothing tells what the sizes of the job can process.
+
+    Args:
+        job: as it is now.
+        memory: of the job.
+        law: of its load.
+        outlook: of the load, over the steps at least.
+        steps: (J,) evaluations in each step of the programme.
+        left_out: operators that limit nothing.
+        is_stuck: an operator is short that cannot grow.
+    """
+    highest = float(outlook.quantile_per_s(_HIGH_SCORE, _REACH if steps is STEPS else sum(steps)).max())
+    sizes = list_sizes(
+        job,
+        memory.controller,
+        memory.planned,
+        at=law.newest,
+        load_per_s=highest,
+        left_out=left_out,
+        steps=sum(steps),
+    )
     if sizes is None:
         return None
     belief = memory.belief if is_stuck else _measure(job, sizes, memory.belief)
     sizes = _correct(sizes.take(select_sizes(sizes, outlook)), belief)
     level_per_s = max(float(np.exp(outlook.mean[0])) - outlook.offset, LEAST_PER_S)
-    age_s, terms = find_age(job, level_per_s, is_stuck=is_stuck), list_terms(job)
-    rows = _state_sizes(sizes, outlook)
-    values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
-    choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
-    return Chosen(sizes, choice, belief)
+    age_s = find_age(job, level_per_s, is_stuck=is_stuck)
+    return JobProblem(sizes, _state_sizes(sizes, outlook, steps), age_s, belief)
 
 
 def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:
@@ -86,11 +142,11 @@ def _correct(sizes: JobSizes, belief: CapacityBelief) -> JobSizes:
     return replace(sizes, capacity_per_s=sizes.capacity_per_s * factor[:, None], doubt=doubt)
 
 
-def _state_sizes(sizes: JobSizes, outlook: LoadOutlook) -> Sizes:
+def _state_sizes(sizes: JobSizes, outlook: LoadOutlook, steps: tuple[int, ...]) -> Sizes:
     capacity = np.exp(np.log(sizes.capacity_per_s).mean(axis=1))
     transient = outlook.noise * (capacity + outlook.offset) / capacity
     spread = np.sqrt(transient**2 + _CAPACITY_NOISE**2 + sizes.doubt**2)
-    return Sizes(sizes.slots.astype(float), least_of_steps(np.log(sizes.capacity_per_s)), spread)
+    return Sizes(sizes.slots.astype(float), least_of_steps(np.log(sizes.capacity_per_s), steps), spread)
 
 
 def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models.arrays import Floats
+from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.programme.capacity_belief import CapacityBelief
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
@@ -47,15 +48,23 @@ class PlannedLoad:
         layout = _lay_out(self.bins)
         return {source: np.exp(unpack(text, layout)[0][place]) for source, text in self.logs.items()}
 
-    def total(self, at: int) -> Floats | None:
-        """Return (1 + ``AHEAD``,) records/s of all sources together; None without a forecast that reaches there."""
+    def total(self, at: int, steps: int = AHEAD + 1) -> Floats | None:
+        """Return (steps,) records/s of all sources together; None without a forecast that reaches there."""
         if at * STEP_S >= self.start_s + self.bin_s * self.bins:
             return None
-        return np.asarray(np.sum(list(self.read(at).values()), axis=0))
+        return np.asarray(np.sum(list(self.read(at, steps).values()), axis=0))
 
 
 def _lay_out(bins: int) -> Layout:
     return {"logs": ((bins,), "i2")}
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """How many steps of plans were due, and how many of them went out as planned."""
+
+    due: int = 0
+    as_planned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,13 @@ class ProgrammeMemory:
         law: of the load, packed; see :class:`models.programme.law_state.LawState`.
         planned: of the newest plan.
         belief: of the error of the models' capacity.
+        due: steps of the newest plan that are to come, or are due and not in force yet.
+        count: of the steps that were due so far, of all plans.
     """
 
     controller: ControllerMemory = field(default_factory=ControllerMemory)
     law: str = ""
     planned: PlannedLoad = field(default_factory=PlannedLoad)
     belief: CapacityBelief = field(default_factory=CapacityBelief)
+    due: tuple[PlannedStep, ...] = ()
+    count: StepCount = field(default_factory=StepCount)

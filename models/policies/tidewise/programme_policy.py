@@ -1,26 +1,53 @@
-"""The programme as a policy: the plan leaves the load that it expects, every evaluation decides anew."""
+"""The programme as a policy: its plan is the trajectory that it expects, and every evaluation decides anew.
+
+What a plan's step and an evaluation decide is held together by the step's band: within it the step goes out as planned,
+outside of it the evaluation's own decision stands and says which figure is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Schedule, Situation
+from models.policies.protocol import PastLoads, Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.present_windows import read_present
-from models.policies.tidewise.programme_choice import choose
-from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
+from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
+from models.policies.tidewise.present_windows import Present, read_present
+from models.policies.tidewise.programme_choice import Chosen, choose
+from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
+from models.policies.tidewise.programme_plan import plan_day
 from models.policies.tidewise.reactive_controller import learn_windows
 from models.policies.tidewise.step_loads import list_step_loads
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
+from models.policies.tidewise.tidewise_policy import take_snapshot
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
 from models.programme.load_law import observe
+from models.programme.load_paths import STEP_S
 
 LEAST_STEPS: Final = 2
+_UNSEEN_STEPS: Final = 3
+"""Steps without a load after which a due step goes out as planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A job after its windows were read.
+
+    Attributes:
+        memory: with the law after them.
+        law: of its load.
+        present: what the latest windows tell.
+        stuck: operators that are short and cannot grow.
+    """
+
+    memory: ProgrammeMemory
+    law: LawState
+    present: Present
+    stuck: tuple[str, ...]
 
 
 class Programme:
@@ -31,28 +58,36 @@ class Programme:
         return ProgrammeMemory()
 
     def decide(self, situation: Situation, memory: ProgrammeMemory) -> tuple[Schedule, ProgrammeMemory]:
-        """Return no step, and the memory with the load that is expected: the evaluations decide."""
-        known = replace(memory, planned=PlannedLoad.of(situation.forecast))
-        return hold(situation, "decided at every evaluation, by the load and the backlog then"), known
+        """Return the steps that it expects of itself, and the memory with them and with the load that is expected."""
+        job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
+        if situation.past_loads is not None and not memory.law:
+            memory = _learn_past(memory, situation.past_loads)
+        known = _read(job, replace(memory, due=()), planned)
+        memory, unseen = known.memory, known.present.unseen
+        if unseen.sources:
+            return hold(situation, describe_load_unseen(unseen)), memory
+        if known.law.seen < LEAST_STEPS:
+            return hold(situation, "too little was seen of its load yet"), memory
+        made = plan_day(job, memory, known.law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
+        if made is None:
+            return hold(situation, "nothing tells yet what its sizes can process"), memory
+        schedule, due = made
+        first, *later = schedule.decisions
+        first = replace(first, reason=first.reason + _describe_obstacles(job, known))
+        return replace(schedule, decisions=(first, *later)), replace(memory, due=due)
 
-    def evaluate(
-        self, job: Snapshot, memory: ProgrammeMemory, left: ProgrammeMemory | None = None
-    ) -> tuple[ReactiveDecision, ProgrammeMemory]:
-        """Return what a job should run at from now on.
+    def accept_plan(self, memory: ProgrammeMemory, left: ProgrammeMemory) -> ProgrammeMemory:
+        """Return the memory after a newer plan: its load and its steps replace those of the last one."""
+        return replace(memory, planned=left.planned, due=left.due)
 
-        Args:
-            job: as it is now.
-            memory: of the last evaluation.
-            left: what a newer plan left; None to keep what is remembered of one.
-        """
-        planned = memory.planned if left is None else left.planned
-        law = LawState.read(memory.law)
-        for one in list_step_loads(job.graph, job.observations, law.newest):
-            observe(law, one.at, one.load_per_s, planned.total, is_least=one.is_least)
-        known = learn_windows(memory.controller, job.graph, job.observations)
-        present, known = read_present(job, known)
-        reading, unseen = present.reading, present.unseen
-        memory = replace(memory, law=law.write(), controller=known, planned=planned)
+    def drop_plan(self, memory: ProgrammeMemory) -> ProgrammeMemory:
+        """Return the memory of a job without a plan that counts: none of its steps is due any more."""
+        return replace(memory, due=()) if memory.due else memory
+
+    def evaluate(self, job: Snapshot, memory: ProgrammeMemory) -> tuple[ReactiveDecision, ProgrammeMemory]:
+        """Return what a job should run at from now on."""
+        known = _read(job, memory)
+        memory, law, unseen = known.memory, known.law, known.present.unseen
         if not (job.up or job.restarting):
             return ReactiveDecision(None, "the job is not running"), memory
         if unseen.sources:
@@ -60,16 +95,91 @@ class Programme:
             return ReactiveDecision(None, why, remark=why), memory
         if law.seen < LEAST_STEPS:
             return ReactiveDecision(None, "too little was seen of its load yet"), memory
-        stuck = find_stuck(job, reading, known)
         # What is read again is what any later reader of the memory has.
-        chosen = choose(job, memory, LawState.read(memory.law), left_out=unseen.busy_sources, is_stuck=bool(stuck))
+        law = LawState.read(memory.law)
+        if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
+            return self.follow(memory, job.now_s)
+        chosen = choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if chosen is None:
             return ReactiveDecision(None, "nothing tells yet what its sizes can process"), memory
         memory = replace(memory, belief=chosen.belief)
-        why = "" if reading is None else describe_stuck(job, reading, known, stuck)
-        why += describe_unseen(unseen)
-        reason = describe_choice(chosen.choice, job.now_s) + why
-        if chosen.choice.place == 0:
-            return ReactiveDecision(None, reason, remark=why.removeprefix("; ")), memory
-        configuration = chosen.sizes.configurations[chosen.choice.place].tolist()
-        return ReactiveDecision(dict(zip(job.graph.names, configuration, strict=True)), reason), memory
+        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known))
+
+    def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
+        """Return the step of the plan that is due, for a job of which nothing was seen lately."""
+        due = find_due(memory.due, now_s)
+        if due is None:
+            return ReactiveDecision(None, "nothing was seen of it lately"), memory
+        reason = f"{due.step.reason}; nothing was seen of the job lately, so the step goes out as planned"
+        return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
+
+
+def _learn_past(memory: ProgrammeMemory, past: PastLoads) -> ProgrammeMemory:
+    """Return the memory of a job that is new to the policy, with what its load did before."""
+    law = LawState.first()
+    for at, load_per_s in zip(past.at.tolist(), past.load_per_s.tolist(), strict=True):
+        observe(law, at, load_per_s, lambda _: None)
+    return replace(memory, law=law.write())
+
+
+def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _Known:
+    """Return what is known of a job with its windows, which are learnt from once.
+
+    Args:
+        job: as it is now.
+        memory: of the last time.
+        newer: what a new plan expects of the load: none of the windows could be held against it.
+    """
+    law = LawState.read(memory.law)
+    loads = list_step_loads(job.graph, job.observations, law.newest)
+    for one in loads:
+        last = newer if one is loads[-1] else None
+        observe(law, one.at, one.load_per_s, (last or memory.planned).total, is_least=one.is_least)
+    memory = memory if newer is None else replace(memory, planned=newer)
+    learnt = learn_windows(memory.controller, job.graph, job.observations)
+    present, learnt = read_present(job, learnt)
+    stuck = find_stuck(job, present.reading, learnt)
+    return _Known(replace(memory, law=law.write(), controller=learnt), law, present, stuck)
+
+
+def _describe_obstacles(job: Snapshot, known: _Known) -> str:
+    """Return what cannot grow and what is not known of a job, to follow a reason; empty without either."""
+    reading, text = known.present.reading, describe_unseen(known.present.unseen)
+    return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
+
+
+def _meet_plan(
+    job: Snapshot, memory: ProgrammeMemory, chosen: Chosen, why: str
+) -> tuple[ReactiveDecision, ProgrammeMemory]:
+    """Return the due step where what is measured is within its band, else what the programme decides."""
+    choice, names = chosen.choice, job.graph.names
+    wanted = dict(zip(names, chosen.sizes.configurations[choice.place].tolist(), strict=True)) if choice.place else None
+    reason = describe_choice(choice, job.now_s) + why
+    alone = ReactiveDecision(wanted, reason, remark="" if wanted else why.removeprefix("; "))
+    due = None if job.restarting else find_due(memory.due, job.now_s)
+    if due is None:
+        return alone, memory
+    if dict(due.step.parallelism) == dict(job.running):
+        after = _count(memory, due, is_carried=True)
+        return alone, replace(after, due=after.due[1 + memory.due.index(due) :])
+    outside = find_outside(due, job.running, chosen.measured, job.options.costs.rescale_weight)
+    if not outside or (wanted is not None and choice.slots_to == due.slots):
+        decided = ReactiveDecision(due.step.parallelism, due.step.reason + why, due.step)
+        return decided, _count(memory, due, is_carried=True)
+    stays_out = f"{describe_due(due, job.now_s)} stays out: {outside}"
+    decided = replace(alone, reason=f"{reason}; {stays_out}")
+    if wanted is None:
+        decided = replace(decided, due=due.step, held_back=stays_out)
+    return decided, _count(memory, due, is_carried=False)
+
+
+def _count(memory: ProgrammeMemory, due: PlannedStep, *, is_carried: bool) -> ProgrammeMemory:
+    """Return the memory with a due step counted, and once as carried out."""
+    count, counted = memory.count, due.counted
+    after = Counted.AS_PLANNED if is_carried or counted is Counted.AS_PLANNED else Counted.DUE
+    if after is counted:
+        return memory
+    is_more = after is Counted.AS_PLANNED
+    count = StepCount(count.due + (counted is Counted.NOT_YET), count.as_planned + is_more)
+    steps = tuple(replace(one, counted=after) if one is due else one for one in memory.due)
+    return replace(memory, due=steps, count=count)

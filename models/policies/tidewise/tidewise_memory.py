@@ -44,12 +44,14 @@ class ReactiveDecision:
     Attributes:
         wanted: operator -> parallelism to be sent now; None to leave the job as it is.
         reason: one sentence.
-        due: the step of the plan that is wanted; None for a step of the controller's own, and without any.
+        due: the step of the plan that is wanted or held back; None for a step of the controller's own, and without any.
         remark: what a person should know of a job that is left as it is: it is late, short of what cannot grow, or its
             load is not seen; empty otherwise.
+        held_back: why the step of the plan that is due is not wanted, where nothing else is; empty otherwise.
     """
 
     wanted: Mapping[str, int] | None
     reason: str
     due: PendingStep | None = None
     remark: str = ""
+    held_back: str = ""

@@ -1,0 +1,18 @@
+"""The reactive controller alone: no plan is made, the measured load decides at every evaluation."""
+
+from __future__ import annotations
+
+from models.policies.immediate_change import hold
+from models.policies.protocol import Schedule, Situation
+from models.policies.tidewise.reactive_controller import drop_plan, learn_windows
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
+
+
+class ControllerAlone(Planner):
+    """Is hosted as the planner, and leaves no step to the controller."""
+
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
+        """Return no step, and the memory with what the windows told."""
+        known = learn_windows(memory, situation.graph, situation.observations)
+        return hold(situation, "no plan is made: the measured load decides at every evaluation"), drop_plan(known)

@@ -1,0 +1,177 @@
+"""The plan of the programme: what it expects to decide over the day, each step with its band and its reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from include.utc import HOUR_S
+from models.policies.job_snapshot import Snapshot
+from models.policies.protocol import Decision, Schedule
+from models.policies.tidewise.job_sizes import CAUTION
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, spread_of
+from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
+from models.policies.tidewise.programme_memory import ProgrammeMemory
+from models.programme.choice import choose_size, describe_choice
+from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
+from models.programme.horizon import spread_levels
+from models.programme.law_state import LawState
+from models.programme.load_outlook import LoadOutlook
+from models.programme.load_paths import DAY, STEP_S
+from models.programme.programme import Sizes, Terms, Values
+from models.programme.trajectory import DAY_STEPS, Trajectory, Turn, follow_expected
+from models.scheduling.expectation import Expectation
+from models.scheduling.rescale_timing import Step
+from models.scheduling.step_band import StepBand
+
+_SCORE: Final = 1.2816
+_SHOWN: Final = 24  # steps that a reason speaks of: two hours
+_KEPT_S: Final = 6 * HOUR_S  # later steps of a plan are made again before they are due, or have expired
+
+
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """What a plan is made from.
+
+    Attributes:
+        job: as it is at the time of planning.
+        problem: its sizes.
+        outlook: of the load after the newest step that was seen.
+        terms: of the job.
+        start_s: end of that step, epoch seconds.
+        until_s: end of the plan.
+    """
+
+    job: Snapshot
+    problem: JobProblem
+    outlook: LoadOutlook
+    terms: Terms
+    start_s: int
+    until_s: int
+
+
+def plan_day(
+    job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
+) -> tuple[Schedule, tuple[PlannedStep, ...]] | None:
+    """Return the plan of a day and its steps with their bands; None while nothing tells what the sizes can process.
+
+    Args:
+        job: as it is now.
+        memory: of the job, with the newest forecast.
+        law: of its load.
+        left_out: operators that limit nothing.
+        is_stuck: an operator is short that cannot grow.
+    """
+    outlook = look_ahead_day(law, memory.planned.total, memory.planned.total(law.newest, DAY + 1))
+    problem = state_problem(job, memory, law, outlook, DAY_STEPS, left_out=left_out, is_stuck=is_stuck)
+    if problem is None:
+        return None
+    terms, start_s = list_terms(job), (law.newest + 1) * STEP_S
+    day = _Day(job, problem, outlook, terms, start_s, job.now_s + job.options.horizon_h * HOUR_S)
+    levels = spread_levels(outlook, DAY_STEPS)
+    made = follow_expected(
+        problem.rows,
+        levels,
+        outlook,
+        terms,
+        age_s=problem.age_s,
+        tolerance=TOLERANCE * job.options.costs.rescale_weight,
+    )
+    turns = _drop_passed(day, made.turns)
+    if not turns:
+        return Schedule(job.graph.names, (_hold(day, made),)), ()
+    ends = [*(_apply_at_s(day, one) for one in turns[1:]), day.until_s]
+    steps = [_place(day, turn, end_s) for turn, end_s in zip(turns, ends, strict=True)]
+    decisions = tuple(
+        Decision(step, f"{_explain(day, turn, step.valid_until_s)}; {turn.band.describe()}", turn.band)
+        for step, turn in zip(steps, turns, strict=True)
+    )
+    planned = tuple(_keep(day, *one) for one in zip(decisions, turns, strict=True))
+    return Schedule(job.graph.names, decisions), tuple(
+        one for one in planned if one.step.apply_at_s < job.now_s + _KEPT_S
+    )
+
+
+def _drop_passed(day: _Day, turns: tuple[Turn, ...]) -> list[Turn]:
+    """Return the changes within the plan; of those that lie before it only the last is left, as one from what runs."""
+    passed = [one for one in turns if day.start_s + STEP_S * one.first <= day.job.now_s]
+    later = [one for one in turns if day.job.now_s < day.start_s + STEP_S * one.first < day.until_s]
+    if not passed:
+        return later
+    last = replace(passed[-1], place_from=0)
+    return later if last.place_to == 0 else [last, *later]
+
+
+def _apply_at_s(day: _Day, turn: Turn) -> int:
+    return max(day.start_s + STEP_S * turn.first, day.job.now_s)
+
+
+def _place(day: _Day, turn: Turn, end_s: int) -> Step:
+    """Return a change as a step of a schedule."""
+    sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
+    before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
+    takes_s = round(day.job.recovery.downtime_rescale_s)
+    expected = _expect(day, turn.place_to, at_s, end_s)
+    groups = day.job.graph.slot_sharing_groups
+    return Step(at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups)
+
+
+def _hold(day: _Day, made: Trajectory) -> Decision:
+    """Return the decision of a day without any change."""
+    now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
+    expected = _expect(day, 0, now_s, day.until_s)
+    groups = day.job.graph.slot_sharing_groups
+    step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups)
+    none = Turn(0, 0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
+    return Decision(step, _explain(day, none, day.until_s))
+
+
+def _explain(day: _Day, turn: Turn, end_s: int) -> str:
+    """Return the reason of a decision in the figures of the programme at its time; its risk ends with the next one."""
+    order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
+    rows, outlook = day.problem.rows, look_from(day.outlook, turn.first)
+    here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
+    values = Values(turn.values.stay, turn.values.go[order])
+    at_s = day.start_s + STEP_S * turn.first
+    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s)
+    if turn.age_s <= day.terms.late_after_s:
+        lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
+        chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))
+        choice = replace(choice, late_chance=chance)
+    return describe_choice(replace(choice, until_s=day.until_s), day.job.now_s)
+
+
+def _expect(day: _Day, place: int, begin_s: int, end_s: int) -> Expectation:
+    """Return what is expected of a size from one time to another, at the worst of it."""
+    first = (begin_s - day.start_s) // STEP_S
+    last = max(min(-(-(end_s - day.start_s) // STEP_S), DAY), first + 1)
+    outlook = look_from(day.outlook, min(first, DAY - 1))
+    median, high = (float(outlook.quantile_per_s(z, last - first).max()) for z in (0.0, _SCORE))
+    sizes = day.problem.sizes
+    cautious, doubt = float(sizes.capacity_per_s[place].min()), float(sizes.doubt[place])
+    capacity, z = cautious * float(np.exp(CAUTION * doubt)), day.job.options.capacity.lower_bound_z
+    return Expectation(
+        load_q50_per_s=median,
+        load_q90_per_s=high,
+        capacity_per_s=capacity,
+        capacity_lower_per_s=capacity * float(np.exp(-z * doubt)),
+        capacity_upper_per_s=capacity * float(np.exp(z * doubt)),
+        utilisation=median / capacity,
+        p_late=find_late_chance(outlook, last - first, cautious, day.problem.rows.sd[place]),
+        recovery_s=float(day.job.recovery.recovery_s(median, capacity, kind="restart")),
+    )
+
+
+def _keep(day: _Day, decision: Decision, turn: Turn) -> PlannedStep:
+    """Return a step as the evaluations until the next plan keep it."""
+    step, names = decision.step, day.job.graph.names
+    target = dict(zip(names, map(int, step.parallelism_to), strict=True))
+    most = turn.band.load_high_per_s
+    pending = PendingStep(step.apply_at_s, step.valid_until_s, target, most, decision.reason)
+    running = dict(zip(names, map(int, step.parallelism_from), strict=True))
+    capacity = float(np.exp(day.problem.rows.log_capacity[turn.place_to, turn.step]))
+    return PlannedStep(pending, running, step.slots, turn.band, capacity, spread_of(day.outlook))

@@ -1,0 +1,150 @@
+"""The nominal trajectory: what the programme decides over a day while the load is as its law expects.
+
+One backward pass over the day gives the decision of every step for every level of the load and every age of the
+backlog.  Followed at the expected level it is the plan; around it, it tells how far load and backlog may be off before
+another decision is the cheaper one: the band of a step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from models.arrays import Floats
+from models.programme.horizon import LEVELS, Levels, list_firsts
+from models.programme.load_outlook import LoadOutlook
+from models.programme.load_paths import STEP_S
+from models.programme.programme import Sizes, Terms, Values, walk_back
+from models.programme.window_tables import list_ages, weigh_ages
+from models.scheduling.step_band import StepBand
+
+DAY_STEPS: Final = (1,) * 12 + (2,) * 12 + (4,) * 63
+"""(J,) evaluations in each step of the day: fine for the three hours in which a newer plan will come."""
+_EXPECTED: Final = LEVELS.index(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A change of the trajectory.
+
+    Attributes:
+        first: evaluations from now until it.
+        step: of the programme.
+        place_from, place_to: among the sizes.
+        age_s: of the backlog then.
+        values: of staying, and of going to each size, with the price of a rescale.
+        band: in which it stays.
+    """
+
+    first: int
+    step: int
+    place_from: int
+    place_to: int
+    age_s: float
+    values: Values
+    band: StepBand
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The decisions of a day.
+
+    Attributes:
+        turns: the changes, by time.
+        values: of the first decision.
+    """
+
+    turns: tuple[Turn, ...]
+    values: Values
+
+
+def follow_expected(
+    sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, *, age_s: float, tolerance: float
+) -> Trajectory:
+    """Return what the programme decides while the load is as expected.
+
+    Args:
+        sizes: of the job, (K, J) capacities; the running one first.
+        levels: of the day's steps.
+        outlook: of the day, from which they were made.
+        terms: of the job.
+        age_s: of the oldest record now.
+        tolerance: a step stays in its band while no other decision is cheaper by more than this.
+    """
+    costs = {step: (stay, go) for step, stay, go in walk_back(sizes, levels, outlook.shape, terms)}
+    ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
+    place, age, turns, begin = 0, age_s, [], None
+    for step, count in enumerate(levels.steps):
+        known = 0 if step == 0 else _EXPECTED
+        weights = weigh_ages(np.array(min(age, ages[-1])), ages)
+        stay, go = costs[step]
+        values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
+        begin = begin or values
+        others = np.where(np.arange(len(values.go)) == place, np.inf, values.go)
+        best, down_s = int(others.argmin()), 0.0
+        if others[best] < values.stay:
+            at = max(step, 1)  # at the first step the load is known: the band is that of the next
+            near = _Decision(*costs[at], place, best, terms.rescale_price)
+            spread = near.find_levels(ages, age, tolerance)
+            band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, tolerance))
+            turns.append(Turn(int(firsts[step]), step, place, best, age, values, band))
+            place, down_s = best, terms.rescale_s
+        ratio = math.exp(float(sizes.log_capacity[place, step] - levels.log_load[step, _EXPECTED]))
+        age = max(age + down_s + (count * STEP_S - down_s) * (1.0 - ratio), 0.0)
+    assert begin is not None
+    return Trajectory(tuple(turns), begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A change at a step, and what every other decision costs there: (K, Z, A) of staying and going."""
+
+    stay: Floats
+    go: Floats
+    place_from: int
+    place_to: int
+    rescale_price: float
+
+    def _find_lead(self) -> Floats:
+        """Return (Z, A) by how much the change is cheaper than any other decision."""
+        others = np.delete(self.go, [self.place_from, self.place_to], axis=0) + self.rescale_price
+        rival = np.minimum(self.stay[self.place_from], others.min(axis=0, initial=np.inf))
+        return np.asarray(rival - (self.go[self.place_to] + self.rescale_price))
+
+    def find_levels(self, ages: Floats, age_s: float, tolerance: float) -> tuple[float, float]:
+        """Return the standardised levels of the load between which the change stays the cheapest."""
+        lead = self._find_lead() @ weigh_ages(np.array(min(age_s, ages[-1])), ages)
+        low, high = _find_ends(np.array(LEVELS), lead + tolerance, _EXPECTED)
+        return max(low, LEVELS[0]), min(high, LEVELS[-1])  # beyond the levels nothing was compared
+
+    def find_ages(self, ages: Floats, age_s: float, tolerance: float) -> tuple[float, float]:
+        """Return the ages of the backlog between which it does."""
+        near = int(np.abs(ages - age_s).argmin())
+        low, high = _find_ends(ages, self._find_lead()[_EXPECTED] + tolerance, near)
+        return max(low, 0.0), high
+
+
+def _find_ends(nodes: Floats, lead: Floats, begin: int) -> tuple[float, float]:
+    """Return between which nodes a lead stays positive around one of them; infinite where it does to the last."""
+    ends = []
+    for way in (-1, 1):
+        at = begin
+        while 0 <= at + way < len(nodes) and lead[at + way] >= 0:
+            at += way
+        if not 0 <= at + way < len(nodes):
+            ends.append(way * np.inf)
+            continue
+        share = lead[at] / (lead[at] - lead[at + way]) if lead[at] > 0 else 0.0
+        ends.append(float(nodes[at] + share * (nodes[at + way] - nodes[at])))
+    return ends[0], ends[1]
+
+
+def _find_loads(outlook: LoadOutlook, first: int, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return the load expected next at standardised levels of the step before a decision, records/s."""
+    stays = 1.0 - outlook.pull * (1.0 - outlook.keep)
+    spread = stays * float(outlook.sd[first - 1])
+    low, high = (max(math.exp(float(outlook.mean[first]) + spread * end) - outlook.offset, 0.0) for end in ends)
+    return low, high

@@ -1,0 +1,121 @@
+"""The nominal trajectory: its first decision is the programme's, its bands are where that would decide the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from models.programme.horizon import STEPS, spread_levels
+from models.programme.load_outlook import LoadOutlook
+from models.programme.programme import Sizes, Terms, solve
+from models.programme.trajectory import DAY_STEPS, follow_expected
+
+SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)
+SLOTS = np.array([8.0, 4.0, 6.0, 10.0, 12.0])
+TERMS = Terms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
+CAPACITY = 1000.0
+
+
+def outlook(loads: np.ndarray) -> LoadOutlook:
+    """Return an outlook of a day that follows a forecast's shape, with a spread of 4% to 12%."""
+    sd = 0.04 + 0.08 * np.minimum(np.arange(288) / 96, 1.0)
+    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, "champion", 1.0, 0.05)
+
+
+def sizes(running: float, steps: tuple[int, ...]) -> Sizes:
+    order = np.argsort(running != SLOTS, kind="stable")
+    slots = SLOTS[order]
+    return Sizes(slots, np.log(np.repeat(CAPACITY * slots[:, None], len(steps), axis=1)), np.full(len(slots), 0.03))
+
+
+def day(
+    running: float, loads: np.ndarray, tolerance: float = 0.0, age_s: float = 0.0
+) -> list[tuple[int, float, float]]:
+    """Return (evaluation, slots before, slots after) of the steps of a day."""
+    seen, rows = outlook(loads), sizes(running, DAY_STEPS)
+    levels = spread_levels(seen, DAY_STEPS)
+    made = follow_expected(rows, levels, seen, TERMS, age_s=age_s, tolerance=tolerance)
+    return [(one.first, rows.slots[one.place_from], rows.slots[one.place_to]) for one in made.turns]
+
+
+def decide(running: float, loads: np.ndarray) -> float:
+    """Return the slots that an evaluation chooses."""
+    seen, rows = outlook(loads), sizes(running, STEPS)
+    values = solve(rows, spread_levels(seen), SHAPE, 0.0, TERMS)
+    best = 1 + int(values.go[1:].argmin())
+    return float(rows.slots[best] if values.go[best] < values.stay else running)
+
+
+def test_the_steps_of_a_day_cover_it() -> None:
+    assert sum(DAY_STEPS) == 288
+
+
+@pytest.mark.parametrize("load", [2000.0, 4800.0, 7000.0, 7900.0, 9500.0])
+def test_its_first_decision_is_that_of_an_evaluation(load: float) -> None:
+    flat = np.full(288, load)
+    steps = day(8.0, flat)
+    now = steps[0][2] if steps and steps[0][0] == 0 else 8.0
+    assert now == decide(8.0, flat)
+
+
+def test_a_ramp_is_met_before_it_comes_and_left_after_it() -> None:
+    loads = np.full(288, 3500.0)
+    loads[100:180] = 9000.0
+    steps = day(6.0, loads)
+    up = next(one for one in steps if one[2] > one[1])
+    down = next(one for one in steps if one[0] > up[0] and one[2] < one[1])
+    assert 90 <= up[0] <= 100
+    assert up[2] >= 10
+    assert 180 <= down[0] <= 188
+    assert down[2] <= 6
+    assert [before for _, before, _ in steps[1:]] == [after for _, _, after in steps[:-1]]
+
+
+def test_within_its_band_the_programme_decides_the_same() -> None:
+    loads = np.full(288, 3500.0)
+    loads[6:] = 9000.0
+    seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
+    made = follow_expected(rows, spread_levels(seen, DAY_STEPS), seen, TERMS, age_s=0.0, tolerance=0.0)
+    turn = made.turns[0]
+    target, band = rows.slots[turn.place_to], turn.band
+    assert band.load_low_per_s < loads[turn.first] < band.load_high_per_s
+    assert band.age_low_s == 0.0
+
+    def decide_at(load_per_s: float) -> float:
+        """Return what an evaluation decides when the step is due and the load is off by a factor."""
+        return decide(6.0, np.pad(loads[turn.first :], (0, turn.first), mode="edge") * load_per_s / loads[turn.first])
+
+    for share in (0.2, 0.5, 0.8):
+        inside = band.load_low_per_s + share * (
+            min(band.load_high_per_s, 1.5 * band.load_low_per_s) - band.load_low_per_s
+        )
+        assert decide_at(inside) == target
+    assert decide_at(0.85 * band.load_low_per_s) != target
+    if math.isfinite(band.load_high_per_s):
+        assert decide_at(1.15 * band.load_high_per_s) != target
+
+
+def test_a_tolerance_widens_the_band() -> None:
+    loads = np.full(288, 3500.0)
+    loads[40:] = 9000.0
+    seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
+    levels = spread_levels(seen, DAY_STEPS)
+    narrow, wide = (
+        follow_expected(rows, levels, seen, TERMS, age_s=0.0, tolerance=one).turns[0].band for one in (0.0, 0.06)
+    )
+    assert wide.load_low_per_s <= narrow.load_low_per_s
+    assert wide.load_high_per_s > narrow.load_high_per_s
+    assert wide.age_high_s >= narrow.age_high_s
+
+
+def test_a_backlog_is_worked_off_with_more_and_then_given_back() -> None:
+    steps = day(8.0, np.full(288, 7600.0), age_s=900.0)
+    assert steps[0][0] == 0
+    assert steps[0][2] > 8.0
+    assert min(after for _, _, after in steps[1:]) < steps[0][2]
+
+
+def test_an_idle_job_without_a_change_has_no_step() -> None:
+    assert not day(4.0, np.full(288, 2000.0))
