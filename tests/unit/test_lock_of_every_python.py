@@ -50,7 +50,7 @@ def test_what_every_package_needs_is_pinned(python: str) -> None:
         name = canonicalize_name(package.metadata["Name"])
         if locked.get(name) != package.version:
             continue  # not installed by the lock: pip and uv themselves, or this package is another Python's
-        assert SpecifierSet(package.metadata["Requires-Python"] or "").contains(f"{python}.0"), name
+        assert SpecifierSet(package.metadata.get("Requires-Python", "")).contains(f"{python}.0"), name
         for text in package.requires or ():
             need = Requirement(text)
             if need.marker is not None and not need.marker.evaluate(environment(python) | {"extra": ""}):

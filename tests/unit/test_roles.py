@@ -220,4 +220,4 @@ def test_the_doctor_says_who_can_write_what_the_controller_obeys(tmp_path: Path)
     last = check_control_folder(settings)[-1]
     assert (str(last.level), "drwxrwxrwx" in last.text, "by everyone" in last.text) == ("warning", True, True)
     bucket = check_settings({"paths": {"lake": "s3://bucket/lake"}})
-    assert "whoever may write s3://bucket/lake/_control" in list_writers(bucket)[0].text
+    assert "whoever may write s3a://bucket/lake/_control" in list_writers(bucket)[0].text
