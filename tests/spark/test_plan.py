@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -298,7 +298,8 @@ def test_the_programme_plans_a_day_with_bands_and_is_made_again(lake: Lake, sett
     rise = made.plans["rising"][0]
     assert (rise["status"], rise["policy"], rise["slots_from"]) == ("planned", "programme", 3)
     assert 5 <= rise["slots"] <= 12
-    assert timedelta(hours=3) <= rise["apply_at"] - fleet.AS_OF <= timedelta(hours=4)
+    due = rise["apply_at"].replace(tzinfo=UTC)
+    assert timedelta(hours=3) <= due - fleet.AS_OF <= timedelta(hours=4)
     assert rise["band_load_high_per_s"] > rise["band_load_low_per_s"]
     assert rise["reason"].startswith(f"3 -> {rise['slots']} slots: load expected at ")
     assert "as planned while the load is " in rise["reason"]
