@@ -51,6 +51,7 @@ def test_a_judged_rescale_is_one_row(tmp_path) -> None:
     assert (worse["throughput_before_per_s"], worse["throughput_after_per_s"]) == (1000.0, 700.0)
     assert (worse["arriving_before_per_s"], worse["arriving_after_per_s"]) == (None, 1000.0)
     assert (worse["promised_recovery_s"], worse["promised_capacity_per_s"]) == (120.0, 1500.0)
+    assert (worse["promised_load_q50_per_s"], worse["promised_load_q90_per_s"]) == (900.0, 1000.0)
     assert [worse[name].timestamp() - NOW_S for name in ("requested_at", "confirmed_at", "judged_at")] == [
         -800,
         -700,
