@@ -8,7 +8,7 @@ import flink_server
 import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
-from controller.actuators.actuator import RequestConflictError, RequestRefusedError
+from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.client import FlinkClient
 
@@ -55,3 +55,36 @@ def test_a_job_that_takes_no_requests_any_more_is_refused_and_any_other_trouble_
     with pytest.raises(error, match=told):
         actuator.request("prod/orders", ORDERS, {SOURCE: 3, ENRICH: 4})
     assert server.asked("PUT") == []
+
+
+def test_a_job_without_a_reply_is_no_job_without_slots(server) -> None:
+    server.troubles[f"/jobs/{ORDERS}"] = flink_server.reply_500
+    with pytest.raises(RequestUnknownError):
+        open_actuator(server).observe("prod/orders")
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("Not found: /jobs/a/resource-requirements", 404),
+        ("java.lang.UnsupportedOperationException: DefaultScheduler", 500),
+    ],
+)
+def test_a_scheduler_without_bounds_is_told_by_name(server, message: str, status: int) -> None:
+    server.troubles[f"/jobs/{ORDERS}/resource-requirements"] = flink_server.reply_with({"errors": [message]}, status)
+    observed = open_actuator(server).observe("prod/orders")
+    assert observed.requested is None
+    assert observed.obstacle
+
+
+@pytest.mark.parametrize("overview", [[], "up", None])
+def test_an_overview_that_is_none_leaves_free_slots_unknown(server, overview: object) -> None:
+
+    def reply_as_ever(request: flink_server.Request) -> None:
+        status, content = server._reply(request)
+        request.write_json(content, status)
+
+    server.troubles["/jobs/overview"] = reply_as_ever  # it ends like the other one
+    server.troubles["/overview"] = flink_server.reply_with(overview)
+    observed = open_actuator(server).observe("prod/orders")
+    assert (observed.requested, observed.free_slots) == ({SOURCE: 1, ENRICH: 2}, None)
