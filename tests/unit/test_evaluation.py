@@ -364,3 +364,28 @@ def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
     assert not retained.is_changed_from(replace(retained, remark=""))  # the next evaluation finds it out by itself
     calm = evaluate(view(seen=seen(), observations=windows(800.0), graph=GRAPH), retained, SETTINGS, NOW_S + 300)
     assert calm.remark == ""
+
+
+def test_a_small_rise_of_a_single_window_is_left_as_it_is() -> None:
+    known = windows(1000.0)
+    known.target_data_rate_per_s[-1:, 0] = 3000.0
+    met = evaluate(view(seen=seen(), observations=known), EvaluationState(ControllerMemory()), SETTINGS, NOW_S)
+    assert met.standing is not None
+    assert RUNNING["map"] < met.standing.wanted["map"] < 2 * RUNNING["map"]
+    assert "until two windows agree" not in met.standing.reason
+
+
+def test_a_batch_job_is_left_to_itself_and_its_plan_counts_as_read() -> None:
+    batch = seen(job_type="BATCH")
+    met = evaluate(view(seen=batch, **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
+    assert (met.plan_as_of_s, met.standing) == (PLANNED_S, None)
+    assert evaluate(view(seen=batch), EvaluationState(), SETTINGS, NOW_S).plan_as_of_s is None
+
+
+def test_a_memory_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings(planner=Planner(policy="reactive"))
+    known = view(seen=seen(), observations=windows(500.0))
+    evaluate(known, EvaluationState(), settings, NOW_S)
+    assert not caplog.records
+    evaluate(known, EvaluationState(remembered=Remembered("reactive", "no memory")), settings, NOW_S)
+    assert [one.levelname for one in caplog.records] == ["WARNING"]

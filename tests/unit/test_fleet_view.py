@@ -6,7 +6,8 @@ import pytest
 from live_replies import T0_S, Job
 from rehearsal import build_rehearsal
 
-from controller.view.fleet_view import MISSED_POLLS
+from controller.view.fleet_view import MISSED_POLLS, _graph_of
+from controller.view.plan_rows import GraphOperator, JobGraphRow
 
 LOST, PRESENT = Job(job_id="a" * 32), Job(job_id="b" * 32)
 POLL_S = 60  # the default
@@ -42,3 +43,12 @@ def test_of_two_jobs_of_one_name_that_both_run_none_is_evaluated(ticker, clock):
     clock["s"] += polls[-1]
     assert ticker.tick().seen == 0
     assert len(ticker.view.seen["c", "orders"]) == 2
+
+
+def test_a_graph_keeps_what_ingestion_knows_and_has_flinks_defaults_for_the_rest():
+    known = [GraphOperator(name, name, 0, (), (), 2, 64, slot_sharing_group="of-sources") for name in ("bids", "asks")]
+    unknown = [GraphOperator(name, name, 1, ("bids",), ("HASH",), 2, None) for name in ("map", "sink")]
+    graph = _graph_of(JobGraphRow("a" * 32, T0_S, (*known, *unknown)))
+    assert [one.max_parallelism for one in graph.operators] == [64, 64, 128, 128]
+    bids, asks, mapped, sink = (one.slot_sharing_group for one in graph.operators)
+    assert (bids == asks, mapped == sink, bids == mapped) == (True, True, False)

@@ -166,6 +166,9 @@ def test_a_graph_is_that_of_the_job_id_that_was_seen_last(tmp_path) -> None:
         ("source", "id of source", (), ()),
         ("sink", "id of sink", ("source",), ("HASH",)),
     ]
+    append(tmp_path, JOB_GRAPHS, vertex(NOW, "j3", "source", 0, []), vertex(NOW, "j4", "bids", 0, []))
+    graph = PlanTables(str(tmp_path)).read_graphs(NOW_S)["live", "orders"]
+    assert (graph.job_id, [one.name for one in graph.operators]) == ("j4", ["bids"])
 
 
 def forecast_bin(operator: str, start: datetime, q50: float, version: str = "f-1730") -> dict[str, Any]:

@@ -55,6 +55,9 @@ def test_what_a_plan_left_follows_the_vertex_ids():
     made = follow_memory(memory, [BEFORE], AFTER)
     assert (made.histories, made.shares) == ({"map[2]": observed_at_four}, {"map": 1.0})
     assert made.due[0].parallelism == {"map": 1, "map[2]": 2}
+    assert follow_memory(made, [BEFORE, AFTER], AFTER) == made
+    assert follow_memory(memory, [BEFORE], ()) == memory
+    assert follow_memory(memory, [BEFORE], BEFORE) == memory
 
 
 def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):

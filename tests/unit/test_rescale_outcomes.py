@@ -15,7 +15,7 @@ from include.tables import RESCALE_OUTCOMES
 from include.tables.plan_row import PlanRow
 from models.control.outcome import Measurements
 from models.control.readiness import Failure
-from models.control.reconcile import OutcomeCheck
+from models.control.reconcile import OutcomeCheck, Verb
 from models.control.state import JobHistory, ObservedJob
 
 BEFORE = Measurements(NOW_S - 900, 1000.0, math.nan, 0.1, 5.0, 3)
@@ -51,6 +51,7 @@ def test_a_judged_rescale_is_one_row(tmp_path) -> None:
     assert (worse["throughput_before_per_s"], worse["throughput_after_per_s"]) == (1000.0, 700.0)
     assert (worse["arriving_before_per_s"], worse["arriving_after_per_s"]) == (None, 1000.0)
     assert (worse["promised_recovery_s"], worse["promised_capacity_per_s"]) == (120.0, 1500.0)
+    assert (worse["promised_load_q50_per_s"], worse["promised_load_q90_per_s"]) == (900.0, 1000.0)
     assert [worse[name].timestamp() - NOW_S for name in ("requested_at", "confirmed_at", "judged_at")] == [
         -800,
         -700,
@@ -77,6 +78,34 @@ def test_a_rescale_that_made_the_job_fail_is_a_row_with_the_exception(tmp_path, 
     assert "java.lang.IllegalStateException: no reader" in row["detail"]
     assert (row["throughput_before_per_s"], row["throughput_after_per_s"]) == (1000.0, None)
     assert (row["confirmed_at"] is not None) == was_confirmed
+
+
+def test_a_rescale_that_was_not_measured_before_has_no_figures_of_before(tmp_path) -> None:
+    append_outcomes(str(tmp_path), [replace(judged(True), before=None)], "v")
+    (row,) = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
+    assert (row["throughput_before_per_s"], row["throughput_after_per_s"], row["restarts"]) == (None, 700.0, None)
+
+
+def test_a_row_says_what_ran_before_and_whether_it_was_taken_back(tmp_path) -> None:
+    known = judged(True)
+    request = known.entry.case.history.to_judge
+    assert request is not None
+    ran = replace(request, before={"a": 3, "b": 3}, running_before={"a": 1, "b": 1})
+    asked = replace(request, before={"a": 3, "b": 3}, running_before={})
+    rows = []
+    for one in (ran, asked):
+        entry = replace(
+            known.entry, case=replace(known.entry.case, history=replace(known.entry.case.history, to_judge=one))
+        )
+        rows.append(replace(known, entry=entry))
+    only_told = replace(known.entry, action=replace(known.entry.action, is_dry_run=True))
+    another = replace(known.entry, action=replace(known.entry.action, verb=Verb.RESCALE))
+    assert known.entry.sends
+    append_outcomes(str(tmp_path), [*rows, replace(known, entry=only_told), replace(known, entry=another)], "v")
+    read = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
+    assert [row["slots_from"] for row in read] == [1, 3, 2, 2]
+    assert dict(read[0]["parallelism_from"]) == {"map": 1, "sink": 1}
+    assert [row["rolled_back"] for row in read] == [True, True, False, False]
 
 
 def test_an_entry_that_judges_nothing_is_refused(tmp_path) -> None:
