@@ -65,7 +65,8 @@ def test_an_unknown_cluster_is_refused_with_those_that_are_known(
 ) -> None:
     assert command.main(["--cluster", "gone"]) == command.EXIT_USAGE
     assert capsys.readouterr().err == "controller: no cluster is called gone; known are none\n"
-    (world / "tidewise.toml").write_text('[clusters.live]\nrest_url = "http://127.0.0.1:9"\n')
+    with (world / "tidewise.toml").open("a") as settings:
+        settings.write('[clusters.live]\nrest_url = "http://127.0.0.1:9"\n')
     assert command.main(["--cluster", "live", "--cluster", "gone"]) == command.EXIT_USAGE
     assert capsys.readouterr().err == "controller: no cluster is called gone; known are live\n"
 
