@@ -171,12 +171,12 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-comparisons  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py -n 2 $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
@@ -210,6 +210,10 @@ test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS
 .PHONY: test-long-live
 test-long-live: setup  ## two policies of `make live` and one rise of the load (at most 30 minutes)
 	@$(PY) -m pytest tests/long/test_live_short.py $(LONG) $(ARGS)
+
+.PHONY: test-long-comparisons
+test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
+	@$(PY) -m pytest tests/benchmarks/papers/test_phoebe_experiments.py tests/benchmarks/papers/test_papers_command.py tests/benchmarks/replay/test_replay_ablations.py -n 2 $(LONG) $(ARGS)
 
 # Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check

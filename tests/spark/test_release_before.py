@@ -149,6 +149,7 @@ def test_a_training_makes_a_model_beside_the_old_champion(spark: SparkSession, c
     assert again.to_bytes() == continued.champion.to_bytes()
 
 
+@pytest.mark.long
 def test_report_log_and_upkeep_read_the_rows_of_both_releases(
     spark: SparkSession, continued: Continued, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ def pinball_q90(truth: np.ndarray, quantile: np.ndarray) -> float:
     return float(np.maximum(0.9 * above, -0.1 * above).mean())
 
 
+@pytest.mark.long
 def test_q90_covers_nine_tenths_and_beats_seasonal_naive() -> None:
     rates = load(25, 35)
     covered, ours, naives = [], [], []

@@ -77,6 +77,7 @@ def test_a_replay_judges_as_the_stage_does(days: int) -> None:
         assert (rolled.reason[0] is None) == (made(load, days).reason[0] is None)
 
 
+@pytest.mark.long
 def test_a_forecast_that_was_bad_long_ago_is_planned_with_again() -> None:
     rates = np.concatenate([wander(8), season(12)])
     origins = np.arange(8, 21, 4) * DAY

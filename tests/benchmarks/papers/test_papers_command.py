@@ -52,6 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return names
 
 
+@pytest.mark.long
 def test_all_papers_run_unless_one_is_named(asked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert command.main(["--out", str(tmp_path / "all")]) == 0
     assert asked == list(command.PAPERS)

@@ -52,6 +52,7 @@ def test_forecast_sees_nothing_of_the_future() -> None:
     assert (Forecasts(training, known).ahead(4000) == Forecasts(training, other).ahead(4000)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["Static24", "Static12", "Static4", "Phoebe", "TWRES"])
 def test_systems_recover_as_published(short: phoebe_measures.Runs, system: str) -> None:
     """Table II says 6m+ where a recovery takes longer than six minutes."""
@@ -60,6 +61,7 @@ def test_systems_recover_as_published(short: phoebe_measures.Runs, system: str) 
     assert recovered == pytest.approx(published, rel=0.2)
 
 
+@pytest.mark.long
 def test_phoebe_recovers_within_its_target_as_it_predicted(short: phoebe_measures.Runs) -> None:
     recovered = phoebe_measures.recovery_s(short, 2000.0)
     phoebe = short.of("Phoebe")[0]
@@ -70,24 +72,28 @@ def test_phoebe_recovers_within_its_target_as_it_predicted(short: phoebe_measure
     assert 20.0 < phoebe_measures.saving_percent(short)[phoebe] < 70.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["Static24", "Phoebe"])
 def test_share_of_near_optimal_latency_is_as_published(short: phoebe_measures.Runs, system: str) -> None:
     ours = phoebe_measures.near_optimal_percent(short)[short.of(system)[0]]
     assert ours == pytest.approx(PUBLISHED["near_optimal_latency_percent"]["TSW"][system], abs=10.0)
 
 
+@pytest.mark.long
 def test_phoebe_rescales_least_and_the_reactive_mode_most(short: phoebe_measures.Runs) -> None:
     published = PUBLISHED["reconfigurations"]["TSW"]
     ours = {system: short.reconfigurations[short.of(system)[0]] for system in published}
     assert sorted(ours, key=ours.__getitem__) == sorted(published, key=published.__getitem__)
 
 
+@pytest.mark.long
 def test_only_systems_that_scale_reconfigure(short: phoebe_measures.Runs) -> None:
     assert short.reconfigurations[short.of("Static24")[0]] == 0
     changes = np.count_nonzero(np.diff(short.workers[:, short.of("Phoebe")[0]]))
     assert short.reconfigurations[short.of("Phoebe")[0]] == changes > 0
 
 
+@pytest.mark.long
 def test_recovery_needs_half_a_minute_without_a_relapse(short: phoebe_measures.Runs) -> None:
     latency = np.full((len(short.end_s), 1), 1000.0)
     first = 1200 // phoebe_setup.WINDOW_S

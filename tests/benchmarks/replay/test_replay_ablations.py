@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from replayed_line import workload
 
 from benchmarks.replay.fleet_prior_value import learn_prior_without
@@ -11,6 +12,7 @@ from models.evaluation.conditions import Conditions, Disturbances
 from models.evaluation.replay_run import ReplayRun
 
 
+@pytest.mark.long
 def test_the_planner_without_a_part_decides_otherwise() -> None:
     job, conditions = workload(3.0), Conditions(fleet=learn_prior_without("wordcount", Disturbances()))
     assert len(build_candidates(list(ABLATIONS), job, conditions)) == len(ABLATIONS)
