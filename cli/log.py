@@ -21,6 +21,7 @@ from rich.text import Text
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
+from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
 from fleet.history import HistoryLine, merge_history, select_acts
@@ -182,17 +183,10 @@ def _require_known(lake: str, name: str, since: datetime, until: datetime) -> No
     raise UsageError(f"no job {name!r} in the control log; expected cluster/job: {hint}")
 
 
-def _job(text: str) -> str:
-    cluster, slash, job = text.partition("/")
-    if not (cluster and slash and job):
-        raise argparse.ArgumentTypeError(f"expected cluster/job, such as live/checkout, not {text!r}")
-    return text
-
-
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="log", description=__doc__)
     parser.add_argument(
-        "job", nargs="?", type=_job, help="cluster/job; none: all jobs, without what was only waited for"
+        "job", nargs="?", type=cluster_and_job, help="cluster/job; none: all jobs, without what was only waited for"
     )
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="how far back (24)")
     parser.add_argument("--until", type=moment, help="end of the time shown; default: now")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.fresh.debian import Debian, FreshError, readme_commands, readme_packages
+from benchmarks.fresh.debian import CHECKOUT, Debian, FreshError, readme_commands, readme_packages
 from cli.arguments import CommandParser
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def run_commands(debian: Debian, packages: Sequence[str], commands: Sequence[str
     for command in commands:
         print(f"fresh: {command}", flush=True)
         started = time.monotonic()
-        debian.run(f"cd /root/project && {command}")
+        debian.run(f"cd {CHECKOUT} && {command}")
         print(f"fresh: {command} took {time.monotonic() - started:.0f} s", flush=True)
 
 

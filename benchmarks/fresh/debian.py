@@ -11,6 +11,8 @@ from pathlib import Path
 
 SOURCES = (Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list"))
 # How this machine reaches the network: names and certificates, and which package index pip asks.
+CHECKOUT = "/srv/tidewise"
+"""Where the project is inside."""
 NETWORK_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 JAVA_CERTIFICATES = Path("etc/ssl/certs/java/cacerts")
 NETWORK_VARIABLES = re.compile(r"(?i)(https?|no|all)_proxy|PIP_(INDEX_URL|CERT)|UV_(DEFAULT_INDEX|INDEX_URL)")
@@ -89,12 +91,12 @@ class Debian:
             shutil.copyfile(Path("/") / JAVA_CERTIFICATES, self.root / JAVA_CERTIFICATES)
 
     def clone(self, project: Path) -> None:
-        """Put the last commit of a checkout into /root/project, whatever was there.
+        """Put the last commit of a checkout into :data:`CHECKOUT`, whatever was there.
 
         Raises:
             FreshError: git failed.
         """
-        target = self.root / "root" / "project"
+        target = self.root / CHECKOUT.lstrip("/")
         shutil.rmtree(target, ignore_errors=True)
         done = subprocess.run(["git", "clone", "-q", str(project), str(target)], check=False)
         if done.returncode:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.live.measures import Reading
+from benchmarks.waiting import running_beside
 from include.flink.client import FlinkClient
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
@@ -49,13 +50,8 @@ class Instruments:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read until the end of the block."""
-        thread = threading.Thread(target=self._read_on, daemon=True)
-        thread.start()
-        try:
+        with running_beside(self._read_on, self._ended):
             yield
-        finally:
-            self._ended.set()
-            thread.join()
 
     def read(self) -> Reading:
         """Return the reading of now."""

@@ -14,15 +14,14 @@ from benchmarks.live.autoscaler import DEFAULTS, TUNED
 from benchmarks.live.live_job import SLOTS
 from benchmarks.live.settings import CLUSTER, Pace, write_settings
 from benchmarks.nexmark.autoscaler_process import start_autoscaler
+from benchmarks.nexmark.rival import Rival
+from benchmarks.waiting import running_beside
 from cli.local_flink.processes import end_process, start_process
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
-from include.settings import Planner
-from models.hosting.host import HostMemory, evaluate, host_policy
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
-from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 
 TIDEWISE = "tidewise"
@@ -95,8 +94,7 @@ class _Host:
     """Asks a policy of the catalogue about the windows of the only job, and sends what it wants."""
 
     def __init__(self, name: str, client: FlinkClient, pace: Pace) -> None:
-        self._hosted = host_policy(name, {})
-        self._memory = HostMemory()
+        self._rival = Rival(name, {}, SLOTS)
         self._client, self._pace = client, pace
         self._ended = threading.Event()
         self._failure = ""
@@ -104,13 +102,8 @@ class _Host:
     @contextmanager
     def running(self) -> Iterator[Callable[[], str]]:
         """Ask until the end of the block."""
-        thread = threading.Thread(target=self._run, daemon=True)
-        thread.start()
-        try:
+        with running_beside(self._run, self._ended):
             yield lambda: self._failure
-        finally:
-            self._ended.set()
-            thread.join()
 
     def _run(self) -> None:
         pace = self._pace
@@ -136,9 +129,7 @@ class _Host:
     def _decide(self, seen: SeenJob, observations: Observations) -> None:
         if seen.graph is None or not seen.is_up:
             return
-        now_s = round(time.time())
-        snapshot = Snapshot(now_s, seen.graph, seen.running, True, observations, SLOTS, Planner())
-        decision, self._memory = evaluate(self._hosted, self._memory, now_s, snapshot, None)
-        if decision.wanted is not None and dict(decision.wanted) != dict(seen.running):
-            wanted = {vertex: decision.wanted[name] for name, vertex in seen.vertex_ids.items()}
-            self._client.put_resource_requirements(seen.job_id, wanted)
+        wanted = self._rival.decide(seen.graph, seen.running, observations, round(time.time()))
+        if wanted is not None:
+            by_vertex = {vertex: wanted[name] for name, vertex in seen.vertex_ids.items()}
+            self._client.put_resource_requirements(seen.job_id, by_vertex)

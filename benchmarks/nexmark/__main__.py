@@ -22,6 +22,7 @@ from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from benchmarks.nexmark.trial import Trial
 from benchmarks.nexmark.truth import find_truth
+from benchmarks.waiting import running_beside
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.local_flink.build import build_nexmark
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
@@ -57,13 +58,8 @@ class Progress:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Print how far it is until the end of the block."""
-        thread = threading.Thread(target=self._tell, daemon=True)
-        thread.start()
-        try:
+        with running_beside(self._tell, self._ended):
             yield
-        finally:
-            self._ended.set()
-            thread.join()
 
     def _tell(self) -> None:
         while not self._ended.wait(_SAY_EVERY_S):

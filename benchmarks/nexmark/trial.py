@@ -16,6 +16,7 @@ from benchmarks.nexmark.controller_settings import CLUSTER
 from benchmarks.nexmark.counters import CounterSeries
 from benchmarks.nexmark.experiment import (
     DECIDE_EVERY_S,
+    MOST,
     POLL_EVERY_S,
     RIVALS,
     SETTLES_S,
@@ -69,7 +70,7 @@ class Trial:
         names = [TIDEWISE, *RIVALS]
         self._jobs = {job_name(query.name, name): _Job(name) for name in names}
         for job in self._jobs.values():
-            job.rival = Rival(job.policy) if job.policy in RIVALS else None
+            job.rival = Rival(*RIVALS[job.policy], MOST) if job.policy in RIVALS else None
         self._began_s = 0.0
         self._step = 0
 
