@@ -12,6 +12,9 @@ Ragged parts (grids, observed points, knots) lie end to end; counts per operator
 | mean_per_s, sd_per_s | (all grid points,) | on the grid 1..grid_count |
 | observed, observed_per_s | (all observed points,) | |
 | interval_scale | (places, levels) | models/capacity/interval_calibration.py; not yet in sd_per_s |
+| taken_scale | (sets, places, levels) | the same of jobs whose models are those of other versions |
+| taken_set | (operators,) | which of those sets an operator has; -1: interval_scale |
+| taken_from | (jobs,) | model version whose models a job has; empty: this one's own |
 | edge_count | (jobs,) | edges of each job whose ratio is known, or known to be unknown |
 | edge_ends, edge_ratio | (all edges, 2), (all edges,) | places of both ends among the job's operators; the ratio |
 | fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors by kind of operator (models/capacity/fleet_prior.py) |
@@ -123,7 +126,7 @@ class FleetBundle:
         rows = range(begin, begin + len(names))
         curves = {name: self._curve(row) for name, row in zip(names, rows, strict=True) if self._has_curve(row)}
         selectivity = {name: float(self.arrays["scalars"][row, 4]) for name, row in zip(names, rows, strict=True)}
-        recovery = _read_recovery(self.arrays["recovery"][at])
+        recovery = read_recovery(self.arrays["recovery"][at])
         span = self._span("knot_count", at)
         latency = LatencyModel(self.arrays["knots"][span], self.arrays["latency_at_knots_ms"][span])
         return JobModels(curves, selectivity, recovery, latency, self._edges(at, names))
@@ -148,7 +151,7 @@ class FleetBundle:
         grid, recorded = self._span("grid_count", row), self._span("observed_count", row)
         slope, length_scale, signal_ratio, noise_share, _ = map(float, self.arrays["scalars"][row])
         parallelism, observed = np.arange(1, grid.stop - grid.start + 1), self.arrays["observed"][recorded]
-        scale = self.interval_scale[find_places_of(parallelism, observed)]
+        scale = self.scale_at(np.array(row), find_places_of(parallelism, observed))
         return CapacityCurve(
             parallelism=parallelism,
             mean_per_s=self.arrays["mean_per_s"][grid],
@@ -166,6 +169,18 @@ class FleetBundle:
     def interval_scale(self) -> Floats:
         """(places, levels) factors on the deviations of capacities; ones in a bundle of an earlier release."""
         return self.arrays.get("interval_scale", np.ones((len(Place), len(LEVELS))))
+
+    def scale_at(self, rows: Ints, places: Ints) -> Floats:
+        """Return (n, levels) factors on the deviations of operators, (n,) or one, at :class:`Place` (n,)."""
+        if "taken_set" not in self.arrays:
+            return np.asarray(self.interval_scale[places])
+        scales = np.concatenate([self.interval_scale[None], self.arrays["taken_scale"]])
+        return np.asarray(scales[self.arrays["taken_set"][rows] + 1, places])
+
+    def versions_of_jobs(self) -> dict[JobKey, str]:
+        """Return job -> model version whose models it has: another one where a training has taken none of its own."""
+        texts = self.arrays.get("taken_from", np.full(len(self.index), "")).tolist()
+        return {job: text or self.model_version for job, text in zip(self._position, texts, strict=True)}
 
     def with_interval_scale(self, scale: Floats) -> FleetBundle:
         """Return the bundle with calibrated intervals."""
@@ -261,7 +276,7 @@ def pack_edges(jobs: Iterable[tuple[Sequence[str], Mapping[Edge, float]]]) -> di
     }
 
 
-def _read_recovery(row: Floats) -> RecoveryModel:
+def read_recovery(row: Floats) -> RecoveryModel:
     """Return the recovery model of a row; one that was made with fewer fields has the others' defaults."""
     values = dict(zip((each.name for each in fields(RecoveryModel)), row.tolist(), strict=False))
     return RecoveryModel(**{**values, "events": int(values["events"])})

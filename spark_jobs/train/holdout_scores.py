@@ -39,7 +39,7 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     at = begin[row[known]] + parallelism[known] - 1
     mean[known] = bundle.arrays["mean_per_s"][at]
     noise = bundle.arrays["scalars"][row[known], 3] * mean[known]
-    scale = bundle.interval_scale[bundle.grid_places()[at]]
+    scale = bundle.scale_at(row[known], bundle.grid_places()[at])
     widths[known] = np.hypot(bundle.arrays["sd_per_s"][at], noise)[:, None] * scale * Z
     return mean, widths
 
