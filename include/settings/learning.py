@@ -27,6 +27,12 @@ class Training(Section):
         0.2, gt=0, lt=1, description="share of the observations held out, with which the gate compares"
     )
     gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
+    gate_job_tolerance: Share = Field(
+        0.05, description="a job whose error is larger by this share still has its new models; else it keeps the old ones"
+    )
+    gate_worse_jobs_max: Share = Field(
+        0.25, description="with a larger share of jobs that are worse the whole challenger is refused"
+    )
     gate_forward_h: Hours = Field(
         24.0, description="h; the gate has models predict the last hours of the history from what came before"
     )

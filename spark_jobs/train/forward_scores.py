@@ -23,9 +23,10 @@ from spark_jobs.train.holdout_scores import (
     linear_capacity_at,
 )
 from spark_jobs.train.recovery_scores import is_inside, recovery_errors
+from spark_jobs.train.training_data import JOB
 
-RECOVERY_COLUMNS = ("cause_kind", "error", "champion_error", "inside", "champion_inside")
-_ERROR_COLUMNS = ("hour", "idle", "place", "error", "champion_error", "linear_error")
+RECOVERY_COLUMNS = (*JOB, "cause_kind", "error", "champion_error", "inside", "champion_inside")
+_ERROR_COLUMNS = (*JOB, "hour", "idle", "place", "error", "champion_error", "linear_error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ForwardScores:
 
     Attributes:
         since: first moment that is predicted; None when the history is too short.
-        capacity: one row per operator, parallelism and hour: ``hour``, ``idle``, ``place`` (``seen``: the parallelism
+        capacity: one row per operator, parallelism and hour: JOB columns, ``hour``, ``idle``, ``place`` (``seen``: the parallelism
             was observed before; ``unseen``: by neither model), relative errors of trial, champion and linear model.
         recovery: one row per event: RECOVERY_COLUMNS; ``inside``: of the 80% interval.
         residuals: of the trial.
@@ -71,6 +72,7 @@ def capacity_errors(rows: pd.DataFrame, trial: FleetBundle, champion: FleetBundl
     )
     return pd.DataFrame(
         {
+            **{name: rows[name] for name in JOB},
             "hour": rows["hour"],
             "idle": rows["idle"],
             "place": place,

@@ -1,0 +1,206 @@
+"""The gate for single jobs: which of them a challenger serves worse than the models that they have.
+
+A mean over the fleet does not show it: the errors of one job among hundreds vanish in it.  So each job's errors are
+compared on its own rows, by the mean of paired differences.  Of many comparisons some are worse by chance, so a
+difference counts beyond the quantile of Student's t at RISK divided by the number of comparisons (Bonferroni 1936,
+"Teoria statistica delle classi e calcolo delle probabilita"); one row alone proves nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from scipy.special import stdtrit
+
+from models.arrays import Bools, Floats, Ints
+from models.bundle import JobKey
+from models.training.gate import Criterion, Gate, Verdict, judge
+
+RISK: Final = 0.05
+"""Share of trainings in which some job of a fleet is found worse although none is."""
+NAMES_SHOWN: Final = 3
+_ROUNDING: Final = 1e-9
+
+
+class Choice(StrEnum):
+    """Whose models a job has in a new version."""
+
+    NEW = "new"  # those of this training
+    KEPT = "kept"  # those of an earlier version
+    LEFT_OUT = "left out"  # none
+
+
+@dataclass(frozen=True, slots=True)
+class JobErrors:
+    """Errors of one kind, on rows of all jobs.
+
+    Attributes:
+        name, meaning: as of a criterion.
+        job: (n,) place of each row's job.
+        challenger: (n,) relative errors; NaN where not known.
+        champion: (n,) of the champion; NaN where it does not know the row.
+        naive: (n,) of the linear model; NaN where there is none for this kind.
+        weight: by which the tolerance is multiplied.
+    """
+
+    name: str
+    meaning: str
+    job: Ints
+    challenger: Floats
+    champion: Floats
+    naive: Floats
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobJudgement:
+    """What becomes of one job.
+
+    Attributes:
+        job: cluster and name.
+        choice: whose models it has.
+        detail: why, one clause for a person; empty for models of this training.
+        is_worse: whether its own errors decided.
+        compared: rows on which it was compared.
+        source: number of the registered version whose models a person has chosen; None: the champion's.
+    """
+
+    job: JobKey
+    choice: Choice
+    detail: str = ""
+    is_worse: bool = False
+    compared: int = 0
+    source: int | None = None
+
+
+def judge_jobs(
+    jobs: Sequence[JobKey], known: Bools, measured: Sequence[JobErrors], tolerance: float
+) -> list[JobJudgement]:
+    """Judge each job by its own errors.
+
+    A job that the champion knows is compared with it and keeps its models where they are better; a new one is compared
+    with the linear model, and is left out where even that is better.  What cannot be compared is taken.
+
+    Args:
+        jobs: of the challenger.
+        known: (J,) whether the champion has models of each.
+        measured: errors on rows of these jobs.
+        tolerance: by which the mean error of a job may be larger.
+    """
+    compared = [_compare(one, known, len(jobs), tolerance) for one in measured]
+    pairs = sum(int((one.count > 1).sum()) for one in compared)
+    rows = np.sum([one.count for one in compared], axis=0) if compared else np.zeros(len(jobs), np.int64)
+    worse: list[list[Criterion]] = [[] for _ in jobs]
+    for one in compared:
+        chance = one.find_chance(RISK / max(pairs, 1))
+        beyond = (one.count > 1) & (one.challenger - one.reference > one.tolerance + chance)
+        for at in np.flatnonzero(beyond).tolist():
+            worse[at].append(one.name_criterion(at, "champion" if known[at] else "linear model", float(chance[at])))
+    chosen = [Choice.NEW if not mine else Choice.KEPT if known[at] else Choice.LEFT_OUT for at, mine in enumerate(worse)]
+    return [
+        JobJudgement(job, choice, "; ".join(each.reason for each in mine), bool(mine), int(count))
+        for job, choice, mine, count in zip(jobs, chosen, worse, rows, strict=True)
+    ]
+
+
+def judge_with_jobs(
+    criteria: Sequence[Criterion],
+    judged: Sequence[JobJudgement],
+    *,
+    has_champion: bool,
+    champion_knows: int,
+    worse_max: float,
+) -> Gate:
+    """Judge a challenger whose worse jobs do not take part.
+
+    Args:
+        criteria: of the fleet, on rows of the jobs that have models of this training.
+        judged: every job.
+        has_champion: whether there is a champion.
+        champion_knows: jobs that run which it knows.
+        worse_max: with a larger share of worse jobs among those that could be compared with a champion, the whole
+            challenger is refused.
+    """
+    of_champion = [one for one in judged if one.choice is not Choice.LEFT_OUT and one.source is None]
+    worse, compared = sum(one.is_worse for one in of_champion), sum(bool(one.compared) for one in of_champion)
+    kept, left_out = describe_jobs(judged, Choice.KEPT), describe_jobs(judged, Choice.LEFT_OUT)
+    if champion_knows and worse > math.floor(worse_max * compared + _ROUNDING):
+        why = f"{worse} of {compared} jobs are worse, more than training.gate_worse_jobs_max = {worse_max:g}: {kept}"
+        return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
+    if judged and all(one.choice is Choice.LEFT_OUT for one in judged):
+        why = f"no job has models that may be used: {left_out}"
+        return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
+    gate = judge(criteria, has_champion=has_champion, champion_knows=champion_knows)
+    parts = [gate.detail]
+    parts += [f"models of an earlier version are kept by {kept}"] if kept else []
+    parts += [f"no models yet for {left_out}"] if left_out else []
+    return replace(gate, detail="; ".join(parts))
+
+
+def describe_jobs(judged: Sequence[JobJudgement], choice: Choice) -> str:
+    """Return the names of the jobs with a choice, the first with its reason; empty where there is none."""
+    mine = [one for one in judged if one.choice is choice]
+    if not mine:
+        return ""
+    names = ", ".join("/".join(one.job) for one in mine[:NAMES_SHOWN])
+    more = f" and {len(mine) - NAMES_SHOWN} others" if len(mine) > NAMES_SHOWN else ""
+    return f"{names}{more} ({mine[0].detail})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Means by job, (J,) each."""
+
+    name: str
+    meaning: str
+    count: Ints
+    challenger: Floats
+    reference: Floats
+    spread: Floats
+    tolerance: float
+
+    def find_chance(self, risk: float) -> Floats:
+        """Return (J,) by how much two equal models may differ."""
+        freedom = np.maximum(self.count - 1, 1)
+        return np.asarray(stdtrit(freedom, 1.0 - risk) * self.spread / np.sqrt(np.maximum(self.count, 1)))
+
+    def name_criterion(self, at: int, against: str, chance: float) -> Criterion:
+        means = float(self.challenger[at]), float(self.reference[at])
+        return Criterion(self.name, self.meaning, *means, against, int(self.count[at]), self.tolerance, chance)
+
+
+def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _Compared:
+    reference = np.where(known[one.job], one.champion, one.naive) if len(one.job) else one.champion
+    both = np.isfinite(one.challenger) & np.isfinite(reference)
+    job, ours, theirs = one.job[both], one.challenger[both], reference[both]
+    count = np.bincount(job, minlength=jobs)
+    many = np.maximum(count, 1)
+    mean, other = (np.bincount(job, values, minlength=jobs) / many for values in (ours, theirs))
+    off = (ours - theirs - (mean - other)[job]) ** 2
+    spread = np.sqrt(np.bincount(job, off, minlength=jobs) / np.maximum(count - 1, 1))
+    return _Compared(one.name, one.meaning, count, mean, other, spread, tolerance * one.weight)
+
+
+def apply_orders(
+    judged: Sequence[JobJudgement], orders: Mapping[JobKey, tuple[int | None, str]]
+) -> list[JobJudgement]:
+    """Return the judgements with what persons have ordered in the place of what errors say.
+
+    Args:
+        judged: of :func:`judge_jobs`.
+        orders: job -> number of the version whose models it shall have (None: none of them may be used), and why.
+    """
+    result = list[JobJudgement]()
+    for one in judged:
+        if one.job not in orders:
+            result.append(one)
+            continue
+        number, why = orders[one.job]
+        choice = Choice.LEFT_OUT if number is None else Choice.KEPT
+        result.append(JobJudgement(one.job, choice, why, False, one.compared, number))
+    return result

@@ -1,0 +1,77 @@
+"""From scores to what single jobs are judged by, and to the rows on which the fleet is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from models.bundle import JobKey
+from models.training.job_gate import JobErrors
+from spark_jobs.train.training_data import JOB
+from spark_jobs.train.training_measures import Scores
+
+RECOVERY_WEIGHT = LATENCY_WEIGHT = 5.0  # as their tolerances are to that of capacities in gate_criteria
+UNSEEN_WEIGHT = 2.0
+
+
+def list_job_errors(scores: Scores, jobs: Sequence[JobKey]) -> list[JobErrors]:
+    """Return the errors of capacity, recovery and latency, on rows of these jobs.
+
+    Coverage is not among them: intervals are calibrated, and judged, for the fleet as a whole.
+    """
+    hours = scores.forward.capacity
+    frames = [
+        ("capacity_held", "capacity error of held-back windows", _drop_idle(scores.capacity), 1.0),
+        ("capacity_seen", "capacity error of the hours ahead", _drop_idle(hours[hours["place"] == "seen"]), 1.0),
+        (
+            "capacity_unseen",
+            "capacity error of the hours ahead at parallelisms never seen",
+            _drop_idle(hours[hours["place"] == "unseen"]),
+            UNSEEN_WEIGHT,
+        ),
+        ("recovery", "error of recovery times ahead", scores.forward.recovery, RECOVERY_WEIGHT),
+        ("latency", "latency error of held-back windows", scores.latency, LATENCY_WEIGHT),
+    ]
+    return [_errors_of(name, meaning, rows, jobs, weight) for name, meaning, rows, weight in frames]
+
+
+def _drop_idle(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of busy operators of each job; all of a job whose operators are idle: they are the best it has."""
+    if rows.empty:
+        return rows
+    is_busy = (rows["idle"] == False).to_numpy(bool)  # noqa: E712 - may be null
+    has_busy = pd.Series(is_busy).groupby([rows[name].to_numpy() for name in JOB]).transform("any").to_numpy(bool)
+    return rows[is_busy | ~has_busy]
+
+
+def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKey], weight: float) -> JobErrors:
+    place = {job: at for at, job in enumerate(jobs)}
+    keys = zip(*(rows[column] for column in JOB), strict=True) if len(rows) else ()
+    job = np.array([place.get(key, -1) for key in keys], np.int64)
+    own = rows[job >= 0]
+    columns = [
+        own[column].to_numpy(float) if column in own else np.full(len(own), np.nan)
+        for column in ("error", "champion_error", "linear_error")
+    ]
+    return JobErrors(name, meaning, job[job >= 0], *columns, weight)
+
+
+def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
+    """Return the scores without rows of some jobs: those that have no models of this training."""
+    if not jobs:
+        return scores
+    dropped = set(jobs)
+
+    def rest(rows: pd.DataFrame) -> pd.DataFrame:
+        if rows.empty:
+            return rows
+        keys = zip(*(rows[column] for column in JOB), strict=True)
+        return rows[[key not in dropped for key in keys]]
+
+    forward = replace(
+        scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery)
+    )
+    return Scores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)
