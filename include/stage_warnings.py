@@ -44,8 +44,18 @@ def _of_plan(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _of_train(summary: Mapping[str, Any]) -> list[str]:
-    gate = summary.get("gate")
-    return [f"the new models are not in use: the gate's verdict is {gate}"] if gate in {"failed", "kept"} else []
+    gate, result = summary.get("gate"), []
+    if summary.get("not_in_use"):
+        result.append(f"the new models are not in use: {summary['not_in_use']}")
+    elif gate in {"failed", "kept"}:
+        result.append(f"the new models are not in use: the gate's verdict is {gate}")
+    outcomes = {"jobs_kept": "jobs keep the models of an earlier version", "jobs_left_out": "jobs have none"}
+    for name, what in outcomes.items():
+        if _count(summary, name):
+            result.append(f"{_count(summary, name)} {what}: make models ARGS=show names them")
+    if summary.get("refused_by_review"):
+        result.append(f"what a person set in MLflow is not followed: {summary['refused_by_review']}")
+    return result
 
 
 def _of_forecast(summary: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ killed is closed and made again.  Registration and aliases come after, and each 
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -20,13 +21,23 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, Schema
 
-from include.model_registry import BUNDLE_FILE, CHAMPION, find_alias, read_bundle
+from include.model_registry import BUNDLE_FILE, CHAMPION, PINNED, find_alias, list_versions, read_bundle
 from include.settings import Mlflow, Settings
-from models.bundle import FleetBundle
+from models.bundle import BundleError, FleetBundle
+from models.training.model_review import (
+    PROMOTED_TAG,
+    VERSION_TAG,
+    Review,
+    Reviewed,
+    rank_usable,
+    read_review,
+)
 from spark_jobs.model_database import ensure_database
 
-VERSION_TAG = "tidewise.model_version"
+log = logging.getLogger(__name__)
+
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as the description of a run or an experiment, in Markdown
+JOB_TABLE = "jobs.json"  # a row for each job: whose models it has, and why
 KIND_TAG = (
     "mlflow.experimentKind"  # without it MLflow takes an experiment for one of language models, and shows no runs
 )
@@ -56,6 +67,21 @@ class Registered:
 
     number: int
     model_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Champion:
+    """The version that plans use.
+
+    Attributes:
+        registered: which; None before the first.
+        bundle: its models.
+        problems: what of the aliases cannot be followed, a sentence each.
+    """
+
+    registered: Registered | None
+    bundle: FleetBundle | None
+    problems: tuple[str, ...] = ()
 
 
 class ModelStore:
@@ -140,9 +166,71 @@ class ModelStore:
         )
 
     def find_aliased(self, alias: str) -> Registered | None:
-        """Return the version that an alias names, None when it names none."""
+        """Return the version that an alias names, None when it names none, or one that is not of this project."""
         result = find_alias(self.client, self.settings.registered_model, alias)
-        return None if result is None else Registered(int(result.version), result.tags[VERSION_TAG])
+        if result is None or VERSION_TAG not in result.tags:
+            return None
+        return Registered(int(result.version), result.tags[VERSION_TAG])
+
+    def list_reviewed(self) -> list[Reviewed]:
+        """Return every registered version with its tags."""
+        known = list_versions(self.client, self.settings.registered_model)
+        return [Reviewed(int(one.version), dict(one.tags)) for one in known]
+
+    def find_number(self, alias: str) -> int | None:
+        """Return the number of the version that an alias names, whatever that version is."""
+        result = find_alias(self.client, self.settings.registered_model, alias)
+        return None if result is None else int(result.version)
+
+    def read_champion(self) -> Champion:
+        """Return the version that plans use, with its models, and what of aliases cannot be followed."""
+        versions, aliased, pinned = self.list_reviewed(), self.find_number(CHAMPION), self.find_number(PINNED)
+        problems, names = list[str](), {one.number: one.tags.get(VERSION_TAG, "") for one in versions}
+        if aliased is not None and not names.get(aliased):
+            problems.append(
+                f"alias {CHAMPION} names version {aliased}, which is not of this project's trainings (it has no tag "
+                f"{VERSION_TAG}): not followed"
+            )
+        for number in rank_usable(versions, aliased, pinned):
+            try:
+                bundle = self._read(number)
+            except (BundleError, StopIteration) as error:
+                reported = str(error) or "there is no bundle of models in it"
+                problems.append(f"version {number} cannot be used: {reported}")
+                continue
+            return Champion(Registered(number, names[number]), bundle, tuple(problems))
+        return Champion(None, None, tuple(problems))
+
+    def read_review(self, champion: Registered | None) -> Review:
+        """Return what persons have said of the registered versions."""
+        number = None if champion is None else champion.number
+        return read_review(self.list_reviewed(), number, self.find_number(PINNED))
+
+    def make_champion(self, to: Registered, at: str) -> None:
+        """Let plans use a version from now on; ``at``: when, as text."""
+        self.set_tag(to.number, PROMOTED_TAG, at)
+        self.point(CHAMPION, to)
+
+    def keep_champion(self, champion: Registered, at: str) -> None:
+        """Let the alias name the version that plans use, and remember that it was champion."""
+        marked = {one.number: one.was_champion for one in self.list_reviewed()}
+        if not marked.get(champion.number) or self.find_number(CHAMPION) != champion.number:
+            self.make_champion(champion, at)
+
+    def read_judged(self, run: Run) -> list[dict[str, object]]:
+        """Return the rows of JOB_TABLE of a run; none of a run of an earlier release."""
+        known = {one.path for one in self.client.list_artifacts(run.info.run_id)}
+        if JOB_TABLE not in known:
+            return []
+        table = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/{JOB_TABLE}")
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+
+    def set_tag(self, number: int, tag: str, value: str) -> None:
+        """Set a tag of a version; an empty value takes it away."""
+        if value:
+            self.client.set_model_version_tag(self.settings.registered_model, str(number), tag, value)
+        else:
+            self.client.delete_model_version_tag(self.settings.registered_model, str(number), tag)
 
     def point(self, alias: str, to: Registered) -> None:
         """Let an alias name a version."""
@@ -150,10 +238,17 @@ class ModelStore:
 
     def load(self, alias: str) -> FleetBundle | None:
         """Return the bundle that an alias names, None when it names none."""
+        if alias == CHAMPION:
+            champion = self.read_champion()
+            for problem in champion.problems:
+                log.warning("%s", problem)
+            return champion.bundle
         result = self.find_aliased(alias)
-        if result is None:
-            return None
-        return self._read(result.number)
+        return None if result is None else self._read(result.number)
+
+    def read_number(self, number: int) -> FleetBundle:
+        """Return the bundle of a number of the registry."""
+        return self._read(number)
 
     def load_version(self, model_version: str) -> FleetBundle | None:
         """Return the bundle of a model version, whether an alias names it or not; None when it is not registered."""

@@ -11,6 +11,7 @@ from include.domain.operator_matching import PlacedOperator
 from include.settings import Mlflow
 from models.bundle import BundleError, FleetBundle
 from models.job_models import JobModels
+from models.training.model_review import Reviewed, rank_usable
 
 _SQLITE = "sqlite:///"
 # A tick waits for the answer, and its leases end: by default MLflow's client tries for minutes.
@@ -26,7 +27,7 @@ class ChampionReader:
 
     def __init__(self, settings: Mlflow) -> None:
         self._settings = settings
-        self._version: str | None = None
+        self._version: int | None = None
         self.bundle: FleetBundle | None = None
 
     def refresh(self) -> None:
@@ -38,16 +39,22 @@ class ChampionReader:
         import mlflow  # takes seconds, which a controller without work need not spend
         from mlflow.exceptions import MlflowException
 
-        from include.model_registry import CHAMPION, find_alias, read_bundle
+        from include.model_registry import CHAMPION, PINNED, find_alias, list_versions, read_bundle
 
-        model = self._settings.registered_model
+        model, client = self._settings.registered_model, mlflow.MlflowClient(self._settings.tracking_uri)
         try:
-            result = find_alias(mlflow.MlflowClient(self._settings.tracking_uri), model, CHAMPION)
-            if result is None or result.version == self._version:
+            named = [find_alias(client, model, alias) for alias in (CHAMPION, PINNED)]
+            if named == [None, None]:
+                return
+            versions = [Reviewed(int(one.version), dict(one.tags)) for one in list_versions(client, model)]
+            usable = rank_usable(versions, *(None if one is None else int(one.version) for one in named))
+            if not usable:
+                log.warning("the champion was not read: no version that an alias names is of this project's trainings")
+            if not usable or usable[0] == self._version:
                 return
             mlflow.set_tracking_uri(self._settings.tracking_uri)
-            self.bundle = FleetBundle.from_bytes(read_bundle(model, int(result.version)))
-            self._version = result.version
+            self.bundle = FleetBundle.from_bytes(read_bundle(model, usable[0]))
+            self._version = usable[0]
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
         except Exception:  # whatever is in its file

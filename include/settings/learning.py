@@ -28,7 +28,8 @@ class Training(Section):
     )
     gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
     gate_job_tolerance: Share = Field(
-        0.05, description="a job whose error is larger by this share still has its new models; else it keeps the old ones"
+        0.05,
+        description="a job whose error is larger by more than this share keeps its old models",
     )
     gate_worse_jobs_max: Share = Field(
         0.25, description="with a larger share of jobs that are worse the whole challenger is refused"

@@ -38,6 +38,8 @@ MODEL_JOBS = Table(
         "operators": "INT",
         "curves": "INT",  # operators with a capacity curve of their own; the others have the fleet's prior at most
         "date": "DATE",  # of as_of
+        "models_from": "STRING",  # model version that made its models; null: it was left out, and has none
+        "detail": "STRING",  # why they are not of this training; null where they are
     },
     keys=("as_of", "cluster", "job"),
     partition_by=("date",),

@@ -101,7 +101,9 @@ def judge_jobs(
         beyond = (one.count > 1) & (one.challenger - one.reference > one.tolerance + chance)
         for at in np.flatnonzero(beyond).tolist():
             worse[at].append(one.name_criterion(at, "champion" if known[at] else "linear model", float(chance[at])))
-    chosen = [Choice.NEW if not mine else Choice.KEPT if known[at] else Choice.LEFT_OUT for at, mine in enumerate(worse)]
+    chosen = [
+        Choice.NEW if not mine else Choice.KEPT if known[at] else Choice.LEFT_OUT for at, mine in enumerate(worse)
+    ]
     return [
         JobJudgement(job, choice, "; ".join(each.reason for each in mine), bool(mine), int(count))
         for job, choice, mine, count in zip(jobs, chosen, worse, rows, strict=True)
@@ -186,9 +188,7 @@ def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _Comp
     return _Compared(one.name, one.meaning, count, mean, other, spread, tolerance * one.weight)
 
 
-def apply_orders(
-    judged: Sequence[JobJudgement], orders: Mapping[JobKey, tuple[int | None, str]]
-) -> list[JobJudgement]:
+def apply_orders(judged: Sequence[JobJudgement], orders: Mapping[JobKey, tuple[int | None, str]]) -> list[JobJudgement]:
     """Return the judgements with what persons have ordered in the place of what errors say.
 
     Args:

@@ -39,7 +39,7 @@ def list_job_errors(scores: Scores, jobs: Sequence[JobKey]) -> list[JobErrors]:
 
 
 def _drop_idle(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of busy operators of each job; all of a job whose operators are idle: they are the best it has."""
+    """Return the rows of busy operators of each job; all of a job without one."""
     if rows.empty:
         return rows
     is_busy = (rows["idle"] == False).to_numpy(bool)  # noqa: E712 - may be null
@@ -71,7 +71,5 @@ def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
         keys = zip(*(rows[column] for column in JOB), strict=True)
         return rows[[key not in dropped for key in keys]]
 
-    forward = replace(
-        scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery)
-    )
+    forward = replace(scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery))
     return Scores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)

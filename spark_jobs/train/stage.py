@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
 
 import numpy as np
 from mlflow.entities import Run
 from pyspark.sql import SparkSession
 
 from include.arrow_rows import arrow_rows
+from include.domain.operator_matching import PlacedOperator
 from include.lake_table import is_in
 from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import Settings
@@ -24,16 +25,17 @@ from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle import FleetBundle
-from models.training.gate import Verdict
+from models.training.model_review import Review, decide_promotion
 from spark_jobs.lake import Lake
+from spark_jobs.model_store import Champion as InUse
 from spark_jobs.model_store import ModelStore, Registered
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.train_fleet import Champion, train_fleet
+from spark_jobs.train.train_fleet import Champion, Orders, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
-MODEL_FORMAT = 6  # increased when the same rows and settings shall give different models
+MODEL_FORMAT = 7  # increased when the same rows and settings shall give different models
 
 
 class NothingToLearnError(RuntimeError):
@@ -66,23 +68,63 @@ def content_of(inputs: data.Inputs, settings: Settings, where: str) -> data.Cont
     return result
 
 
-def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs) -> Run:
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What was registered before a training.
+
+    Attributes:
+        champion: the version that plans use.
+        review: what persons have said.
+        bundles: of the versions whose models single jobs shall have.
+    """
+
+    champion: InUse
+    review: Review
+    bundles: Mapping[int, FleetBundle]
+
+    @property
+    def hashes(self) -> list[str]:
+        """What of it changes the models that come of the same rows."""
+        return [f"{'/'.join(job)}: {number}" for job, (number, _) in sorted(self.review.orders.items())]
+
+
+def read_registry(store: ModelStore, as_of: datetime) -> Registry:
+    """Return what was registered, and let the alias of the champion name what plans use.
+
+    What persons set in MLflow is followed where it can be, and said where it cannot.
+    """
+    champion = store.read_champion()
+    if champion.registered is not None:
+        store.keep_champion(champion.registered, format_utc(as_of))
+    review = store.read_review(champion.registered)
+    wanted = sorted({number for number, _ in review.orders.values() if number is not None})
+    return Registry(champion, review, {number: store.read_number(number) for number in wanted})
+
+
+def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs, known: Registry) -> Run:
     """Return the finished run for the inputs: the one that is there, or a new one."""
     content = content_of(inputs, settings, lake.path(OBSERVATIONS))
     hashes = [
         content.hash,
         data.content_hash(inputs.events),
         data.content_hash(inputs.graphs),
+        *known.hashes,
     ]
     version = model_version(settings, hashes)
     if (done := store.find_finished(version)) is not None:
         return done
     forecasts = forecast_record(lake, inputs.as_of)
-    champion = champion_of(store, lake)
-    if champion is not None:  # the windows on which it is scored bear the present names
-        present = data.placed_operators(inputs.graphs)
-        champion = replace(champion, bundle=champion.bundle.with_names_of(present))
-    trained = train_fleet(inputs, settings, version, content, champion=champion, forecasts=forecasts)
+    present = data.placed_operators(inputs.graphs)  # the windows on which it is scored bear the present names
+    bundles = {number: one.with_names_of(present) for number, one in known.bundles.items()}
+    trained = train_fleet(
+        inputs,
+        settings,
+        version,
+        content,
+        champion=champion_of(known.champion, lake, present),
+        forecasts=forecasts,
+        orders=Orders(known.review.orders, bundles),
+    )
     log_training(store, inputs, settings, trained, forecasts)
     done = store.find_finished(version)
     if done is None:
@@ -90,44 +132,81 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
     return done
 
 
-def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
-    """Return the model in use, and as of when it was trained."""
-    bundle = store.load(CHAMPION)
-    if bundle is None:
+def champion_of(
+    in_use: InUse, lake: Lake, present: Mapping[tuple[str, str], Sequence[PlacedOperator]]
+) -> Champion | None:
+    """Return the model in use under the present names of operators, and as of when it was trained."""
+    if in_use.bundle is None:
         return None
-    where = is_in("model_version", [bundle.model_version])
+    where = is_in("model_version", [in_use.bundle.model_version])
     trained = lake.few(MODEL_VERSIONS).read(["as_of"], date.min, date.max, where)["as_of"].to_pylist()
-    return Champion(bundle, min(trained, default=None))
+    return Champion(in_use.bundle.with_names_of(present), min(trained, default=None))
 
 
-def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
-    """Move the aliases, unless a later training has already moved them on."""
+def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str, as_of: datetime) -> str:
+    """Move the aliases, unless a later training or a person has; returns why the model is not in use, or nothing."""
     challenger = store.find_aliased(CHALLENGER)
     if challenger is None or challenger.number < made.number:
         store.point(CHALLENGER, made)
-    champion = store.find_aliased(CHAMPION)
-    unmoved = (champion.model_version if champion else None) == result["champion_before"]
-    if promotion == "gate" and result["gate"] in {Verdict.FIRST, Verdict.PASSED} and unmoved:
-        store.point(CHAMPION, made)
+    champion = store.read_champion().registered
+    is_unmoved = (champion.model_version if champion else None) == result["champion_before"]
+    number = None if champion is None else champion.number
+    review = store.read_review(champion)
+    is_wanted, why = decide_promotion(
+        str(result["gate"]), made.number, review, number, is_unmoved=is_unmoved, promotion=promotion
+    )
+    if is_wanted:
+        store.make_champion(made, format_utc(as_of))
+    return "" if is_wanted or number == made.number else why
 
 
-def job_rows(request: StageRequest, model_version: str, bundle: FleetBundle) -> list[dict[str, object]]:
-    """Return the rows of gold.model_jobs."""
+def job_rows(
+    request: StageRequest, model_version: str, bundle: FleetBundle, judged: Sequence[Mapping[str, object]]
+) -> list[dict[str, object]]:
+    """Return the rows of gold.model_jobs: of every job of the bundle, and of those that were left out of it.
+
+    Args:
+        request: of the stage.
+        model_version: of the bundle.
+        bundle: what was registered.
+        judged: rows of training_log.judged_table.
+    """
     has_curve = bundle.arrays["grid_count"] > 0
     ends = np.cumsum(bundle.arrays["operator_count"])
     curves = [int(part.sum()) for part in np.split(has_curve, ends[:-1])] if len(ends) else []
+    details = {(row["cluster"], row["job"]): row["detail"] for row in judged}
     made = {"as_of": request.as_of, "model_version": model_version, "date": request.as_of.date()}
-    return [
-        made | {"cluster": cluster, "job": job, "operators": len(names), "curves": count}
+    versions = bundle.versions_of_jobs()
+    result: list[dict[str, object]] = [
+        made
+        | {
+            "cluster": cluster,
+            "job": job,
+            "operators": len(names),
+            "curves": count,
+            "models_from": versions[cluster, job],
+            "detail": details.get((cluster, job)) or None,
+        }
         for (cluster, job, names), count in zip(bundle.index, curves, strict=True)
+    ]
+    nothing = {"operators": 0, "curves": 0, "models_from": None}
+    left_out = [key for key in details if key not in versions]
+    return result + [
+        made | nothing | {"cluster": key[0], "job": key[1], "detail": details[key] or None} for key in left_out
     ]
 
 
-def write_rows(lake: Lake, request: StageRequest, result: Mapping[str, object], bundle: FleetBundle) -> None:
+def write_rows(
+    lake: Lake,
+    request: StageRequest,
+    result: Mapping[str, object],
+    bundle: FleetBundle,
+    judged: Sequence[Mapping[str, object]],
+) -> None:
     """Write the training's row for ``as_of``, and before it those of its jobs."""
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
-    jobs = arrow_rows(MODEL_JOBS, job_rows(request, str(result["model_version"]), bundle))
+    jobs = arrow_rows(MODEL_JOBS, job_rows(request, str(result["model_version"]), bundle, judged))
     lake.few(MODEL_JOBS).replace(jobs, as_of_slice(request.as_of))
     rows = arrow_rows(MODEL_VERSIONS, [row])
     lake.few(MODEL_VERSIONS).replace(rows, f"as_of = {timestamp_literal(request.as_of)}")
@@ -141,14 +220,21 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """
     lake, store = Lake(spark, settings.paths.lake), ModelStore(settings.mlflow)
     inputs = data.read_inputs(lake, request.as_of, settings.training)
+    known = read_registry(store, request.as_of)
     try:
-        done = train(store, lake, settings, inputs)
+        done = train(store, lake, settings, inputs, known)
     finally:
         inputs.unpersist()
     result = json.loads(done.data.tags[RESULT_TAG])
     registered = store.register(done)
-    promote(store, registered, result, settings.training.promotion)
+    not_in_use = promote(store, registered, result, settings.training.promotion, request.as_of)
     bundle = store.read(registered)
-    write_rows(lake, request, result, bundle)
+    write_rows(lake, request, result, bundle, store.read_judged(done))
     champion = store.find_aliased(CHAMPION)
-    return {"models": result["curves"], "champion": champion.model_version if champion else None, **result}
+    return {
+        "models": result["curves"],
+        "champion": champion.model_version if champion else None,
+        "not_in_use": not_in_use,
+        "refused_by_review": "; ".join((*known.champion.problems, *known.review.problems)),
+        **result,
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,10 +14,12 @@ from include.stages import Stage
 from include.utc import parse_utc
 from include.version import stage_version
 from models.bundle import FleetBundle, JobKey
+from models.bundle_merge import merge_jobs
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
-from models.training.gate import Gate, judge
+from models.training.gate import Gate, Verdict
 from models.training.job_facts import JobFacts
+from models.training.job_gate import Choice, JobJudgement, apply_orders, judge_jobs, judge_with_jobs
 from models.training.job_tests import find_since
 from models.training.job_windows import KnownOperator
 from models.training.train_job import Learnt, with_intervals
@@ -29,6 +31,7 @@ from spark_jobs.train.forward_scores import ForwardScores, capacity_errors, even
 from spark_jobs.train.gate_criteria import list_criteria
 from spark_jobs.train.holdout_scores import score_capacities, score_latencies
 from spark_jobs.train.interval_scores import coverage_measures, measure_coverage
+from spark_jobs.train.job_errors import drop_jobs, list_job_errors
 from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
 from spark_jobs.train.learn_jobs import learn_jobs, make_task
 from spark_jobs.train.recovery_scores import predict_recoveries
@@ -47,6 +50,8 @@ class Trained:
         result: the row of gold.model_versions without as_of, and ``curves``.
         coverage: rows of interval_scores.measure_coverage.
         champion: the model in use before; None before the first.
+        bundle: what is registered: the fitted models, and those of other versions of jobs that have no new ones.
+        judged: what becomes of every job.
     """
 
     assembled: Assembled
@@ -56,6 +61,21 @@ class Trained:
     result: dict[str, object]
     coverage: pd.DataFrame
     champion: FleetBundle | None
+    bundle: FleetBundle
+    judged: Sequence[JobJudgement]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What persons have ordered of single jobs.
+
+    Attributes:
+        sources: job -> number of the registered version whose models it shall have (None: none of them), and why.
+        bundles: of those numbers.
+    """
+
+    sources: Mapping[JobKey, tuple[int | None, str]] = field(default_factory=dict)
+    bundles: Mapping[int, FleetBundle] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +188,7 @@ def train_fleet(
     *,
     champion: Champion | None,
     forecasts: pd.DataFrame,
+    orders: Orders | None = None,
 ) -> Trained:
     """Fit, score and judge.
 
@@ -178,6 +199,7 @@ def train_fleet(
         content: of training_data.hash_observations.
         champion: the model in use; None before the first.
         forecasts: of forecast_scores.forecast_record.
+        orders: of persons.
     """
     bundle, spark = champion.bundle if champion else None, inputs.observations.sparkSession
     events, as_of_s = inputs.events.toPandas(), inputs.as_of.timestamp()
@@ -212,14 +234,17 @@ def train_fleet(
         assembled.recoveries,
         forward,
     )
-    gate = judge_fleet(content, settings, scores, forecasts, bundle)
+    orders = orders or Orders()
+    judged = judge_each_job(assembled.bundle, settings, scores, bundle, orders)
+    gate = judge_fleet(content, settings, scores, forecasts, bundle, judged=judged)
+    made = choose_models(assembled.bundle, bundle, judged, gate, orders)
     coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
     measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
     result: dict[str, object] = {
         "model_version": model_version,
         "trained_from": content.trained_from,
-        "jobs": len(assembled.bundle.index),
+        "jobs": len(made.index),
         "operators": len(assembled.operators),
         "observations": content.rows,
         "observations_hash": content.hash,
@@ -230,14 +255,50 @@ def train_fleet(
         "compared": gate.compared,
         "code_version": stage_version(Stage.TRAIN),
         "curves": int(measured["curves"]),
+        "jobs_kept": sum(one != model_version for one in made.versions_of_jobs().values()),
+        "jobs_left_out": len(set(assembled.bundle.jobs()) - set(made.jobs())),
     }
-    return Trained(assembled, scores, measured, gate, result, coverage, bundle)
+    return Trained(assembled, scores, measured, gate, result, coverage, bundle, made, judged)
+
+
+def judge_each_job(
+    fitted: FleetBundle, settings: Settings, scores: Scores, champion: FleetBundle | None, orders: Orders
+) -> list[JobJudgement]:
+    """Judge every job of a challenger by its own errors, and by what persons have ordered."""
+    jobs, theirs = fitted.jobs(), set(champion.jobs()) if champion else set()
+    known = np.array([job in theirs for job in jobs], bool)
+    judged = judge_jobs(jobs, known, list_job_errors(scores, jobs), settings.training.gate_job_tolerance)
+    return apply_orders(judged, orders.sources)
+
+
+def choose_models(
+    fitted: FleetBundle, champion: FleetBundle | None, judged: Sequence[JobJudgement], gate: Gate, orders: Orders
+) -> FleetBundle:
+    """Return the bundle that is registered.
+
+    A refused one has the models that were refused, so that a person who approves it has what the gate has judged.
+    """
+    is_refused = gate.verdict is Verdict.FAILED
+    sources: dict[JobKey, FleetBundle | None] = {}
+    for one in judged:
+        if one.choice is Choice.NEW or (is_refused and one.is_worse):
+            continue
+        kept = champion if one.source is None else orders.bundles[one.source]
+        sources[one.job] = kept if one.choice is Choice.KEPT else None
+    return merge_jobs(fitted, sources)
 
 
 def judge_fleet(
-    content: data.Content, settings: Settings, scores: Scores, forecasts: pd.DataFrame, champion: FleetBundle | None
+    content: data.Content,
+    settings: Settings,
+    scores: Scores,
+    forecasts: pd.DataFrame,
+    champion: FleetBundle | None,
+    *,
+    judged: Sequence[JobJudgement],
 ) -> Gate:
-    """Judge the challenger by everything that plans use."""
+    """Judge the challenger by everything that plans use, on the jobs that have new models."""
+    scores = drop_jobs(scores, {one.job for one in judged if one.choice is not Choice.NEW})
     known = set(champion.jobs()) if champion else set()
     knows = len(known & content.running)
     criteria = list_criteria(
@@ -248,4 +309,10 @@ def judge_fleet(
         has_champion=knows > 0,
         tolerance=settings.training.gate_tolerance,
     )
-    return judge(criteria, has_champion=champion is not None, champion_knows=knows)
+    return judge_with_jobs(
+        criteria,
+        judged,
+        has_champion=champion is not None,
+        champion_knows=knows,
+        worse_max=settings.training.gate_worse_jobs_max,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import mlflow
 import numpy as np
@@ -14,7 +15,8 @@ from include.settings import Settings
 from include.stages import Stage
 from include.tables import OBSERVATIONS
 from include.version import stage_version
-from spark_jobs.model_store import NOTE_TAG, ModelStore
+from models.training.job_gate import Choice, JobJudgement
+from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import (
@@ -51,7 +53,7 @@ def log_training(
 
     ``forecasts`` is what forecast_scores.forecast_record returns.
     """
-    bundle, result = trained.assembled.bundle, trained.result
+    fitted, bundle, result = trained.assembled.bundle, trained.bundle, trained.result
     tags = {
         **{f"tidewise.version.{table}": str(number) for table, number in inputs.versions.items()},
         "tidewise.observations_hash": str(result["observations_hash"]),
@@ -70,7 +72,7 @@ def log_training(
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
     scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(data.OPERATOR))["error"]
     errors = scored.agg(error="sum", held="count").reset_index()
-    table = operator_table(bundle, trained.assembled.operators, errors)
+    table = operator_table(fitted, trained.assembled.operators, errors)
     with store.run(bundle.model_version, tags | {NOTE_TAG: note}):
         mlflow.log_params(settings.training.model_dump())
         mlflow.log_metrics({name: value for name, value in trained.measured.items() if np.isfinite(value)})
@@ -80,6 +82,7 @@ def log_training(
         mlflow.log_input(dataset, context="training")
         mlflow.log_table(table, OPERATOR_TABLE)
         mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
+        mlflow.log_table(judged_table(trained.judged), JOB_TABLE)
         mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
         mlflow.log_figure(coverage_figure(trained.coverage), COVERAGE_PLOT)
         mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
@@ -87,3 +90,10 @@ def log_training(
         mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
         mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
         store.log_bundle(bundle)
+
+
+def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
+    """Return one row per job, those without new models first: whose models it has, and why."""
+    columns = ("cluster", "job", "models", "detail", "rows")
+    rows = [(*one.job, str(one.choice), one.detail, one.compared) for one in judged]
+    return pd.DataFrame(sorted(rows, key=lambda row: (row[2] == Choice.NEW, row)), columns=list(columns))

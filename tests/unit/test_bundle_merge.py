@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ SCALE = {"old": [[1.1, 1.4], [1.2, 1.5], [2.0, 2.5]], "new": [[0.9, 1.0], [1.0, 
 def models(rate: float, names: tuple[str, ...]) -> JobModels:
     grid, at = np.arange(1, 4 + len(names)), np.array([2, 3])
     curves = {name: CapacityCurve(grid, rate * grid, 0.1 * rate * grid, at, rate * at, rate) for name in names[1:]}
-    edges = dict.fromkeys(zip(names, names[1:], strict=False), rate)
+    edges = dict.fromkeys(pairwise(names), rate)
     latency = LatencyModel(np.array([0.2, 0.8]), np.array([rate, 2 * rate]))
     return JobModels(curves, dict.fromkeys(names, 1.0), RecoveryModel(rate, 1.0, 90.0, 1.0, 10.0, 3), latency, edges)
 

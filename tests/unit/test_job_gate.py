@@ -39,9 +39,7 @@ def judge_one(errors: JobErrors, size: int, known: bool = True) -> tuple[list[Jo
     criterion = compare(
         "capacity_held", "capacity error", errors.challenger[taken], reference[taken], against="x", tolerance=0.02
     )
-    gate = judge_with_jobs(
-        [criterion], judged, has_champion=known, champion_knows=size * known, worse_max=0.25
-    )
+    gate = judge_with_jobs([criterion], judged, has_champion=known, champion_knows=size * known, worse_max=0.25)
     return judged, gate
 
 
