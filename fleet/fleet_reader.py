@@ -146,7 +146,7 @@ def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
     """Return the facts of trainings, in their order."""
     if not trainings:
         return ModelFacts()
-    accepted = [row for row in trainings if row["gate"] in {"first", "passed"}]
+    accepted = [row for row in trainings if row["gate"] in {"first", "passed", "reviewed"}]
     in_use, newest = (accepted or trainings)[-1], trainings[-1]
     return ModelFacts(
         trained_at_s=in_use["as_of"].timestamp() if accepted else None,

@@ -101,4 +101,6 @@ def last_training(lake: str, as_of: datetime) -> LastTraining | None:
         ("cluster", "job"), made.date(), made.date(), is_between("as_of", made, made)
     )
     jobs = frozenset((row["cluster"], row["job"]) for row in of_it.to_pylist())
-    return LastTraining(made, newest["gate"] in {"first", "passed"} or newest["champion_before"] is not None, jobs)
+    return LastTraining(
+        made, newest["gate"] in {"first", "passed", "reviewed"} or newest["champion_before"] is not None, jobs
+    )

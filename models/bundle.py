@@ -182,6 +182,17 @@ class FleetBundle:
         texts = self.arrays.get("taken_from", np.full(len(self.index), "")).tolist()
         return {job: text or self.model_version for job, text in zip(self._position, texts, strict=True)}
 
+    def renamed(self, model_version: str) -> FleetBundle:
+        """Return the same models under another version; each job still says which one made them."""
+        made_by = self.versions_of_jobs().values()
+        if not self.index:
+            return replace(self, model_version=model_version)
+        arrays = {**self.arrays, "taken_from": np.array(list(made_by), str)}
+        if "taken_set" not in arrays:
+            arrays["taken_scale"] = np.zeros((0, *self.interval_scale.shape))
+            arrays["taken_set"] = np.full(len(self.operators()), -1, np.int64)
+        return replace(self, model_version=model_version, arrays=arrays)
+
     def with_interval_scale(self, scale: Floats) -> FleetBundle:
         """Return the bundle with calibrated intervals."""
         return replace(self, arrays={**self.arrays, "interval_scale": scale})

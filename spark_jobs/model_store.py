@@ -29,6 +29,7 @@ from models.training.model_review import (
     VERSION_TAG,
     Review,
     Reviewed,
+    drop_impossible,
     rank_usable,
     read_review,
 )
@@ -206,6 +207,13 @@ class ModelStore:
         number = None if champion is None else champion.number
         return read_review(self.list_reviewed(), number, self.find_number(PINNED))
 
+    def read_orders(self, champion: Registered | None) -> tuple[Review, dict[int, FleetBundle]]:
+        """Return what persons have said, and the bundles of the versions whose models single jobs shall have."""
+        review = self.read_review(champion)
+        numbers = sorted({number for number, _ in review.orders.values() if number is not None})
+        bundles = {number: self._read(number) for number in numbers}
+        return drop_impossible(review, {number: one.jobs() for number, one in bundles.items()}), bundles
+
     def make_champion(self, to: Registered, at: str) -> None:
         """Let plans use a version from now on; ``at``: when, as text."""
         self.set_tag(to.number, PROMOTED_TAG, at)
@@ -224,6 +232,14 @@ class ModelStore:
             return []
         table = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/{JOB_TABLE}")
         return [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+
+    def forget_champion(self, number: int) -> None:
+        """Forget that a version was champion."""
+        self.set_tag(number, PROMOTED_TAG, "")
+
+    def drop_alias(self, alias: str) -> None:
+        """Take an alias away."""
+        self.client.delete_registered_model_alias(self.settings.registered_model, alias)
 
     def set_tag(self, number: int, tag: str, value: str) -> None:
         """Set a tag of a version; an empty value takes it away."""

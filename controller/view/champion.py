@@ -44,17 +44,21 @@ class ChampionReader:
         model, client = self._settings.registered_model, mlflow.MlflowClient(self._settings.tracking_uri)
         try:
             named = [find_alias(client, model, alias) for alias in (CHAMPION, PINNED)]
-            if named == [None, None]:
+            if all(one is None for one in named):
                 return
             versions = [Reviewed(int(one.version), dict(one.tags)) for one in list_versions(client, model)]
             usable = rank_usable(versions, *(None if one is None else int(one.version) for one in named))
-            if not usable:
-                log.warning("the champion was not read: no version that an alias names is of this project's trainings")
-            if not usable or usable[0] == self._version:
-                return
             mlflow.set_tracking_uri(self._settings.tracking_uri)
-            self.bundle = FleetBundle.from_bytes(read_bundle(model, usable[0]))
-            self._version = usable[0]
+            for number in usable:
+                if number == self._version:
+                    return
+                try:
+                    self.bundle, self._version = FleetBundle.from_bytes(read_bundle(model, number)), number
+                except (BundleError, StopIteration) as error:
+                    log.warning("version %d of the models cannot be used: %s", number, error or "no bundle in it")
+                else:
+                    return
+            log.warning("the champion was not read: no alias names a version of this project's trainings")
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
         except Exception:  # whatever is in its file

@@ -26,6 +26,11 @@ class Act(StrEnum):
     DENY = "deny"
     LIFT = "lift"
     UNDO = "undo"
+    APPROVE_MODEL = "approve model"
+    REJECT_MODEL = "reject model"
+    PIN_MODEL = "pin model"
+    LIFT_MODEL = "lift model"
+    ROLL_BACK_MODEL = "roll back model"
 
 
 @dataclass(frozen=True, slots=True)

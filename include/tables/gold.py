@@ -20,7 +20,7 @@ MODEL_VERSIONS = Table(
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
         "champion_capacity_mape": "DOUBLE",  # of the champion on the same held-back rows
-        "gate": "STRING",  # first, passed, failed, or kept: nothing could be compared and the champion stays
+        "gate": "STRING",  # first, passed, failed, kept: nothing could be compared; reviewed: by a person
         "gate_detail": "STRING",
         "compared": "BIGINT",  # rows on which the gate compared; 0: the verdict proves nothing
         "code_version": "STRING",

@@ -27,6 +27,7 @@ class Verdict(StrEnum):
     FIRST = "first"  # there was no champion that knows the jobs which run; it is one now
     PASSED = "passed"
     FAILED = "failed"
+    REVIEWED = "reviewed"  # a person has chosen whose models single jobs have; no training made it
     KEPT = "kept"  # nothing could be compared: the champion stays, and plans use it with wider intervals
 
 

@@ -15,8 +15,8 @@ They count until somebody takes them away, whoever set them: the commands of thi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from models.bundle import JobKey
@@ -26,6 +26,7 @@ REJECTED_TAG: Final = "tidewise.rejected"
 PINNED_TAG: Final = "tidewise.pinned"
 PROMOTED_TAG: Final = "tidewise.promoted"
 WHOLE: Final = "all"
+_PINNED_TO: Final = "pinned to version "
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def read_review(versions: Sequence[Reviewed], champion: int | None, pinned: int 
         pinned = None
     pin = pinned if pinned is not None else max(whole_pins, default=None)
     orders = {job: _find_source(rejects, ours, rejected, champion) for job, rejects in rejected_jobs.items()}
-    orders |= {job: (number, f"pinned to version {number}") for job, number in pinned_jobs.items()}
+    orders |= {job: (number, f"{_PINNED_TO}{number}") for job, number in pinned_jobs.items()}
     hold = _find_hold(ours, rejected, champion, pin)
     return Review(hold, frozenset(rejected), pin, orders, tuple(problems))
 
@@ -173,6 +174,24 @@ def _find_hold(ours: Mapping[int, Reviewed], rejected: set[int], champion: int |
     if left := [number for number in newer if ours[number].was_champion]:
         return f"somebody went back from version {max(left)} to version {champion}"
     return None
+
+
+def drop_impossible(review: Review, jobs_of: Mapping[int, Collection[JobKey]]) -> Review:
+    """Return the review without pins of jobs to versions that have no models of them.
+
+    Args:
+        review: of :func:`read_review`.
+        jobs_of: number -> jobs of which that version has models.
+    """
+    orders, problems = dict[JobKey, tuple[int | None, str]](), list(review.problems)
+    for job, (number, why) in review.orders.items():
+        if number is None or job in jobs_of[number]:
+            orders[job] = number, why
+        elif why.startswith(_PINNED_TO):
+            problems.append(f"{'/'.join(job)} is {why}, which has no models of it: not followed")
+        else:
+            orders[job] = None, why
+    return replace(review, orders=orders, problems=tuple(problems))
 
 
 def rank_usable(versions: Sequence[Reviewed], champion: int | None, pinned: int | None = None) -> list[int]:

@@ -57,13 +57,12 @@ def explain_gate(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "no training has made one yet; run the train stage"
     reported = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
+    remedy = f'make models ARGS="approve {row["model_version"]} --yes"'
     if row["gate"] in {"first", "passed"}:
-        return (
-            f'{reported}; the alias champion was not moved to it: with training.promotion = "manual" move it yourself'
-        )
+        return f"{reported}; it is not in use, by training.promotion or by what somebody said of it: {remedy}"
     return (
-        f"{reported}; the same training again gives the same model: see to the jobs that the gate names, or point the "
-        f"alias champion to model {row['model_version']} yourself"
+        f"{reported}; the same training again gives the same model: see to the jobs that the gate names, or use it all "
+        f"the same: {remedy}"
     )
 
 

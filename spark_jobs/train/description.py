@@ -82,6 +82,7 @@ _MEANING = {
     Verdict.FIRST: "It is the first model that knows the jobs which run, and plans use it from now on.",
     Verdict.PASSED: "No criterion found it worse than the champion, and plans use it from now on.",
     Verdict.FAILED: "It was worse, so plans go on with the model in use, if there is one.",
+    Verdict.REVIEWED: "A person has chosen whose models single jobs have.",
     Verdict.KEPT: "Nothing could be compared: plans go on with the champion, with wider intervals and a warning.",
 }
 

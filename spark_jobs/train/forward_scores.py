@@ -35,8 +35,9 @@ class ForwardScores:
 
     Attributes:
         since: first moment that is predicted; None when the history is too short.
-        capacity: one row per operator, parallelism and hour: JOB columns, ``hour``, ``idle``, ``place``
-            (``seen``: the parallelism was observed before; ``unseen``: by neither model), relative errors of trial, champion and linear model.
+        capacity: one row per operator, parallelism and hour: JOB columns, ``hour``, ``idle``, ``place`` (``seen``: the
+            parallelism was observed before; ``unseen``: by neither model), relative errors of trial, champion and
+            linear model.
         recovery: one row per event: RECOVERY_COLUMNS; ``inside``: of the 80% interval.
         residuals: of the trial.
     """

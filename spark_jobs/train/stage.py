@@ -96,9 +96,7 @@ def read_registry(store: ModelStore, as_of: datetime) -> Registry:
     champion = store.read_champion()
     if champion.registered is not None:
         store.keep_champion(champion.registered, format_utc(as_of))
-    review = store.read_review(champion.registered)
-    wanted = sorted({number for number, _ in review.orders.values() if number is not None})
-    return Registry(champion, review, {number: store.read_number(number) for number in wanted})
+    return Registry(champion, *store.read_orders(champion.registered))
 
 
 def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs, known: Registry) -> Run:
