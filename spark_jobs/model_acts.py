@@ -102,7 +102,7 @@ class ModelActs:
         one = self._usable(name)
         self._refuse_unknown(one, jobs)
         if not jobs:
-            if read_names(one.tags.get(REJECTED_TAG, ""))[0]:
+            if _is_rejected(one):
                 raise ActRefusedError(f"version {one.number} is rejected; lift that first")
             self._store.point(PINNED, _registered(one))
             self._store.make_champion(_registered(one), self._at)
@@ -153,7 +153,7 @@ class ModelActs:
 
     def _find_before(self, number: int) -> Reviewed:
         known = [one for one in self._store.list_reviewed() if one.is_ours and one.was_champion and one.number < number]
-        usable = [one for one in known if not read_names(one.tags.get(REJECTED_TAG, ""))[0]]
+        usable = [one for one in known if not _is_rejected(one)]
         if not usable:
             raise ActRefusedError(f"no version before {number} was champion: approve another one first")
         return usable[-1]
@@ -197,8 +197,10 @@ class ModelActs:
             return Done(detail, champion.registered)
         made = merge_jobs(champion.bundle, sources)
         chosen = {"/".join(job): None if one is None else one.model_version for job, one in sources.items()}
-        content = json.dumps([champion.registered.model_version, sorted(chosen.items())])
-        version = hashlib.sha256(content.encode()).hexdigest()[:16]
+        content = [champion.registered.model_version, sorted(chosen.items())]
+        version = _hash(content)
+        if any(known.tags.get(VERSION_TAG) == version and _is_rejected(known) for known in self._store.list_reviewed()):
+            version = _hash([*content, self._at])  # the same again, of a later wish
         made = made.renamed(version)
         registered = self._register(made, f"{detail}; {len(sources)} jobs of version {champion.registered.number}")
         self._store.make_champion(registered, self._at)
@@ -215,6 +217,14 @@ class ModelActs:
         if done is None:
             raise ActRefusedError(f"MLflow does not show the run of {made.model_version} as finished; do it again")
         return self._store.register(done)
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def _is_rejected(one: Reviewed) -> bool:
+    return read_names(one.tags.get(REJECTED_TAG, ""))[0]
 
 
 def _find_sources(

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mlflow
+import numpy as np
+import pandas as pd
 from mlflow.entities import Run, RunStatus
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
-from mlflow.types import ColSpec, Schema
+from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
 from include.model_registry import BUNDLE_FILE, CHAMPION, PINNED, find_alias, list_versions, read_bundle
 from include.settings import Mlflow, Settings
@@ -48,9 +50,16 @@ operator, recovery time and latency of every job. The alias `champion` names the
 the newest one; the gate of the training decides whether a challenger becomes champion."""
 REQUIREMENTS = ("mlflow", "numpy", "pandas")
 _INPUTS = (("cluster", "string"), ("job", "string"), ("operator", "string"), ("parallelism", "long"))
-_OUTPUTS = (("mean_per_s", "double"), ("sd_per_s", "double"))
+_NUMBERS = (
+    *("mean_per_s", "sd_per_s", "low_80_per_s", "high_80_per_s", "low_95_per_s", "high_95_per_s"),
+    *("utilisation", "latency_ms"),
+    *("downtime_rescale_s", "downtime_restart_s", "recovery_rescale_s", "recovery_restart_s"),
+)
+_TEXTS = ("place", "models_from")
 SIGNATURE = ModelSignature(
-    Schema([ColSpec(kind, name) for name, kind in _INPUTS]), Schema([ColSpec(kind, name) for name, kind in _OUTPUTS])
+    Schema([*(ColSpec(kind, name) for name, kind in _INPUTS), ColSpec("double", "load_per_s", required=False)]),
+    Schema([*(ColSpec("double", name) for name in _NUMBERS), *(ColSpec("string", name) for name in _TEXTS)]),
+    ParamSchema([ParamSpec("unknown", "string", "error")]),
 )
 
 
@@ -141,6 +150,7 @@ class ModelStore:
                 artifacts={"bundle": str(arrays)},
                 pip_requirements=list(REQUIREMENTS),
                 signature=SIGNATURE,
+                input_example=_example_of(bundle),
             )
         mlflow.set_tag("tidewise.model_uri", logged.model_uri)
 
@@ -225,6 +235,15 @@ class ModelStore:
         if not marked.get(champion.number) or self.find_number(CHAMPION) != champion.number:
             self.make_champion(champion, at)
 
+    def read_run(self, number: int) -> Run:
+        """Return the run that made a version."""
+        one = self.client.get_model_version(self.settings.registered_model, str(number))
+        return self.client.get_run(one.run_id)
+
+    def read_tags(self, number: int) -> dict[str, str]:
+        """Return the tags of the run that made a version."""
+        return dict(self.read_run(number).data.tags)
+
     def read_judged(self, run: Run) -> list[dict[str, object]]:
         """Return the rows of JOB_TABLE of a run; none of a run of an earlier release."""
         known = {one.path for one in self.client.list_artifacts(run.info.run_id)}
@@ -278,6 +297,18 @@ class ModelStore:
 
     def _read(self, number: int) -> FleetBundle:
         return FleetBundle.from_bytes(read_bundle(self.settings.registered_model, number))
+
+
+def _example_of(bundle: FleetBundle) -> pd.DataFrame | None:
+    """Return a row that the model answers: its first operator with a curve, where it was observed, at half load."""
+    arrays = bundle.arrays
+    known = np.flatnonzero((arrays["grid_count"] > 0) & (arrays["observed_count"] > 0))
+    if not len(known):
+        return None
+    row = int(known[0])
+    at = int(arrays["observed_count"][:row].sum())
+    asked = (*bundle.operators()[row], int(arrays["observed"][at]), float(arrays["observed_per_s"][at]) / 2.0)
+    return pd.DataFrame([asked], columns=[*(name for name, _ in _INPUTS), "load_per_s"])
 
 
 def load_bundle(settings: Settings, alias: str = CHAMPION) -> FleetBundle:

@@ -10,6 +10,7 @@ from models.training.gate import Criterion, Gate
 
 MOST_LINES = 10
 NAMES_SHOWN = 3
+_SHOWN_CHANGE = 0.0005  # as much as a line shows
 
 
 def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate) -> list[str]:
@@ -24,17 +25,34 @@ def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate)
         return ["There was no champion before: this is the first model."]
     lines = [
         f"Champion: `{champion.model_version}`.",
-        _jobs(set(new.jobs()), set(champion.jobs())),
-        f"Operators with a capacity curve: {_curves(champion)} -> {_curves(new)}.",
-        _capacities(new, champion),
-        _downtimes(new, champion),
-        _factors(new, champion),
+        *describe_bundles(new, champion),
         _criteria("Better", [one for one in gate.criteria if one.is_comparable and one.challenger < one.reference]),
         _criteria("Worse, within the tolerance", [one for one in gate.criteria if _is_slightly_worse(one)]),
         _criteria("Worse, beyond the tolerance", [one for one in gate.criteria if one.is_worse]),
         "Not comparable: " + (", ".join(one.name for one in gate.criteria if not one.is_comparable) or "nothing") + ".",
     ]
     return lines[:MOST_LINES]
+
+
+def describe_bundles(new: FleetBundle, old: FleetBundle) -> list[str]:
+    """Return what differs between two versions: jobs, curves, capacities, downtimes, intervals; a line each."""
+    return [
+        _jobs(set(new.jobs()), set(old.jobs())),
+        f"Operators with a capacity curve: {_curves(old)} -> {_curves(new)}.",
+        _capacities(new, old),
+        _downtimes(new, old),
+        _factors(new, old),
+    ]
+
+
+def list_capacity_changes(new: FleetBundle, old: FleetBundle, most: int = MOST_LINES) -> list[str]:
+    """Return the jobs whose capacities differ most where both observed them, a line each."""
+    ours, theirs = _list_observed(new), _list_observed(old)
+    changes = dict[tuple[str, str], list[float]]()
+    for key in ours.keys() & theirs.keys():
+        changes.setdefault(key[:2], []).append(ours[key] / theirs[key] - 1.0)
+    largest = sorted(((max(each, key=abs), job) for job, each in changes.items()), key=lambda one: (-abs(one[0]), one))
+    return [f"{'/'.join(job)}: {change:+.1%}" for change, job in largest[:most] if abs(change) >= _SHOWN_CHANGE]
 
 
 def _jobs(new: set[tuple[str, str]], old: set[tuple[str, str]]) -> str:

@@ -23,6 +23,8 @@ from spark_jobs.model_store import ModelStore
 from spark_jobs.train.stage import promote, read_registry
 from spark_jobs.train.train_fleet import Orders, choose_models
 
+# The rules alone, in milliseconds: tests/unit/test_model_review_rules.py.
+pytestmark = pytest.mark.long
 FIRST_NIGHT = datetime(2026, 11, 20, 2, tzinfo=UTC)
 ORDERS, RIDES = ("eu", "orders"), ("eu", "rides")
 AT = "2026-11-20T09:00:00Z"
@@ -202,3 +204,13 @@ def test_the_only_champion_is_not_rejected_into_nothing(deployment: Deployment) 
     with pytest.raises(ActRefusedError, match="no version before 1 was champion"):
         deployment.acts.reject("1")
     assert deployment.champion == "night-0"
+
+
+def test_going_back_from_a_version_that_was_made_for_one_job_does_not_bring_its_models_back(
+    deployment: Deployment,
+) -> None:
+    deployment.acts.reject("2", [ORDERS])  # makes version 3
+    done = deployment.acts.roll_back("2")
+    assert done.champion is not None
+    assert (done.champion.number, deployment.champion) == (4, done.champion.model_version)
+    assert deployment.versions() == {"orders": "night-0", "rides": "night-1"}

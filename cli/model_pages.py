@@ -1,0 +1,104 @@
+"""Registered models as a person reads them: a list, one version, the difference of two."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import numpy as np
+
+from include.lake_table import LakeTable, is_in
+from include.model_registry import CHALLENGER, CHAMPION, PINNED
+from include.tables import MODEL_JOBS, MODEL_VERSIONS
+from models.bundle import FleetBundle
+from models.training.gate import Verdict
+from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, Reviewed
+from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
+from spark_jobs.model_store import NOTE_TAG, ModelStore
+from spark_jobs.train.changes import describe_bundles, list_capacity_changes
+
+SHOWN = 30
+ALIASES = (CHAMPION, CHALLENGER, PINNED)
+
+
+def list_lines(store: ModelStore) -> list[str]:
+    """Return a line for each of the newest versions, and what cannot be followed."""
+    versions, champion = store.list_reviewed(), store.read_champion()
+    if not versions:
+        return ["no model is registered yet: run the train stage (DAG tidewise_train)"]
+    numbers = {alias: store.find_number(alias) for alias in ALIASES}
+    lines = ["version  model             gate      marks"]
+    for one in versions[::-1][:SHOWN]:
+        gate = store.read_tags(one.number).get("tidewise.gate", "-") if one.is_ours else "-"
+        marks = [alias for alias, number in numbers.items() if number == one.number] + _say(one)
+        model = one.tags.get(VERSION_TAG, "not of this project")
+        lines.append(f"{one.number:7}  {model:16}  {gate:8}  {'; '.join(marks)}".rstrip())
+    review, _ = store.read_orders(champion.registered)
+    lines += [f"no training changes the champion: {review.hold}"] if review.hold else []
+    return [*lines, *(f"not followed: {one}" for one in dict.fromkeys((*champion.problems, *review.problems)))]
+
+
+def _say(one: Reviewed) -> list[str]:
+    said = {"rejected": REJECTED_TAG, "pinned": PINNED_TAG}
+    result = [f"{word}: {one.tags[tag]}" for word, tag in said.items() if one.tags.get(tag)]
+    return result + ([one.tags[REVIEW_TAG]] if REVIEW_TAG in one.tags else [])
+
+
+def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
+    """Return what a version is, by default the champion: its description, and jobs without models of its own."""
+    champion = store.read_champion().registered
+    if name is None and champion is None:
+        raise ActRefusedError("there is no champion; see make models ARGS=list")
+    one = ModelActs(store, "", "").find(name or str(champion.number if champion else 0))
+    tags, bundle = store.read_tags(one.number), store.read_number(one.number)
+    others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}
+    lines = [f"version {one.number}, model {bundle.model_version}, {len(bundle.index)} jobs", *_say(one)]
+    lines += [f"{'/'.join(job)} has models of {version}" for job, version in sorted(others.items())]
+    details = {(row["cluster"], row["job"]): row for row in store.read_judged(store.read_run(one.number))}
+    lines += [
+        f"{'/'.join(map(str, job))}: {row['models']}, {row['detail']}" for job, row in details.items() if row["detail"]
+    ]
+    return [*lines, "", *tags.get(NOTE_TAG, "").splitlines()]
+
+
+def describe_difference(store: ModelStore, name: str, other: str | None = None) -> list[str]:
+    """Return what differs between a version and another, by default the champion."""
+    champion = store.read_champion().registered
+    if other is None and champion is None:
+        raise ActRefusedError("there is no champion to compare with; name two versions")
+    acts = ModelActs(store, "", "")
+    new, old = acts.find(name), acts.find(other or str(champion.number if champion else 0))
+    ours, theirs = store.read_number(new.number), store.read_number(old.number)
+    head = [f"version {new.number} ({ours.model_version}) beside version {old.number} ({theirs.model_version})"]
+    return [*head, *describe_bundles(ours, theirs), *list_capacity_changes(ours, theirs)]
+
+
+def write_made(lake: str, done: Done, at: datetime) -> None:
+    """Write the rows of a version that a person's act has made, as a training writes its own."""
+    made = done.made
+    if made is None or done.champion is None:
+        return
+    columns = [name for name in MODEL_VERSIONS.columns if name != "as_of"]
+    known = LakeTable(lake, MODEL_VERSIONS)
+    rows = known.read(["as_of", *columns], date.min, date.max, is_in("model_version", [done.base])).to_pylist()
+    base = max(rows, key=lambda row: row["as_of"], default=dict.fromkeys(columns))
+    own = {"as_of": at, "model_version": made.model_version, "jobs": len(made.index), "champion_before": done.base}
+    known.append([base | own | {"gate": str(Verdict.REVIEWED), "gate_detail": done.detail}])
+    LakeTable(lake, MODEL_JOBS).append(_job_rows(made, at))
+
+
+def _job_rows(made: FleetBundle, at: datetime) -> list[dict[str, object]]:
+    ends = np.cumsum(made.arrays["operator_count"])
+    curves = [int(part.sum()) for part in np.split(made.arrays["grid_count"] > 0, ends[:-1])] if len(ends) else []
+    versions = made.versions_of_jobs()
+    same = {"as_of": at, "model_version": made.model_version, "date": at.astimezone(UTC).date(), "detail": None}
+    return [
+        same
+        | {
+            "cluster": cluster,
+            "job": job,
+            "operators": len(names),
+            "curves": count,
+            "models_from": versions[cluster, job],
+        }
+        for (cluster, job, names), count in zip(made.index, curves, strict=True)
+    ]

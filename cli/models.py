@@ -1,0 +1,159 @@
+"""``make models``: which models are in use, what they say, and what persons have decided about them.
+
+A decision holds for every later training until somebody lifts it: see docs/models_review.md.  Without ``--yes`` what
+would change is only shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.arguments import CommandParser, UsageError
+from cli.permission import NotAllowedError, require_role
+from cli.questions import answer, cluster_and_job, visible
+from include.control.interventions import Act, Intervention, record_intervention
+from include.settings import Settings, load_settings
+from include.spark.submission import anchor_paths
+
+if TYPE_CHECKING:
+    from spark_jobs.model_acts import Done, ModelActs
+
+QUESTIONS = ("list", "show", "diff")
+ACTS = {
+    "approve": Act.APPROVE_MODEL,
+    "reject": Act.REJECT_MODEL,
+    "pin": Act.PIN_MODEL,
+    "lift": Act.LIFT_MODEL,
+    "rollback": Act.ROLL_BACK_MODEL,
+}
+OF_JOBS = ("reject", "pin", "lift")
+WORDS = {
+    "approve": "plans use version {0} from now on",
+    "reject": "{1}version {0} is kept out of use until lifted",
+    "pin": "{1}version {0} stays in use until lifted",
+    "lift": "what was said of {1}version {0} no longer counts",
+    "rollback": "plans go back to {2}, and the version in use is kept out of use until lifted",
+}
+
+
+def run(options: argparse.Namespace, now_s: float) -> int:
+    """Answer a question, or do something.
+
+    Raises:
+        UsageError: it cannot be done.
+        NotAllowedError: this person may not.
+    """
+    settings = anchor_paths(load_settings())
+    _check(options)
+    from cli.model_pages import describe_difference, describe_version, list_lines  # MLflow takes seconds to load
+    from spark_jobs.model_acts import ActRefusedError, ModelActs
+    from spark_jobs.model_store import ModelStore
+
+    logging.getLogger("mlflow").setLevel(logging.ERROR)
+    logging.getLogger("alembic").setLevel(logging.ERROR)
+    try:
+        store = ModelStore(settings.mlflow)
+        if options.act == "list":
+            print(visible_lines(list_lines(store)))
+            return 0
+        if options.act == "show":
+            print(visible_lines(describe_version(store, *options.version)))
+            return 0
+        if options.act == "diff":
+            print(visible_lines(describe_difference(store, *options.version)))
+            return 0
+        by, at = require_role(settings.roles, "approve", options.by), f"{datetime.fromtimestamp(now_s, UTC):%FT%TZ}"
+        acts = ModelActs(store, by, at, " ".join(options.reason or ()))
+        version = options.version[0] if options.version else None
+        jobs = [(cluster, job) for cluster, _, job in (name.partition("/") for name in options.job or ())]
+        number = acts.find(version).number if version else None
+        if not options.yes:
+            of_jobs = f"{', '.join(options.job)} of " if options.job else ""
+            back_to = f"version {number}" if number else "the champion before"
+            print(visible(WORDS[options.act].format(number, of_jobs, back_to)))
+            print(visible(f'nothing was done; to do it: make models ARGS="{_repeat(options)} --yes --reason ..."'))
+            return 0
+        done = _act(acts, options.act, version, jobs)
+    except ActRefusedError as error:
+        raise UsageError(str(error)) from error
+    _record(settings, options, by, now_s, done)
+    print(visible(done.detail))
+    champion = "none" if done.champion is None else f"version {done.champion.number} ({done.champion.model_version})"
+    print(visible(f"in use: {champion}"))
+    return 0
+
+
+def visible_lines(lines: Sequence[str]) -> str:
+    """Return lines without what a terminal would obey."""
+    return "\n".join(map(visible, lines))
+
+
+def _check(options: argparse.Namespace) -> None:
+    count, most = len(options.version), 2 if options.act == "diff" else 1
+    least = {"list": 0, "show": 0, "rollback": 0}.get(options.act, 1)
+    if options.act == "list" and count:
+        raise UsageError("list takes no version")
+    if not least <= count <= most:
+        wanted = "one version" if most == 1 else "one or two versions"
+        raise UsageError(f"{options.act} takes {wanted}, as list shows it")
+    if options.job and options.act not in OF_JOBS:
+        raise UsageError(f"--job goes with {', '.join(OF_JOBS)}")
+
+
+def _act(acts: ModelActs, name: str, version: str | None, jobs: Sequence[tuple[str, str]]) -> Done:
+    if name == "rollback":
+        return acts.roll_back(version)
+    if version is None:
+        raise UsageError(f"{name} takes one version, as list shows it")
+    if name == "approve":
+        return acts.approve(version)
+    of_jobs = {"reject": acts.reject, "pin": acts.pin, "lift": acts.lift}[name]
+    return of_jobs(version, jobs)
+
+
+def _repeat(options: argparse.Namespace) -> str:
+    return " ".join([options.act, *options.version, *(f"--job {job}" for job in options.job or ())])
+
+
+def _record(settings: Settings, options: argparse.Namespace, by: str, now_s: float, done: Done) -> None:
+    """Write down who did what, and the version that was made for it as a training's would be."""
+    reason = " ".join(options.reason or ())
+    for scope in options.job or ["all"]:
+        record_intervention(settings.paths.lake, Intervention(now_s, ACTS[options.act], scope, by, reason, done.detail))
+    if done.made is not None:
+        from cli.model_pages import write_made  # reads tables
+
+        write_made(settings.paths.lake, done, datetime.fromtimestamp(now_s, UTC))
+
+
+def _run(options: argparse.Namespace, now_s: float) -> int:
+    try:
+        return run(options, now_s)
+    except NotAllowedError as error:
+        print(f"models: NOTHING WAS DONE: {error}", file=sys.stderr)
+        return 1
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer or act; a failure is one message that says what to do."""
+    parser = CommandParser(prog="make models", description=__doc__)
+    parser.add_argument("act", choices=(*QUESTIONS, *ACTS), help="what to ask or to do")
+    parser.add_argument("version", nargs="*", help="number or model version; show: default the champion")
+    parser.add_argument(
+        "--job", action="append", type=cluster_and_job, help="cluster/job: reject, pin or lift it alone"
+    )
+    parser.add_argument("--yes", action="store_true", help="do it; without, it is only shown")
+    parser.add_argument("--reason", nargs="+", help="why, for the log and MLflow's page")
+    parser.add_argument("--by", help="who; default: your login")
+    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    return answer("models", parser.parse_args(argv), _run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
