@@ -131,7 +131,7 @@ class ModelStore:
                 self.client.set_terminated(stale.info.run_id, RunStatus.to_string(RunStatus.KILLED))
         named = {VERSION_TAG: model_version, **tags}
         with mlflow.start_run(
-            experiment_id=self._experiment_id(), run_name=f"train-{model_version}", tags=named
+            experiment_id=self._experiment_id(), run_name=f"train {model_version}", tags=named
         ) as run:
             yield run.info.run_id
 

@@ -67,11 +67,18 @@ class Criterion:
         return self.is_comparable and self.challenger > self.reference + self.tolerance + self.chance
 
     @property
+    def is_equal(self) -> bool:
+        """Whether a person reads the same figure of both."""
+        return self.is_comparable and f"{self.challenger:.2%}" == f"{self.reference:.2%}"
+
+    @property
     def reason(self) -> str:
         """One clause for a person."""
         if not self.is_comparable:
             known = f"{self.challenger:.2%}, " if math.isfinite(self.challenger) else ""
             return f"{self.meaning}: {known}nothing to compare with"
+        if self.is_equal:
+            return f"{self.meaning} {self.challenger:.2%}, no difference from the {self.against} on {self.count} rows"
         relation = "beyond" if self.is_worse else "within"
         return (
             f"{self.meaning} {self.challenger:.2%} against {self.reference:.2%} of the {self.against} on {self.count} "

@@ -26,7 +26,7 @@ def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate)
     lines = [
         f"Champion: `{champion.model_version}`.",
         *describe_bundles(new, champion),
-        _criteria("Better", [one for one in gate.criteria if one.is_comparable and one.challenger < one.reference]),
+        _criteria("Better", [one for one in gate.criteria if _is_better(one)]),
         _criteria("Worse, within the tolerance", [one for one in gate.criteria if _is_slightly_worse(one)]),
         _criteria("Worse, beyond the tolerance", [one for one in gate.criteria if one.is_worse]),
         "Not comparable: " + (", ".join(one.name for one in gate.criteria if not one.is_comparable) or "nothing") + ".",
@@ -113,8 +113,12 @@ def _factor(recovery: Floats) -> float:
     return float(recovery[0, -2]) if len(recovery) and recovery.shape[1] > 6 else float("nan")
 
 
+def _is_better(one: Criterion) -> bool:
+    return one.is_comparable and not one.is_equal and one.challenger < one.reference
+
+
 def _is_slightly_worse(one: Criterion) -> bool:
-    return one.is_comparable and not one.is_worse and one.challenger > one.reference
+    return one.is_comparable and not one.is_equal and not one.is_worse and one.challenger > one.reference
 
 
 def _criteria(word: str, criteria: list[Criterion]) -> str:

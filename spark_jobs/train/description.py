@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from include.settings import Training
 from include.utc import format_utc
 from models.training.gate import Gate, Verdict
+from spark_jobs.model_store import JOB_TABLE
 from spark_jobs.train.training_data import Inputs
 
 COVERAGE_PLOT = "coverage.png"
@@ -38,20 +39,20 @@ def describe_training(
     """
     held = f"{training.holdout_share:.0%}"
     since = "".join(f"- {line}\n" for line in changes) or "- nothing is known of a champion\n"
-    return f"""Models of {result["jobs"]} jobs in one bundle: a capacity curve for {result["curves"]} of
-{result["operators"]} operators, and each job's recovery time and latency.
+    return f"""**Gate**: {gate.verdict}; {gate.detail}. {_MEANING[gate.verdict]}
 
-**Trained on** {result["observations"]:,} undisturbed observation windows from {result["trained_from"]} UTC up to
-{format_utc(inputs.as_of)}, from `{source}`; {held} of them were held back for the scores.
+Models of {result["jobs"]} jobs in one bundle: a capacity curve for {result["curves"]} of
+{result["operators"]} operators, and each job's recovery time and latency.
 
 **Since the champion**:
 
 {since}
-**Gate**: {gate.verdict}; {gate.detail}. What it compared, challenger (this model) against the reference:
+**What the gate compared**, challenger (this model) against the reference:
 
 {_criteria(gate)}
 
-{_MEANING[gate.verdict]}
+**Trained on** {result["observations"]:,} undisturbed observation windows from {result["trained_from"]} UTC up to
+{format_utc(inputs.as_of)}, from `{source}`; {held} of them were held back for the scores.
 
 **Errors on what was held back** (mean, relative): capacity {_percent(measured["capacity_mape"])} of
 {measured["capacity_held"]:,.0f} observations, {_percent(measured["capacity_coverage_80"])} of them inside the 80% band;
@@ -65,7 +66,8 @@ those before it, {_percent(measured.get("recovery_coverage_80", float("nan")))} 
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
 (predicted against seen), `{LATENCY_PLOT}` (latency over utilisation),
 `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}`
-(the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
+(the gate's criteria, by the hour), `{JOB_TABLE}` (whose models each job has, and why),
+`{OPERATOR_TABLE}` (a row for each operator),
 `{PRIOR_TABLE}` (what operators of one kind share).
 """
 

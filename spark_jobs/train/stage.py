@@ -114,16 +114,17 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
     forecasts = forecast_record(lake, inputs.as_of)
     present = data.placed_operators(inputs.graphs)  # the windows on which it is scored bear the present names
     bundles = {number: one.with_names_of(present) for number, one in known.bundles.items()}
-    trained = train_fleet(
-        inputs,
-        settings,
-        version,
-        content,
-        champion=champion_of(known.champion, lake, present),
-        forecasts=forecasts,
-        orders=Orders(known.review.orders, bundles),
-    )
-    log_training(store, inputs, settings, trained, forecasts)
+    with store.run(version, {}):  # open while it is fitted; FINISHED only when all of it is there
+        trained = train_fleet(
+            inputs,
+            settings,
+            version,
+            content,
+            champion=champion_of(known.champion, lake, present),
+            forecasts=forecasts,
+            orders=Orders(known.review.orders, bundles),
+        )
+        log_training(store, inputs, settings, trained, forecasts)
     done = store.find_finished(version)
     if done is None:
         raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import mlflow
 import numpy as np
@@ -43,13 +43,15 @@ from spark_jobs.train.training_plots import (
     recovery_figure,
 )
 
+RUN_NAME_TAG = "mlflow.runName"
+GROUPS = ("gate", "coverage", "capacity", "recovery", "latency", "forecast", "curves")  # as MLflow folds metrics
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
 
 def log_training(
     store: ModelStore, inputs: data.Inputs, settings: Settings, trained: Trained, forecasts: pd.DataFrame
 ) -> None:
-    """Write one MLflow run; it becomes FINISHED only when all of it is there.
+    """Write the open run of a training.
 
     ``forecasts`` is what forecast_scores.forecast_record returns.
     """
@@ -73,23 +75,25 @@ def log_training(
     scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(data.OPERATOR))["error"]
     errors = scored.agg(error="sum", held="count").reset_index()
     table = operator_table(fitted, trained.assembled.operators, errors)
-    with store.run(bundle.model_version, tags | {NOTE_TAG: note}):
-        mlflow.log_params(settings.training.model_dump())
-        mlflow.log_metrics({name: value for name, value in trained.measured.items() if np.isfinite(value)})
-        if len(forecasts):
-            mlflow.log_metrics(forecast_measures(forecasts))
-            mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
-        mlflow.log_input(dataset, context="training")
-        mlflow.log_table(table, OPERATOR_TABLE)
-        mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
-        mlflow.log_table(judged_table(trained.judged), JOB_TABLE)
-        mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
-        mlflow.log_figure(coverage_figure(trained.coverage), COVERAGE_PLOT)
-        mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
-        mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
-        mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
-        mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
-        store.log_bundle(bundle)
+    name = f"{inputs.as_of:%Y-%m-%d %H:%M} {trained.gate.verdict}"
+    mlflow.set_tags({**tags, NOTE_TAG: note, RUN_NAME_TAG: name})
+    mlflow.log_params(settings.training.model_dump())
+    known = {name: value for name, value in trained.measured.items() if np.isfinite(value)}
+    mlflow.log_metrics(group_metrics(known))
+    if len(forecasts):
+        mlflow.log_metrics(group_metrics(forecast_measures(forecasts)))
+        mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
+    mlflow.log_input(dataset, context="training")
+    mlflow.log_table(table, OPERATOR_TABLE)
+    mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
+    mlflow.log_table(judged_table(trained.judged), JOB_TABLE)
+    mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
+    mlflow.log_figure(coverage_figure(trained.coverage), COVERAGE_PLOT)
+    mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
+    mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
+    mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
+    mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
+    store.log_bundle(bundle)
 
 
 def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
@@ -97,3 +101,16 @@ def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
     columns = ("cluster", "job", "models", "detail", "rows")
     rows = [(*one.job, str(one.choice), one.detail, one.compared) for one in judged]
     return pd.DataFrame(sorted(rows, key=lambda row: (row[2] == Choice.NEW, row)), columns=list(columns))
+
+
+def group_metrics(measured: Mapping[str, float]) -> dict[str, float]:
+    """Return metrics by the names under which MLflow folds them: ``gate/latency`` of ``gate_latency``.
+
+    >>> group_metrics({"coverage_80_all": 0.8, "operators": 72.0})
+    {'coverage/80_all': 0.8, 'fleet/operators': 72.0}
+    """
+    result = {}
+    for name, value in measured.items():
+        group, _, rest = name.partition("_")
+        result[f"{group}/{rest}" if rest and group in GROUPS else f"fleet/{name}"] = value
+    return result

@@ -214,17 +214,16 @@ def test_run_holds_what_a_reviewer_needs(trainings: Trainings, finished: Run) ->
     client, measured = trainings.store.client, finished.data.metrics
     files = {item.path for item in client.list_artifacts(finished.info.run_id)}
     assert {"operators.json", "capacity_curves.png", "recovery.png", "gate.png", "gate.json"} <= files
-    assert measured["curves"] == 12
-    assert measured["curves_of_idle_operators"] == 6
-    assert 0.6 < measured["capacity_coverage_80"] < 0.95
+    assert measured["fleet/curves"] == 12
+    assert measured["curves/of_idle_operators"] == 6
+    assert 0.6 < measured["capacity/coverage_80"] < 0.95
     assert finished.data.tags["tidewise.version.silver.observations"] == "1"
     assert finished.inputs.dataset_inputs[0].dataset.name == "silver.observations"
-    assert measured["gate_capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
-    assert measured["gate_capacity_seen"] < measured["gate_capacity_seen_reference"]
-    assert (
-        "**Gate**: first; no champion yet; capacity error of held-back windows"
-        in finished.data.tags["mlflow.note.content"]
-    )
+    assert measured["gate/capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
+    assert measured["gate/capacity_seen"] < measured["gate/capacity_seen_reference"]
+    note = finished.data.tags["mlflow.note.content"]
+    assert note.startswith("**Gate**: first; no champion yet; capacity error of held-back windows")
+    assert finished.info.run_name == f"{AS_OF:%Y-%m-%d %H:%M} first"
     table = client.load_table(finished.info.experiment_id, "operators.json", run_ids=[finished.info.run_id])
     rides = table[table["job"] == "rides"]
     assert rides["operator"].tolist() == sorted(CHAIN)
@@ -235,9 +234,10 @@ def test_the_pyfunc_predicts(trainings: Trainings) -> None:
     settings = trainings.settings
     model = mlflow.pyfunc.load_model(f"models:/{settings.mlflow.registered_model}@champion")
     asked = pd.DataFrame({"cluster": "c5m", "job": "rides", "operator": ["parse", "nobody"], "parallelism": [4, 4]})
-    result = model.predict(asked)
-    expected = load_bundle(settings).for_job("c5m", "rides").capacity["parse"].mean_per_s[3]
-    assert result["mean_per_s"].iloc[0] == expected
+    result = model.predict(asked, params={"unknown": "null"})
+    expected = load_bundle(settings).for_job("c5m", "rides").capacity["parse"]
+    assert result["mean_per_s"].iloc[0] == expected.mean_per_s[3]
+    assert result["sd_per_s"].iloc[0] == expected.sd_per_s[3]  # as calibrated as in plans
     assert np.isnan(result["mean_per_s"].iloc[1])
 
 
