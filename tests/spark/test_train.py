@@ -16,7 +16,7 @@ from pyspark.sql import Row, SparkSession
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from include.tables import JOB_GRAPHS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
+from include.tables import JOB_GRAPHS, MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import JobModels
@@ -280,6 +280,41 @@ def test_worse_fails_the_gate_better_passes_it_and_a_backfill_moves_no_alias(
     assert backfill.champion.model_version == better.summary["model_version"]
     assert backfill.challenger == better.challenger
     assert len(backfill.rows) == 3
+
+
+@pytest.mark.long  # the rules: tests/unit/test_job_gate.py, tests/spark/test_model_review.py
+def test_one_bad_job_keeps_its_models_and_a_foreign_alias_harms_nothing(lake: Lake, settings: Settings) -> None:
+    jobs = ["clicks", "orders", "rides", "views"]
+    fill(lake, jobs)
+    first = run(lake, settings)
+    fitted = training_run.fit_capacities
+
+    def worse(*arguments: Any, **options: Any) -> list[Fits]:
+        *good, bad = fitted(*arguments, **options)  # in the order of their names: views
+        return [*good, {name: replace(one, mean_per_s=1.5 * one.mean_per_s) for name, one in bad.items()}]
+
+    store = ModelStore(settings.mlflow)
+    foreign = store.client.create_model_version(settings.mlflow.registered_model, "file:///nowhere")
+    store.client.set_registered_model_alias(settings.mlflow.registered_model, "champion", foreign.version)
+    assert load_bundle(settings).model_version == first.champion.model_version
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_run, "fit_capacities", worse)
+        second = train.run(lake.spark, settings, request(LATER))
+    assert (second["gate"], second["jobs_kept"], second["not_in_use"]) == ("passed", 1, "")
+    assert f"alias champion names version {foreign.version}, which is not of" in str(second["refused_by_review"])
+    assert "models of an earlier version are kept by c5m/views (capacity error" in str(second["gate_detail"])
+    champion = load_bundle(settings)
+    made_by = {job: version for (_, job), version in champion.versions_of_jobs().items()}
+    own = second["model_version"]
+    old = first.champion.model_version
+    assert made_by == {"clicks": own, "orders": own, "rides": own, "views": old}
+    kept, before = (one.for_job("c5m", "views").capacity["parse"] for one in (champion, first.champion))
+    np.testing.assert_array_equal(kept.mean_per_s, before.mean_per_s)
+    np.testing.assert_array_equal(kept.sd_per_s, before.sd_per_s)
+    rows = {row["job"]: row for row in lake.read(MODEL_JOBS).where(f"model_version = '{own}'").collect()}
+    assert rows["views"]["models_from"] == old
+    assert "capacity error" in rows["views"]["detail"]
+    assert rows["rides"]["detail"] is None
 
 
 def test_nothing_to_learn_and_no_champion_say_what_to_do(spark: SparkSession, lake: Lake, settings: Settings) -> None:
