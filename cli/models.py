@@ -20,9 +20,11 @@ from cli.questions import answer, cluster_and_job, visible
 from include.control.interventions import Act, Intervention, record_intervention
 from include.settings import Settings, load_settings
 from include.spark.submission import anchor_paths
+from models.bundle import BundleError
 
 if TYPE_CHECKING:
     from spark_jobs.model_acts import Done, ModelActs
+    from spark_jobs.model_store import ModelStore
 
 QUESTIONS = ("list", "show", "diff")
 ACTS = {
@@ -51,47 +53,51 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     """
     settings = anchor_paths(load_settings())
     _check(options)
-    from cli.model_pages import describe_difference, describe_version, list_lines  # MLflow takes seconds to load
-    from spark_jobs.model_acts import ActRefusedError, ModelActs
+    from mlflow.exceptions import MlflowException  # takes seconds to load
+
+    from spark_jobs.model_acts import ActRefusedError
     from spark_jobs.model_store import ModelStore
 
-    logging.getLogger("mlflow").setLevel(logging.ERROR)
-    logging.getLogger("alembic").setLevel(logging.ERROR)
+    for noisy in ("mlflow", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     try:
         store = ModelStore(settings.mlflow)
-        if options.act == "list":
-            print(visible_lines(list_lines(store)))
-            return 0
-        if options.act == "show":
-            print(visible_lines(describe_version(store, *options.version)))
-            return 0
-        if options.act == "diff":
-            print(visible_lines(describe_difference(store, *options.version)))
-            return 0
-        by, at = require_role(settings.roles, "approve", options.by), f"{datetime.fromtimestamp(now_s, UTC):%FT%TZ}"
-        acts = ModelActs(store, by, at, " ".join(options.reason or ()))
-        version = options.version[0] if options.version else None
-        jobs = [(cluster, job) for cluster, _, job in (name.partition("/") for name in options.job or ())]
-        number = acts.find(version).number if version else None
-        if not options.yes:
-            of_jobs = f"{', '.join(options.job)} of " if options.job else ""
-            back_to = f"version {number}" if number else "the champion before"
-            print(visible(WORDS[options.act].format(number, of_jobs, back_to)))
-            print(visible(f'nothing was done; to do it: make models ARGS="{_repeat(options)} --yes --reason ..."'))
-            return 0
-        done = _act(acts, options.act, version, jobs)
+        lines = _ask(store, options) if options.act in QUESTIONS else _do(store, settings, options, now_s)
     except ActRefusedError as error:
         raise UsageError(str(error)) from error
-    _record(settings, options, by, now_s, done)
-    print(visible(done.detail))
-    champion = "none" if done.champion is None else f"version {done.champion.number} ({done.champion.model_version})"
-    print(visible(f"in use: {champion}"))
+    except (BundleError, StopIteration, MlflowException, OSError) as error:  # whatever stands in the registry
+        reported = str(error).partition("\n")[0] or "there is no bundle of models in it"
+        raise UsageError(f"the models cannot be read: {reported}") from error
+    print("\n".join(map(visible, lines)))
     return 0
 
 
-def visible_lines(lines: Sequence[str]) -> str:
-    """Return lines without what a terminal would obey."""
-    return "\n".join(map(visible, lines))
+def _ask(store: ModelStore, options: argparse.Namespace) -> list[str]:
+    from cli.model_pages import describe_difference, describe_version, list_lines
+
+    if options.act == "list":
+        return list_lines(store)
+    return (describe_version if options.act == "show" else describe_difference)(store, *options.version)
+
+
+def _do(store: ModelStore, settings: Settings, options: argparse.Namespace, now_s: float) -> list[str]:
+    """Do what was asked for, or say what it would be; returns lines for a person."""
+    from spark_jobs.model_acts import ModelActs
+
+    by, at = require_role(settings.roles, "approve", options.by), f"{datetime.fromtimestamp(now_s, UTC):%FT%TZ}"
+    acts = ModelActs(store, by, at, " ".join(options.reason or ()))
+    version = options.version[0] if options.version else None
+    jobs = [(cluster, job) for cluster, _, job in (name.partition("/") for name in options.job or ())]
+    number = acts.find(version).number if version else None
+    if not options.yes:
+        of_jobs = f"{', '.join(options.job)} of " if options.job else ""
+        back_to = f"version {number}" if number else "the champion before"
+        again = f'nothing was done; to do it: make models ARGS="{_repeat(options)} --yes --reason ..."'
+        return [WORDS[options.act].format(number, of_jobs, back_to), again]
+    done = _act(acts, options.act, version, jobs)
+    _record(settings, options, by, now_s, done)
+    champion = "none" if done.champion is None else f"version {done.champion.number} ({done.champion.model_version})"
+    return [done.detail, f"in use: {champion}"]
 
 
 def _check(options: argparse.Namespace) -> None:

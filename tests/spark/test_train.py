@@ -297,6 +297,7 @@ def test_one_bad_job_keeps_its_models_and_a_foreign_alias_harms_nothing(lake: La
     foreign = store.client.create_model_version(settings.mlflow.registered_model, "file:///nowhere")
     store.client.set_registered_model_alias(settings.mlflow.registered_model, "champion", foreign.version)
     assert load_bundle(settings).model_version == first.champion.model_version
+    fill(lake, jobs, error=1.001)  # other rows: else it is the same training
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_run, "fit_capacities", worse)
         second = train.run(lake.spark, settings, request(LATER))
