@@ -38,8 +38,8 @@ def list_lines(store: ModelStore) -> list[str]:
 
 
 def _say(one: Reviewed) -> list[str]:
-    said = {"rejected": REJECTED_TAG, "pinned": PINNED_TAG}
-    result = [f"{word}: {one.tags[tag]}" for word, tag in said.items() if one.tags.get(tag)]
+    marks = {"rejected": REJECTED_TAG, "pinned": PINNED_TAG}
+    result = [f"{word}: {one.tags[tag]}" for word, tag in marks.items() if one.tags.get(tag)]
     return result + ([one.tags[REVIEW_TAG]] if REVIEW_TAG in one.tags else [])
 
 

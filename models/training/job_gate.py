@@ -130,17 +130,19 @@ def judge_with_jobs(
     """
     of_champion = [one for one in judged if one.choice is not Choice.LEFT_OUT and one.source is None]
     worse, compared = sum(one.is_worse for one in of_champion), sum(bool(one.compared) for one in of_champion)
-    kept, left_out = describe_jobs(judged, Choice.KEPT), describe_jobs(judged, Choice.LEFT_OUT)
+    retained, excluded = describe_jobs(judged, Choice.KEPT), describe_jobs(judged, Choice.LEFT_OUT)
     if champion_knows and worse > math.floor(worse_max * compared + _ROUNDING):
-        why = f"{worse} of {compared} jobs are worse, more than training.gate_worse_jobs_max = {worse_max:g}: {kept}"
+        why = (
+            f"{worse} of {compared} jobs are worse, more than training.gate_worse_jobs_max = {worse_max:g}: {retained}"
+        )
         return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
     if judged and all(one.choice is Choice.LEFT_OUT for one in judged):
-        why = f"no job has models that may be used: {left_out}"
+        why = f"no job has models that may be used: {excluded}"
         return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
     gate = judge(criteria, has_champion=has_champion, champion_knows=champion_knows)
     parts = [gate.detail]
-    parts += [f"models of an earlier version are kept by {kept}"] if kept else []
-    parts += [f"no models yet for {left_out}"] if left_out else []
+    parts += [f"models of an earlier version are kept by {retained}"] if retained else []
+    parts += [f"no models yet for {excluded}"] if excluded else []
     return replace(gate, detail="; ".join(parts))
 
 

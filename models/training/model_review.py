@@ -171,8 +171,8 @@ def _find_hold(ours: Mapping[int, Reviewed], rejected: set[int], champion: int |
     newer = [number for number in ours if champion is not None and number > champion]
     if refused := [number for number in newer if number in rejected]:
         return f"version {max(refused)}, newer than the champion, is rejected"
-    if left := [number for number in newer if ours[number].was_champion]:
-        return f"somebody went back from version {max(left)} to version {champion}"
+    if undone := [number for number in newer if ours[number].was_champion]:
+        return f"somebody went back from version {max(undone)} to version {champion}"
     return None
 
 

@@ -189,9 +189,9 @@ def job_rows(
         for (cluster, job, names), count in zip(bundle.index, curves, strict=True)
     ]
     nothing = {"operators": 0, "curves": 0, "models_from": None}
-    left_out = [key for key in details if key not in versions]
+    excluded = [key for key in details if key not in versions]
     return result + [
-        made | nothing | {"cluster": key[0], "job": key[1], "detail": details[key] or None} for key in left_out
+        made | nothing | {"cluster": key[0], "job": key[1], "detail": details[key] or None} for key in excluded
     ]
 
 

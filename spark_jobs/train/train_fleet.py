@@ -283,8 +283,8 @@ def choose_models(
     for one in judged:
         if one.choice is Choice.NEW or (is_refused and one.is_worse):
             continue
-        kept = champion if one.source is None else orders.bundles[one.source]
-        sources[one.job] = kept if one.choice is Choice.KEPT else None
+        chosen = champion if one.source is None else orders.bundles[one.source]
+        sources[one.job] = chosen if one.choice is Choice.KEPT else None
     return merge_jobs(fitted, sources)
 
 
