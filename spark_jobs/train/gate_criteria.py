@@ -53,8 +53,8 @@ def list_criteria(
         compare(
             "capacity_held",
             "capacity error of held-back windows",
-            _floats(held, "error"),
-            _floats(held, reference),
+            read_column(held, "error"),
+            read_column(held, reference),
             against=against,
             tolerance=tolerance,
         )
@@ -65,8 +65,8 @@ def list_criteria(
             compare(
                 f"capacity_{place}",
                 f"capacity error of the hours ahead {meaning}",
-                _floats(mine, "error"),
-                _floats(mine, reference),
+                read_column(mine, "error"),
+                read_column(mine, reference),
                 against=against,
                 # A step to an unseen parallelism is rare: more chance, and less harm than being wrong every hour.
                 tolerance=tolerance if place == "seen" else 2.0 * tolerance,
@@ -80,8 +80,8 @@ def list_criteria(
         compare(
             "recovery",
             "error of recovery times ahead",
-            _floats(forward.recovery, "error"),
-            _floats(forward.recovery, "champion_error"),
+            read_column(forward.recovery, "error"),
+            read_column(forward.recovery, "champion_error"),
             tolerance=RECOVERY_TOLERANCE,
             against=against,
         )
@@ -92,8 +92,8 @@ def list_criteria(
         compare(
             "latency",
             "latency error of held-back windows",
-            _floats(latency, "error"),
-            _floats(latency, "champion_error"),
+            read_column(latency, "error"),
+            read_column(latency, "champion_error"),
             tolerance=LATENCY_TOLERANCE,
             against=against,
         )
@@ -101,7 +101,8 @@ def list_criteria(
     return [*result, *_forecast(forecasts)]
 
 
-def _floats(rows: pd.DataFrame, column: str) -> Floats:
+def read_column(rows: pd.DataFrame, column: str) -> Floats:
+    """Return (n,) numbers of a column; NaN where there is no such one."""
     return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
 
 
@@ -109,7 +110,7 @@ def _coverage(
     held: pd.DataFrame, against: str, name: str, column: str, level: float, *, has_champion: bool
 ) -> Criterion:
     """Compare how far the share of windows inside a band is from the share that it promises."""
-    inside, reference = _floats(held, column), _floats(held, f"champion_{column}")
+    inside, reference = read_column(held, column), read_column(held, f"champion_{column}")
     both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
     count = int(both.sum()) if has_champion else 0
     band = "recovery's 80% interval" if name == "recovery_coverage" else f"the {level:.0%} band"
@@ -127,7 +128,9 @@ def _forecast(record: pd.DataFrame) -> list[Criterion]:
     result = []
     for name, meaning in measures.items():
         column = "pinball_q90" if name == "forecast" else "coverage_q90"
-        loss = {method: _floats(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)}
+        loss = {
+            method: read_column(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)
+        }
         if name == "forecast_coverage":
             loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
         if not all(map(len, loss.values())):

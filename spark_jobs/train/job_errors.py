@@ -10,6 +10,7 @@ import pandas as pd
 
 from models.bundle import JobKey
 from models.training.job_gate import JobErrors
+from spark_jobs.train.gate_criteria import read_column
 from spark_jobs.train.training_data import JOB
 from spark_jobs.train.training_measures import Scores
 
@@ -44,7 +45,8 @@ def _drop_idle(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     is_busy = (rows["idle"] == False).to_numpy(bool)  # noqa: E712 - may be null
     has_busy = pd.Series(is_busy).groupby([rows[name].to_numpy() for name in JOB]).transform("any").to_numpy(bool)
-    return rows[is_busy | ~has_busy]
+    result: pd.DataFrame = rows[is_busy | ~has_busy]
+    return result
 
 
 def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKey], weight: float) -> JobErrors:
@@ -52,11 +54,8 @@ def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKe
     keys = zip(*(rows[column] for column in JOB), strict=True) if len(rows) else ()
     job = np.array([place.get(key, -1) for key in keys], np.int64)
     own = rows[job >= 0]
-    columns = [
-        own[column].to_numpy(float) if column in own else np.full(len(own), np.nan)
-        for column in ("error", "champion_error", "linear_error")
-    ]
-    return JobErrors(name, meaning, job[job >= 0], *columns, weight)
+    ours, champion, naive = (read_column(own, column) for column in ("error", "champion_error", "linear_error"))
+    return JobErrors(name, meaning, job[job >= 0], ours, champion, naive, weight)
 
 
 def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:

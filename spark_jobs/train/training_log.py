@@ -99,8 +99,9 @@ def log_training(
 def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
     """Return one row per job, those without new models first: whose models it has, and why."""
     columns = ("cluster", "job", "models", "detail", "rows")
-    rows = [(*one.job, str(one.choice), one.detail, one.compared) for one in judged]
-    return pd.DataFrame(sorted(rows, key=lambda row: (row[2] == Choice.NEW, row)), columns=list(columns))
+    ordered = sorted(judged, key=lambda one: (one.choice is Choice.NEW, one.job))
+    rows = [(*one.job, str(one.choice), one.detail, one.compared) for one in ordered]
+    return pd.DataFrame(rows, columns=list(columns))
 
 
 def group_metrics(measured: Mapping[str, float]) -> dict[str, float]:
