@@ -58,7 +58,7 @@ class ChampionReader:
                     log.warning("version %d of the models cannot be used: %s", number, error or "no bundle in it")
                 else:
                     return
-            log.warning("the champion was not read: no alias names a version of this project's trainings")
+            log.warning("the champion was not read: no version that is named can be used")
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
         except Exception:  # whatever is in its file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from controller_process import read_log
@@ -19,6 +20,7 @@ from include.flink.raw_format import RawRecord
 from include.lake_table import LakeTable
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
+from models.training.model_review import VERSION_TAG
 
 END = datetime(2026, 11, 20, 19, tzinfo=UTC)
 NOW_S = END.timestamp() + 60
@@ -252,7 +254,9 @@ def test_a_champion_whose_file_is_none_leaves_the_models_as_they_are(settings: S
     from controller.view.champion import ChampionReader
 
     reader = ChampionReader(Mlflow(tracking_uri="http://nowhere:1"))
-    monkeypatch.setattr("include.model_registry.find_alias", lambda *_: type("Found", (), {"version": "3"}))
+    named = SimpleNamespace(version="3", tags={VERSION_TAG: "v3"})
+    monkeypatch.setattr("include.model_registry.find_alias", lambda *_: named)
+    monkeypatch.setattr("include.model_registry.list_versions", lambda *_: [named])
     for content in (b"", b"{}", b"PK\x03\x04", b'{"index": 3}'):
         monkeypatch.setattr("include.model_registry.read_bundle", lambda *_, content=content: content)
         reader.refresh()
