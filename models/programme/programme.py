@@ -65,11 +65,13 @@ class Sizes:
         slots: (K,) that each takes.
         log_capacity: (K, J) log of the load that each sustains in each step of the programme, records/s.
         sd: (K,) relative deviation of one step's load from its level, and of what is not known of the capacity.
+        paid: (J,) what a slot costs in each step on top of its own price; None where slots are not short.
     """
 
     slots: Floats
     log_capacity: Floats
     sd: Floats
+    paid: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,10 @@ def walk_back(
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
     minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
-    spent = (slot_cost * minutes.astype(np.float32)[:, None])[:, :, None, None]  # (J, K, 1, 1)
+    spent = slot_cost * minutes.astype(np.float32)[:, None]  # (J, K)
+    if sizes.paid is not None:
+        spent = spent + (sizes.paid[:, None] * sizes.slots).astype(np.float32)
+    spent = spent[:, :, None, None]
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
     count = len(ages)
     value = np.ones((*places.shape[1:], count + 1, 1), np.float32)  # the last one takes the price of late minutes

@@ -84,7 +84,8 @@ def choose(
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
-    rows, age_s, terms = problem.rows, problem.age_s, list_terms(job)
+    age_s, terms = problem.age_s, list_terms(job)
+    rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
     return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values))
