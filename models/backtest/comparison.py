@@ -13,7 +13,7 @@ from include.domain.graph import JobGraph
 from include.settings import Settings
 from include.utc import DAY_S
 from models.arrays import Floats
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from models.evaluation.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
 from models.evaluation.conditions import Cadence, Conditions, Disturbances, Prices
 from models.evaluation.drivers import Driver
 from models.evaluation.rate_series import interpolate_steps
@@ -199,7 +199,11 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
     drivers = {name: isolate(name, workload, conditions) for name in policies}
     run = ReplayRun(
         workload,
-        [CandidatePolicy(name, one) for name, one in drivers.items() if isinstance(one, IsolatedDriver)],
+        [
+            CandidatePolicy(name, one, asks_in_restarts(one.driver))
+            for name, one in drivers.items()
+            if isinstance(one, IsolatedDriver)
+        ],
         [zlib.crc32(f"{subject.cluster}/{subject.job}".encode())],
         conditions,
         past_per_s=subject.rates_per_s[: spans.before],
