@@ -159,8 +159,8 @@ def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
 
 def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     """Return the conditions of a job's replay: the pipeline's own settings and prices."""
-    planner, costs = settings.planner, settings.planner.costs
-    own = planner.policy_of(subject.cluster, subject.job)
+    planner = settings.planner.for_job(subject.cluster, subject.job)
+    costs, own = planner.costs, planner.policy_of(subject.cluster, subject.job)
     of_job = settings.parameters_of(own, f"{subject.cluster}/{subject.job}")
     return Conditions(
         cadence=CADENCE,

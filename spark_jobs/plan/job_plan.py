@@ -192,7 +192,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         up=True,
         observations=observations_of(graph, state.windows),
         slots_max=task.settings.cluster(state.cluster).slots_max,
-        options=task.settings.planner,
+        options=task.settings.planner.for_job(state.cluster, state.job),
         job=f"{state.cluster}/{state.job}",
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
