@@ -199,10 +199,10 @@ def _price_recovery(sizes: Sizes, levels: Levels, shape: Weights, terms: Terms) 
     than asked for costs as much as a late one.  A goal that no size can meet costs alike at all of them.
     """
     assert terms.recovery is not None
-    left_s = terms.recovery.within_s - terms.restart_s
-    if left_s <= 0:
+    remaining_s = terms.recovery.within_s - terms.restart_s
+    if remaining_s <= 0:
         return [np.zeros((len(sizes.slots), len(one), 1), np.float32) for one in levels.chances]
-    needed = math.log1p((terms.restart_s + terms.lost_s) / left_s)
+    needed = math.log1p((terms.restart_s + terms.lost_s) / remaining_s)
     grid, total = cumulate(shape)
     spread = np.maximum(sizes.sd, _LEAST_SD)[:, None]
     result = []
