@@ -34,7 +34,7 @@ def list_bins(as_of_s: int, options: Planner) -> Floats:
     start_s = as_of_s // options.bin_s * options.bin_s
     bins = -(-(as_of_s + options.horizon_h * HOUR_S - start_s) // options.bin_s)
     edges = start_s + options.bin_s * np.arange(bins + 1.0) - as_of_s
-    return np.maximum(edges, 0.0)
+    return np.asarray(np.maximum(edges, 0.0))
 
 
 def overlap_minutes(edges_s: Floats, bins_s: Floats) -> Floats:
