@@ -93,10 +93,10 @@ def test_a_job_of_higher_priority_gives_way_last() -> None:
 
 
 def test_an_evaluation_pays_what_its_plan_paid() -> None:
-    prices = SlotPrices(np.full(1, 0.02), np.full(1, 0.02), 0.0)
+    prices = SlotPrices(np.full(1, 0.2), np.full(1, 0.2), 0.0)
     _, left = Programme().decide(situation(HASHES[0], prices), MEMORY)
     assert recall(Programme(), "programme", store("programme", left), "programme")[0] == left
-    policy, busy = Programme(), job_with([*before(), *[9000.0] * 4])
+    policy, busy = Programme(), job_with([*before(), *[5000.0] * 4])
     paid, _ = policy.evaluate(busy, replace(left, due=()))
     free, _ = policy.evaluate(busy, policy.drop_plan(left))
     runs = [sum((one.wanted or busy.running).values()) for one in (paid, free)]
@@ -116,4 +116,4 @@ def test_jobs_of_both_policies_share_one_budget() -> None:
     asked = both.ask(SlotPrices.free()).slots
     alone = [Fleet.of([state_row(one, 0.1, 1.0)], BINS_S).ask(SlotPrices.free()).slots for one in (old, new)]
     np.testing.assert_array_equal(asked, alone[0] + alone[1])
-    assert alone[0].max() > 6 < alone[1].max()
+    assert alone[1].max() > alone[0].max() == 6  # the planner has no model to plan with
