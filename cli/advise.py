@@ -26,6 +26,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment,
 from cli.backfill import SETTLED
 from cli.embedded import below
 from cli.out_lock import hold_folder
+from cli.policy_lines import policy_lines
 from cli.progress import ProgressLog
 from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
 from cli.run_table import WIDTH
@@ -253,6 +254,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for one in against:
         reported = f"advised against: {one['cluster']}/{one['job']}: {one['verdict']['sentence']}"
         console.print(reported, markup=False, highlight=False, soft_wrap=True)
+    if lines := policy_lines(advice["planner_policies"]):
+        console.print("cheaper on their jobs beyond chance; in tidewise.toml:")
+        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     console.print(f"page: {options.out / PAGE}, figures: {options.out / FIGURES}", soft_wrap=True, highlight=False)
     total = sum(progress.seconds.values())
     print(f"advise: {len(advice['jobs'])} jobs, {len(against)} advised against, {total:.0f} s")

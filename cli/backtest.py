@@ -17,6 +17,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
 from cli.out_lock import hold_folder
+from cli.policy_lines import policy_lines
 from cli.progress import ProgressLog
 from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     result = json.loads((out / "stages" / "backtest.json").read_text())
     console.print(comparison_table(result.get("policies", [])))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
+    if lines := policy_lines(result.get("planner_policies", {})):
+        print("\n".join(["cheaper on their jobs by more than backtest.margin; in tidewise.toml:", *lines]))
     skipped = ", ".join(f"{count} {reason}" for reason, count in result["skipped"].items()) or "none"
     print(f"backtest: {result['compared']} of {result['jobs']} jobs compared, left out: {skipped}")
     return 0

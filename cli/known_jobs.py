@@ -21,7 +21,7 @@ class UnknownNameError(ValueError):
 
 def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
     """Return the jobs (``cluster/job``) of the last two weeks, and those that the settings name."""
-    named = {*settings.limits.jobs, *settings.planner.policies}
+    named = {*settings.limits.jobs, *settings.planner.policies, *settings.planner.jobs}
     since = (datetime.fromtimestamp(now_s, UTC) - _LOOK_BACK).date()
     return named.union(*(_jobs_of(settings.paths.lake, table, since) for table in (CONTROL_LOG, JOB_GRAPHS, PLANS)))
 

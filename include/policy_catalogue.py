@@ -48,8 +48,9 @@ class PolicyEntry:
         reads_models: whether a policy that reacts looks at what the nightly training has learnt.
         learns_nightly: whether it has a method ``learn`` that is called with the history every night.
         needs_profile: whether its memory has a field ``profile``, filled by a profiling phase.
-        slot_problem: path of the function from a situation to its problem, from whose costs the slot prices of a
-            cluster are found; None for a policy that is planned without regard to a slot budget.
+        slot_problem: path of the function from a situation and a memory to a
+            :class:`models.scheduling.slot_problem.SlotProblem`, from which the slot prices of a cluster are found, or
+            to None where the job keeps what it has; None for a policy that is planned without regard to a budget.
         parameters: path of the dataclass of its parameters, ``[policies.<name>]`` in the settings; None without any.
         preset: parameters that are other than the class's defaults.
         memory_codec: module with ``dump`` (memory to text) and ``load`` (class and text to memory).
@@ -97,13 +98,13 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         f"{_P}.tidewise.tidewise_policy:Planner",
         "Tidewise: schedule by optimisation",
         Decides.AHEAD,
-        slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
+        slot_problem=f"{_P}.tidewise.tidewise_policy:price_slots",
     ),
     "planner_v2": PolicyEntry(
         f"{_P}.tidewise.tidewise_policy:Planner",
         "Tidewise: schedule by optimisation, under a name that stays",
         Decides.AHEAD,
-        slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
+        slot_problem=f"{_P}.tidewise.tidewise_policy:price_slots",
     ),
     "controller_alone": PolicyEntry(
         f"{_P}.tidewise.controller_alone:ControllerAlone",
@@ -112,8 +113,9 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     ),
     "programme": PolicyEntry(
         f"{_P}.tidewise.programme_policy:Programme",
-        "Tidewise: a Markov decision process at every evaluation (on trial)",
+        "Tidewise: a Markov decision process at every evaluation",
         Decides.REPLANS,
+        slot_problem=f"{_P}.tidewise.programme_policy:price_slots",
     ),
     "need_vector": PolicyEntry(
         f"{_P}.need_vector.need_vector_policy:NeedVector",

@@ -134,7 +134,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         restarting=observed.restarting,
         observations=observations,
         slots_max=settings.cluster(view.cluster).slots_max,
-        options=settings.planner,
+        options=settings.planner.for_job(view.cluster, view.job),
         models=view.models,
         job=f"{view.cluster}/{view.job}",
     )

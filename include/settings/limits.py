@@ -168,7 +168,8 @@ class JobLimits(_Level):
         0,
         ge=-1000,
         le=1000,
-        description="of two jobs that want more slots than there are, the one with the higher priority gets them",
+        description="of two jobs that want more slots than there are, the one with the higher priority gets them; in "
+        "the plans of a cluster with a budget each step of it halves what the job pays for slots",
     )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
 

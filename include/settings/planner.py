@@ -10,6 +10,11 @@ from include.settings.names import JobKey
 from include.settings.section import Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
 from include.utc import DAY_S, HOUR_S
 
+RECOVERS = "programme"
+"""The policy that plans for a time of recovery."""
+TOLERATE = frozenset({RECOVERS, "planner", "planner_v2", "controller_alone"})
+"""Policies that ask how late a job may be."""
+
 
 class Capacity(Section):
     """How far an operator's capacity model is trusted."""
@@ -38,6 +43,16 @@ class Costs(Section):
         3.0, ge=1, le=1e6, description="a planned rescale must promise to save so many times its cost"
     )
     late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
+    recovery_within_s: float | None = Field(
+        None,
+        gt=0,
+        le=DAY_S,
+        description="s; after a lost TaskManager a job has caught up again within this; unset: no such goal. Of the "
+        "policy `programme` alone",
+    )
+    recovery_probability: float = Field(
+        0.95, gt=0.5, lt=1, description="probability with which it has; a minute in which that is less costs a late one"
+    )
     failures_per_day: float = Field(
         1.0, ge=0, le=1000, description="failures of a job that are expected; catching up after them needs headroom"
     )
@@ -121,16 +136,29 @@ class Reactive(Section):
         return self
 
 
+class JobGoals(Section):
+    """What the people of one job ask for, where that is another than for all: see `[planner.costs]`."""
+
+    late_after_s: float | None = Field(None, gt=0, le=DAY_S, description="s; a lateness that the job tolerates")
+    recovery_within_s: float | None = Field(
+        None, gt=0, le=DAY_S, description="s; after a lost TaskManager it has caught up again within this"
+    )
+    recovery_probability: float | None = Field(None, gt=0.5, lt=1, description="probability with which it has")
+
+
 class Planner(Section):
     """How forecasts and models become steps."""
 
-    policy: Text = Field("planner", description="policy of every job that `policies` does not name")
+    policy: Text = Field("programme", description="policy of every job that `policies` does not name")
     policies: dict[JobKey, Text] = Field(
         default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
     )
     parameters: dict[JobKey, dict[str, Any]] = Field(
         default_factory=dict,
         description='"cluster/job" = parameters of its policy that are other than in `[policies.<name>]`',
+    )
+    jobs: dict[JobKey, JobGoals] = Field(
+        default_factory=dict, description='`[planner.jobs."cluster/job"]`: what its people ask for'
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
@@ -167,3 +195,37 @@ class Planner(Section):
     def policy_of(self, cluster: str, job: str) -> str:
         """Return the name of a job's policy."""
         return self.policies.get(f"{cluster}/{job}", self.policy)
+
+    def for_job(self, cluster: str, job: str) -> Planner:
+        """Return the settings as they hold for one job, its goals in the place of those of all."""
+        goals = self.jobs.get(f"{cluster}/{job}")
+        if goals is None:
+            return self
+        own = goals.model_dump(exclude_none=True)
+        return self.model_copy(update={"costs": self.costs.model_copy(update=own)})
+
+    def find_unmet_goal(self) -> str | None:
+        """Return which goal is set for a job whose policy has none; None where each can be met."""
+        others = [f'planner.policies."{job}" = "{name}"' for job, name in self.policies.items() if name != RECOVERS]
+        if self.policy != RECOVERS:
+            others = [f'planner.policy = "{self.policy}"', *others]
+        if self.costs.recovery_within_s is not None and others:
+            return (
+                f"planner.costs.recovery_within_s is a goal of all jobs, and {others[0]} knows no time of recovery; "
+                f"write it in [planner.jobs] for jobs of the policy {RECOVERS}"
+            )
+        return next(filter(None, (self._find_unmet_goal_of(job, goals) for job, goals in self.jobs.items())), None)
+
+    def _find_unmet_goal_of(self, job: str, goals: JobGoals) -> str | None:
+        policy = self.policy_of(*job.split("/", maxsplit=1))
+        meets = {"late_after_s": policy in TOLERATE, "recovery_within_s": policy == RECOVERS}
+        meets["recovery_probability"] = meets["recovery_within_s"]
+        for key, is_met in meets.items():
+            if getattr(goals, key) is not None and not is_met:
+                return (
+                    f'planner.jobs."{job}".{key}: policy {policy} of the job has no such goal; write '
+                    f'planner.policies."{job}" = "{RECOVERS}", or remove the key'
+                )
+        if goals.recovery_probability is not None and (goals.recovery_within_s or self.costs.recovery_within_s) is None:
+            return f'planner.jobs."{job}".recovery_probability has no time; write recovery_within_s = 600 as well, say'
+        return None

@@ -23,7 +23,9 @@ class Backtest(Section):
     history_days_min: float = Field(2.0, gt=0, le=3660, description="days; a job with less history is left out")
     policies: tuple[Text, ...] = Field(
         (
+            "programme",
             "planner",
+            "controller_alone",
             "need_vector",
             "conttune_a3",
             "ds2",

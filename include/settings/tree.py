@@ -141,6 +141,13 @@ class Settings(Section):
                 raise ValueError(f'planner.parameters."{job}": {faults}') from error
         return self
 
+    @model_validator(mode="after")
+    def _goals_can_be_met(self) -> Settings:
+        unmet = self.planner.find_unmet_goal()
+        if unmet:
+            raise ValueError(unmet)
+        return self
+
     @property
     def job_keys(self) -> Mapping[str, Sequence[str]]:
         """Key of the settings -> clusters or ``cluster/job`` that are named below it."""
@@ -148,6 +155,7 @@ class Settings(Section):
             "limits.jobs": list(self.limits.jobs),
             "planner.policies": list(self.planner.policies),
             "planner.parameters": list(self.planner.parameters),
+            "planner.jobs": list(self.planner.jobs),
             "profiling.jobs": list(self.profiling.jobs),
             "forecast.time_zones": list(self.forecast.time_zones),
             "forecast.holidays": list(self.forecast.holidays),

@@ -20,7 +20,7 @@ from models.backtest.comparison import (
     build_conditions,
     isolate,
 )
-from models.evaluation.candidate_policies import CandidatePolicy
+from models.evaluation.candidate_policies import CandidatePolicy, asks_in_restarts
 from models.evaluation.conditions import Conditions, Prices
 from models.evaluation.drivers import ScheduleDriver
 from models.evaluation.rate_series import interpolate_steps
@@ -140,7 +140,7 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
     good = {name: one for name, one in drivers.items() if isinstance(one, IsolatedDriver)}
     run = ReplayRun(
         workload,
-        [CandidatePolicy(name, one, name == "planner") for name, one in good.items()],
+        [CandidatePolicy(name, one, asks_in_restarts(one.driver)) for name, one in good.items()],
         seeds,
         conditions,
         past_per_s=subject.rates_per_s[: spans.before],

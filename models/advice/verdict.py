@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from models.advice.appraisal import CONSTANT, RAN, DailyCosts, Option
@@ -12,10 +12,14 @@ from models.advice.intervals import LEAST_DAYS, Estimate, estimate
 TITLES = {
     RAN: "what ran",
     CONSTANT: "the best constant",
-    "planner": "Tidewise",
+    "programme": "Tidewise",
+    "planner": "Tidewise, its planner",
+    "planner_v2": "Tidewise, its planner",
+    "controller_alone": "Tidewise, its controller without plans",
     "flink_autoscaler": "the operator's autoscaler, defaults",
     "flink_autoscaler_tuned": "the operator's autoscaler, tuned",
 }
+OWN = frozenset({"programme", "planner", "planner_v2", "controller_alone"})
 LEAST_REPORTED = 0.05  # a smaller difference is shown as none
 MARGIN = 0.01  # another option is named when it is cheaper by more
 
@@ -64,12 +68,15 @@ class Verdict:
         saving: of Tidewise against what ran; None where Tidewise failed on the job.
         better: name of the option that costs least, if it is not Tidewise.
         sentence: why.
+        policy: of Tidewise's own, the one to name in ``planner.policies`` for the job: the first one that was appraised
+            unless another is cheaper beyond margin and chance; None where days or figures are too few to tell.
     """
 
     advice: Advice
     saving: Difference | None
     better: str | None
     sentence: str
+    policy: str | None = None
 
 
 def subtract(costs: DailyCosts, other: DailyCosts) -> Difference:
@@ -88,6 +95,21 @@ def judge(options: Sequence[Option]) -> Verdict:
     Args:
         options: what ran first, then the policies with Tidewise's first, then the best constant.
     """
+    result = _compare(options)
+    mine = options[1].costs
+    if mine is None or result.saving is None or len(mine.cost) < LEAST_DAYS:
+        return result
+    own = {one.name: one.costs for one in options[2:] if one.name in OWN and one.costs is not None}
+    cheaper = find_better(mine, own)
+    if cheaper is None:
+        return replace(result, policy=options[1].name)
+    gain = 1.0 - float(own[cheaper].cost.mean()) / max(float(mine.cost.mean()), 1e-9)
+    text = f"Of Tidewise's own policies {cheaper} would have cost {gain:.0%} less here: name it in planner.policies."
+    return replace(result, sentence=f"{result.sentence} {text}", policy=cheaper)
+
+
+def _compare(options: Sequence[Option]) -> Verdict:
+    """Return what is advised of the first policy, against what ran and what is not Tidewise's own."""
     by_name = {one.name: one.costs for one in options}
     own = options[1].name
     ran, mine = by_name[RAN], by_name[own]
@@ -98,7 +120,7 @@ def judge(options: Sequence[Option]) -> Verdict:
     if len(mine.cost) < LEAST_DAYS:
         text = f"So few days ({len(mine.cost)}) tell nothing for sure. In them Tidewise would {describe(saving)}."
         return Verdict(Advice.OPEN, saving, None, text)
-    others = {name: costs for name, costs in by_name.items() if name not in {own, RAN} and costs is not None}
+    others = {name: costs for name, costs in by_name.items() if name not in {own, RAN, *OWN} and costs is not None}
     better = find_better(mine, others)
     if better is not None:
         return Verdict(Advice.OTHER, saving, better, _say_other(better, others[better], mine, saving, options))

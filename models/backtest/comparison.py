@@ -13,7 +13,7 @@ from include.domain.graph import JobGraph
 from include.settings import Settings
 from include.utc import DAY_S
 from models.arrays import Floats
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from models.evaluation.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
 from models.evaluation.conditions import Cadence, Conditions, Disturbances, Prices
 from models.evaluation.drivers import Driver
 from models.evaluation.rate_series import interpolate_steps
@@ -159,8 +159,8 @@ def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
 
 def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     """Return the conditions of a job's replay: the pipeline's own settings and prices."""
-    planner, costs = settings.planner, settings.planner.costs
-    own = planner.policy_of(subject.cluster, subject.job)
+    planner = settings.planner.for_job(subject.cluster, subject.job)
+    costs, own = planner.costs, planner.policy_of(subject.cluster, subject.job)
     of_job = settings.parameters_of(own, f"{subject.cluster}/{subject.job}")
     return Conditions(
         cadence=CADENCE,
@@ -199,7 +199,11 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
     drivers = {name: isolate(name, workload, conditions) for name in policies}
     run = ReplayRun(
         workload,
-        [CandidatePolicy(name, one) for name, one in drivers.items() if isinstance(one, IsolatedDriver)],
+        [
+            CandidatePolicy(name, one, asks_in_restarts(one.driver))
+            for name, one in drivers.items()
+            if isinstance(one, IsolatedDriver)
+        ],
         [zlib.crc32(f"{subject.cluster}/{subject.job}".encode())],
         conditions,
         past_per_s=subject.rates_per_s[: spans.before],

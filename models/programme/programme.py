@@ -11,6 +11,7 @@ rescales in the planner's own prices.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from models.arrays import Floats
-from models.programme.error_shapes import Weights
+from models.programme.error_shapes import Weights, cumulate
 from models.programme.horizon import Levels
 from models.programme.load_paths import STEP_S
 from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_ages
@@ -29,6 +30,19 @@ _SD_STEPS: Final = 5  # transients are told apart by e^(1/5)
 _LEAST_SD: Final = 0.02
 _DOWN_STEP_S: Final = 5.0  # so are downtimes, so that tables are found again
 _CHANGE_AND_BACK: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryGoal:
+    """After a failure a job has caught up within a time, with a probability.
+
+    Attributes:
+        within_s: the time, from the failure on.
+        probability: of it.
+    """
+
+    within_s: float
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,7 @@ class Terms:
         lost_s: age of the checkpoint that a failure finds.
         failures_per_step: probability of a failure in a step.
         down_s: how long the job will still be down; 0 of one that runs.
+        recovery: how soon it has to have caught up after a failure; None where nobody asks for it.
     """
 
     slot_price: float
@@ -55,6 +70,7 @@ class Terms:
     lost_s: float
     failures_per_step: float
     down_s: float = 0.0
+    recovery: RecoveryGoal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +81,13 @@ class Sizes:
         slots: (K,) that each takes.
         log_capacity: (K, J) log of the load that each sustains in each step of the programme, records/s.
         sd: (K,) relative deviation of one step's load from its level, and of what is not known of the capacity.
+        paid: (J,) what a slot costs in each step on top of its own price; None where slots are not short.
     """
 
     slots: Floats
     log_capacity: Floats
     sd: Floats
+    paid: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +168,11 @@ def walk_back(
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
     minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
-    spent = (slot_cost * minutes.astype(np.float32)[:, None])[:, :, None, None]  # (J, K, 1, 1)
+    spent = slot_cost * minutes.astype(np.float32)[:, None]  # (J, K)
+    if sizes.paid is not None:
+        spent = spent + (sizes.paid[:, None] * sizes.slots).astype(np.float32)
+    spent = spent[:, :, None, None]
+    unlikely = None if terms.recovery is None else _price_recovery(sizes, levels, shape, terms)
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
     count = len(ages)
     value = np.ones((*places.shape[1:], count + 1, 1), np.float32)  # the last one takes the price of late minutes
@@ -162,6 +184,32 @@ def walk_back(
         cost = np.matmul(table.take(rows, axis=0, mode="clip").reshape(shaped), value)[..., 0]  # (K, Z, 2A)
         both = np.matmul(levels.chances[step].astype(np.float32), cost) + spent[step]
         stay, go = both[..., :count], both[..., count:]
+        if unlikely is not None:
+            stay, go = stay + unlikely[step], go + unlikely[step]
         yield step, stay, go
         if step:
             np.minimum(stay, go.min(axis=0) + np.float32(terms.rescale_price), out=value[..., :count, 0])
+
+
+def _price_recovery(sizes: Sizes, levels: Levels, shape: Weights, terms: Terms) -> list[np.ndarray]:
+    """Return J arrays (K, Z, 1): what it costs that a failure in a step would not be caught up with in time.
+
+    After a stop of D with records of B to read again, the age of the oldest one falls by C / L - 1 a second: it is gone
+    within T, counted from the failure on, where C / L >= 1 + (D + B) / (T - D).  A minute in which that is less likely
+    than asked for costs as much as a late one.  A goal that no size can meet costs alike at all of them.
+    """
+    assert terms.recovery is not None
+    remaining_s = terms.recovery.within_s - terms.restart_s
+    if remaining_s <= 0:
+        return [np.zeros((len(sizes.slots), len(one), 1), np.float32) for one in levels.chances]
+    needed = math.log1p((terms.restart_s + terms.lost_s) / remaining_s)
+    grid, total = cumulate(shape)
+    spread = np.maximum(sizes.sd, _LEAST_SD)[:, None]
+    result = []
+    for step, chances in enumerate(levels.chances):
+        at = (sizes.log_capacity[:, step, None] - needed - levels.log_load[None, step]) / spread  # (K, Z)
+        enough = np.interp(at, grid, total, left=0.0, right=1.0) @ chances.T
+        minutes = levels.steps[step] * STEP_S / 60
+        charged = terms.late_price * minutes * (enough < terms.recovery.probability)
+        result.append(charged[..., None].astype(np.float32))
+    return result

@@ -8,6 +8,7 @@ another decision is the cheaper one: the band of a step.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,13 +18,13 @@ from models.arrays import Floats
 from models.programme.horizon import LEVELS, Levels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
+from models.programme.path_costs import EXPECTED, Costs, PathCosts, charge
 from models.programme.programme import Sizes, Terms, Values, walk_back
 from models.programme.window_tables import list_ages, weigh_ages
 from models.scheduling.step_band import StepBand
 
 DAY_STEPS: Final = (1,) * 12 + (2,) * 12 + (4,) * 63
 """(J,) evaluations in each step of the day: fine for the three hours in which a newer plan will come."""
-_EXPECTED: Final = LEVELS.index(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +56,71 @@ class Trajectory:
     Attributes:
         turns: the changes, by time.
         values: of the first decision.
+        ages_s: (J,) of the backlog at the beginning of each step.
     """
 
     turns: tuple[Turn, ...]
     values: Values
+    ages_s: tuple[float, ...] = ()
 
 
-def follow_expected(
-    sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, *, age_s: float, tolerance: float
-) -> Trajectory:
-    """Return what the programme decides while the load is as expected.
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The programme of a day, solved.
 
-    Args:
+    Attributes:
         sizes: of the job, (K, J) capacities; the running one first.
         levels: of the day's steps.
         outlook: of the day, from which they were made.
         terms: of the job.
         age_s: of the oldest record now.
-        tolerance: a step stays in its band while no other decision is cheaper by more than this.
+        costs: of staying and going at each step.
     """
-    costs = {step: (stay, go) for step, stay, go in walk_back(sizes, levels, outlook.shape, terms)}
+
+    sizes: Sizes
+    levels: Levels
+    outlook: LoadOutlook
+    terms: Terms
+    age_s: float
+    costs: Costs
+
+    @classmethod
+    def solve(cls, sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, age_s: float) -> Day:
+        """Solve it."""
+        costs = {step: (stay, go) for step, stay, go in walk_back(sizes, levels, outlook.shape, terms)}
+        return cls(sizes, levels, outlook, terms, age_s, costs)
+
+    def price_path(self) -> PathCosts:
+        """Return what the trajectory costs step by step."""
+        ages = np.array(list_ages(self.terms.late_after_s))
+        return PathCosts.of(self.costs, ages, _follow(self, self.costs, 0.0).ages_s, self.terms.rescale_price)
+
+    def follow(self, tolerance: float, paid: Floats | None = None) -> Trajectory:
+        """Return what the programme decides while the load is as expected.
+
+        Args:
+            tolerance: a step stays in its band while no other decision is cheaper by more than this.
+            paid: (J,) what is paid for a slot in each step on top of its own price; None where slots are not short.
+        """
+        free = _follow(self, self.costs, tolerance)
+        if paid is None or not paid.any():
+            return free
+        ages = np.array(list_ages(self.terms.late_after_s))
+        path = PathCosts.of(self.costs, ages, free.ages_s, self.terms.rescale_price)
+        raised = path.raise_by(paid[:, None] * self.sizes.slots[None, :])
+        return _follow(self, charge(self.costs, raised), tolerance, free.ages_s)
+
+
+def _follow(day: Day, costs: Costs, tolerance: float, passed_s: Sequence[float] | None = None) -> Trajectory:
+    """Return the decisions along the expected load, at the ages that they lead to or at those that are given."""
+    sizes, levels, outlook, terms = day.sizes, day.levels, day.outlook, day.terms
     ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
-    place, age, turns, begin = 0, age_s, [], None
+    place, age, turns, begin, ages_s = 0, day.age_s, [], None, []
     for step, count in enumerate(levels.steps):
-        known = 0 if step == 0 else _EXPECTED
+        if passed_s is not None:
+            age = passed_s[step]
+        ages_s.append(age)
+        known = 0 if step == 0 else EXPECTED
         weights = weigh_ages(np.array(min(age, ages[-1])), ages)
         stay, go = costs[step]
         values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
@@ -92,10 +134,10 @@ def follow_expected(
             band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, tolerance))
             turns.append(Turn(int(firsts[step]), step, place, best, age, values, band))
             place, down_s = best, terms.rescale_s
-        ratio = math.exp(float(sizes.log_capacity[place, step] - levels.log_load[step, _EXPECTED]))
+        ratio = math.exp(float(sizes.log_capacity[place, step] - levels.log_load[step, EXPECTED]))
         age = max(age + down_s + (count * STEP_S - down_s) * (1.0 - ratio), 0.0)
     assert begin is not None
-    return Trajectory(tuple(turns), begin)
+    return Trajectory(tuple(turns), begin, tuple(ages_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +159,13 @@ class _Decision:
     def find_levels(self, ages: Floats, age_s: float, tolerance: float) -> tuple[float, float]:
         """Return the standardised levels of the load between which the change stays the cheapest."""
         lead = self._find_lead() @ weigh_ages(np.array(min(age_s, ages[-1])), ages)
-        low, high = _find_ends(np.array(LEVELS), lead + tolerance, _EXPECTED)
+        low, high = _find_ends(np.array(LEVELS), lead + tolerance, EXPECTED)
         return max(low, LEVELS[0]), min(high, LEVELS[-1])  # beyond the levels nothing was compared
 
     def find_ages(self, ages: Floats, age_s: float, tolerance: float) -> tuple[float, float]:
         """Return the ages of the backlog between which it does."""
         near = int(np.abs(ages - age_s).argmin())
-        low, high = _find_ends(ages, self._find_lead()[_EXPECTED] + tolerance, near)
+        low, high = _find_ends(ages, self._find_lead()[EXPECTED] + tolerance, near)
         return max(low, 0.0), high
 
 

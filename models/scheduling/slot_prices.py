@@ -58,6 +58,22 @@ class SlotPrices:
         prices = self.of(np.array([job_hash(seed)]))[0]
         return np.concatenate([prices, np.repeat(prices[-1], max(bins - len(prices), 0))])[:bins]
 
+    def weigh(self, weight: float) -> SlotPrices:
+        """Return the prices for a job that pays so many times as much as others: see :func:`weight_of`."""
+        return SlotPrices(self.low * weight, self.high * weight, self.share)
+
+
+def weight_of(priority: int) -> float:
+    """Return what a job of a priority pays for a slot that is short: half as much for each step above others.
+
+    >>> weight_of(0), weight_of(2), weight_of(-1), weight_of(1000) == weight_of(20)
+    (1.0, 0.25, 2.0, True)
+    """
+    return float(2.0 ** -min(max(priority, -_MOST_PRIORITY), _MOST_PRIORITY))
+
+
+_MOST_PRIORITY: Final = 20  # beyond it a slot is as good as free, or beyond any price
+
 
 def job_hash(seed: int) -> float:
     """Return the hash of a job, 0..1, from the seed of its situation.

@@ -37,8 +37,19 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         "totals": describe_totals(whole, settings),
         "totals_of": len(whole),
         "calibration": describe_calibration(jobs),
+        "planner_policies": choose_policies(jobs, settings),
         "jobs": jobs,
         "skipped": skipped,
+    }
+
+
+def choose_policies(jobs: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, str]:
+    """Return ``cluster/job`` -> policy, as ``planner.policies`` takes it, of jobs whose policy should be another."""
+    advised = {(one["cluster"], one["job"]): one["verdict"].get("policy") for one in jobs}
+    return {
+        f"{cluster}/{job}": policy
+        for (cluster, job), policy in sorted(advised.items())
+        if policy and policy != settings.planner.policy_of(cluster, job)
     }
 
 

@@ -86,7 +86,7 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
     """Return everything that the page says of a job, as values of JSON."""
     history = build_history(task, subject, state)
     result = replay(subject, history, task.settings)
-    costs = task.settings.planner.costs
+    costs = task.settings.planner.for_job(subject.cluster, subject.job).costs
     prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
     measured = [Measured(**dict(_fields(one))) for one in _list(state["capacity"])]
     return {

@@ -71,7 +71,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 
 
 def counts(result: pd.DataFrame) -> dict[str, object]:
-    """Count jobs: compared, left out by reason, with another policy recommended; failures; and means per policy."""
+    """Count jobs: compared, left out by reason, better off with another policy, failed; and means per policy."""
     skipped = Counter(result["skipped"].dropna())
     compared = result[result["skipped"].isna()]
     other = compared["recommended"].eq(True) & ~compared["in_use"].eq(True)
@@ -81,6 +81,9 @@ def counts(result: pd.DataFrame) -> dict[str, object]:
         "failed": int(compared["error"].notna().sum()),
         "other_recommended": int(other.sum()),
         "skipped": dict(sorted(skipped.items())),
+        "planner_policies": {
+            f"{row['cluster']}/{row['job']}": str(row["policy"]) for row in compared[other].to_dict("records")
+        },
         "policies": policy_means(compared),
     }
 

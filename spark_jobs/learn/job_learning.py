@@ -60,7 +60,7 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
             graph=graph,
             models=models,
             slots_max=task.settings.cluster(cluster).slots_max,
-            options=task.settings.planner,
+            options=task.settings.planner.for_job(cluster, job),
             observations=observations_of(graph, windows),
         )
         chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name, f"{cluster}/{job}")))

@@ -72,8 +72,11 @@ def shaping(settings: Settings) -> str:
     """Return the settings that shape a plan as canonical JSON."""
     clusters = {name: cluster.model_dump(mode="json") for name, cluster in settings.clusters.items()}
     planner = settings.planner.model_dump(mode="json")
+    priorities = {job: one.priority for job, one in settings.limits.jobs.items() if one.priority}
     return json.dumps(
-        {"planner": planner, "policies": settings.policies, "clusters": clusters}, sort_keys=True, default=str
+        {"planner": planner, "policies": settings.policies, "clusters": clusters, "priorities": priorities},
+        sort_keys=True,
+        default=str,
     )
 
 

@@ -26,12 +26,12 @@ from models.hosting.memories import store
 from models.job_models import JobModels
 from models.policies.immediate_change import add_expectations
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import PastLoads, Schedule, Situation
+from models.policies.protocol import PastLoads, Policy, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
-from models.scheduling.slot_prices import SlotPrices
+from models.scheduling.slot_prices import SlotPrices, weight_of
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
 from spark_jobs.job_inputs.newest_rows import QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
@@ -192,11 +192,13 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         up=True,
         observations=observations_of(graph, state.windows),
         slots_max=task.settings.cluster(state.cluster).slots_max,
-        options=task.settings.planner,
+        options=task.settings.planner.for_job(state.cluster, state.job),
         job=f"{state.cluster}/{state.job}",
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
-    situation = build_situation(job, models, forecast, task.offers.get(state.cluster))
+    offer = task.offers.get(state.cluster, SlotPrices.free())
+    priority = task.settings.job_limits(state.cluster, state.job).priority
+    situation = build_situation(job, models, forecast, offer.weigh(weight_of(priority)))
     if state.past_loads is None:
         return situation
     past = PastLoads(state.past_loads["at"].astype(np.int64), state.past_loads["load_per_s"].astype(float))
@@ -265,11 +267,16 @@ def _with_present_names(state: JobState, memory: Any) -> Any:
     return rename_operators(memory, follow_names(known, state.every_version), known)
 
 
+def recall_memory(task: PlanTask, name: str, state: JobState) -> tuple[Policy[Any], Any]:
+    """Return a job's policy and what it remembers, under the names that the job's operators have now."""
+    chosen = policy(name, task.settings.parameters_of(name, f"{state.cluster}/{state.job}"))
+    return chosen, _with_present_names(state, recall(chosen, name, state.memory, state.memory_policy))
+
+
 def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) -> tuple[Schedule, str | None]:
     """Return the schedule, and the policy's memory as text; null for a policy without one."""
-    chosen = policy(name, task.settings.parameters_of(name, f"{state.cluster}/{state.job}"))
     try:
-        remembered = _with_present_names(state, recall(chosen, name, state.memory, state.memory_policy))
+        chosen, remembered = recall_memory(task, name, state)
         schedule, memory = chosen.decide(situation, remembered)
         return add_expectations(schedule, situation), store(name, memory)
     except DemandError as error:

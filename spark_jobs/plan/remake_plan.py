@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Cluster, Planner, Settings
+from include.settings.limits import JobLimits
 from include.stages import Stage
 from include.tables import PLANS
 from include.version import stage_version
@@ -64,6 +65,9 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
             "planner": Planner(**shaped["planner"]),
             "policies": shaped["policies"],
             "clusters": {name: Cluster(**cluster) for name, cluster in shaped["clusters"].items()},
+            "limits": settings.limits.model_copy(
+                update={"jobs": {job: JobLimits(priority=one) for job, one in shaped.get("priorities", {}).items()}}
+            ),
         }
     )
     bundle = _bundle(settings, first["model_version"])

@@ -83,7 +83,7 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
         graph=graph_of(json.loads(state["operators"])),
         models=task.bundle.value.for_job(cluster, job, placed_of(json.loads(state["operators"]))),
         slots_max=slots_max,
-        options=settings.planner,
+        options=settings.planner.for_job(cluster, job),
         profiling=settings.profiling,
         seed=zlib.crc32(f"{cluster}/{job}/{format_utc(task.as_of)}".encode()),
     )

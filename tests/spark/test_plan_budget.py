@@ -26,7 +26,9 @@ JOBS = tuple(f"wave-{number}" for number in range(6))
 
 
 TOTAL = 28  # of 36 slots, as many as all jobs want at the peak of their load
-BUDGETS = {"free": None, "kept": TOTAL, "short": 3}  # slots of clusters that run the same jobs
+OWN_TOTAL = 21  # the programme trusts this forecast less: its jobs want 24
+BUDGETS = {"free": None, "kept": TOTAL, "short": 3, "own_free": None, "own_kept": OWN_TOTAL}
+"""Slots of clusters that run the same jobs; those of ``own_`` under the programme, the others under the planner."""
 NO_SEASON = fleet.CLUSTER
 
 
@@ -60,7 +62,10 @@ class Planned:
 @pytest.fixture(scope="module")
 def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Planned:
     budgets = {name: Cluster(window_s=300, slots_total=slots) for name, slots in BUDGETS.items()}
-    settings, lake = shared_settings.model_copy(update={"clusters": shared_settings.clusters | budgets}), shared_lake
+    own = {f"{cluster}/{job}": "programme" for cluster in BUDGETS if cluster.startswith("own_") for job in JOBS}
+    chosen = shared_settings.planner.model_copy(update={"policy": "planner", "policies": own})
+    changed = {"clusters": shared_settings.clusters | budgets, "planner": chosen}
+    settings, lake = shared_settings.model_copy(update=changed), shared_lake
     for cluster in BUDGETS:
         fleet.write_fleet(lake, dict.fromkeys(JOBS, WAVE), cluster)
     held = [
@@ -86,6 +91,15 @@ def test_a_budget_is_kept_by_all_jobs_together(planned: Planned) -> None:
     assert retained.mean() > 0.8 * np.minimum(wanted, TOTAL).mean()  # it is used where there is need
     assert any("slots are short" in row["reason"] for row in planned.of("kept"))
     assert not any("slots are short" in row["reason"] for row in planned.of("free"))
+
+
+def test_the_programme_keeps_a_budget_as_well(planned: Planned) -> None:
+    wanted, retained = planned.slots_over_time("own_free"), planned.slots_over_time("own_kept")
+    assert retained.max() <= OWN_TOTAL < wanted.max()
+    assert retained.mean() > 0.8 * np.minimum(wanted, OWN_TOTAL).mean()
+    assert {row["policy"] for row in planned.of("own_kept")} == {"programme"}
+    assert any("slots are short" in row["reason"] for row in planned.of("own_kept"))
+    assert not any("slots are short" in row["reason"] for row in planned.of("own_free"))
 
 
 def test_without_a_season_the_job_is_steered_by_what_is_seen(planned: Planned) -> None:

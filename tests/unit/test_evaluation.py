@@ -30,7 +30,7 @@ RUNNING = {"source": 1, "map": 4}
 GRAPH = JobGraph.from_operators([Operator("source", (), 128), Operator("map", ("source",), 128)])
 FALL = PendingStep(NOW_S - 300, NOW_S + 3600, {"source": 1, "map": 2}, 1000.0, "as forecast")
 LATER = replace(FALL, apply_at_s=NOW_S + 600)
-SETTINGS = Settings()
+SETTINGS = Settings(planner=Planner(policy="planner"))
 
 
 def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanRow:

@@ -10,7 +10,7 @@ import pytest
 from models.programme.horizon import STEPS, spread_levels
 from models.programme.load_outlook import LoadOutlook
 from models.programme.programme import Sizes, Terms, solve
-from models.programme.trajectory import DAY_STEPS, follow_expected
+from models.programme.trajectory import DAY_STEPS, Day
 
 SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)
 SLOTS = np.array([8.0, 4.0, 6.0, 10.0, 12.0])
@@ -36,7 +36,7 @@ def day(
     """Return (evaluation, slots before, slots after) of the steps of a day."""
     seen, rows = outlook(loads), sizes(running, DAY_STEPS)
     levels = spread_levels(seen, DAY_STEPS)
-    made = follow_expected(rows, levels, seen, TERMS, age_s=age_s, tolerance=tolerance)
+    made = Day.solve(rows, levels, seen, TERMS, age_s).follow(tolerance)
     return [(one.first, rows.slots[one.place_from], rows.slots[one.place_to]) for one in made.turns]
 
 
@@ -77,7 +77,7 @@ def test_within_its_band_the_programme_decides_the_same() -> None:
     loads = np.full(288, 3500.0)
     loads[6:] = 9000.0
     seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
-    made = follow_expected(rows, spread_levels(seen, DAY_STEPS), seen, TERMS, age_s=0.0, tolerance=0.0)
+    made = Day.solve(rows, spread_levels(seen, DAY_STEPS), seen, TERMS, 0.0).follow(0.0)
     turn = made.turns[0]
     target, band = rows.slots[turn.place_to], turn.band
     assert band.load_low_per_s < loads[turn.first] < band.load_high_per_s
@@ -102,9 +102,8 @@ def test_a_tolerance_widens_the_band() -> None:
     loads[40:] = 9000.0
     seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
     levels = spread_levels(seen, DAY_STEPS)
-    narrow, wide = (
-        follow_expected(rows, levels, seen, TERMS, age_s=0.0, tolerance=one).turns[0].band for one in (0.0, 0.06)
-    )
+    solved = Day.solve(rows, levels, seen, TERMS, 0.0)
+    narrow, wide = (solved.follow(one).turns[0].band for one in (0.0, 0.06))
     assert wide.load_low_per_s <= narrow.load_low_per_s
     assert wide.load_high_per_s > narrow.load_high_per_s
     assert wide.age_high_s >= narrow.age_high_s

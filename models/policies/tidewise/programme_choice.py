@@ -21,7 +21,7 @@ from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import LEAST_PER_S, STEP_S
-from models.programme.programme import Sizes, Terms, solve
+from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
 
 MARGIN: Final = 0.15
 """By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
@@ -84,7 +84,8 @@ def choose(
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
-    rows, age_s, terms = problem.rows, problem.age_s, list_terms(job)
+    age_s, terms = problem.age_s, list_terms(job)
+    rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
     return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values))
@@ -187,4 +188,7 @@ def list_terms(job: Snapshot) -> Terms:
         lost_s=recovery.checkpoint_interval_s,
         failures_per_step=min(costs.failures_per_day / _STEPS_OF_A_DAY, 1.0),
         down_s=_REMAINING * recovery.downtime_restart_s if job.restarting else 0.0,
+        recovery=None
+        if costs.recovery_within_s is None
+        else RecoveryGoal(costs.recovery_within_s, costs.recovery_probability),
     )

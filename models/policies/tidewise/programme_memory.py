@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.policies.tidewise.planned_steps import PlannedStep
+from models.policies.tidewise.slot_charges import SlotCharges
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.programme.capacity_belief import CapacityBelief
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
@@ -78,6 +79,7 @@ class ProgrammeMemory:
         belief: of the error of the models' capacity.
         due: steps of the newest plan that are to come, or are due and not in force yet.
         count: of the steps that were due so far, of all plans.
+        charges: what the newest plan has the job pay for slots that are short.
     """
 
     controller: ControllerMemory = field(default_factory=ControllerMemory)
@@ -86,3 +88,4 @@ class ProgrammeMemory:
     belief: CapacityBelief = field(default_factory=CapacityBelief)
     due: tuple[PlannedStep, ...] = ()
     count: StepCount = field(default_factory=StepCount)
+    charges: SlotCharges = field(default_factory=SlotCharges)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from include.utc import HOUR_S
+from include.utc import HOUR_S, MINUTE_S
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Decision, Schedule
 from models.policies.tidewise.job_sizes import CAUTION
@@ -16,6 +16,7 @@ from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, spread_of
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
+from models.policies.tidewise.slot_charges import SlotCharges
 from models.programme.choice import choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.horizon import spread_levels
@@ -23,41 +24,54 @@ from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import DAY, STEP_S
 from models.programme.programme import Sizes, Terms, Values
-from models.programme.trajectory import DAY_STEPS, Trajectory, Turn, follow_expected
+from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
+from models.scheduling.cost_model import CostTables
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import Step
+from models.scheduling.slot_problem import SlotProblem
 from models.scheduling.step_band import StepBand
 
+SHORT: Final = "; the cluster's slots are short then"
 _SCORE: Final = 1.2816
 _SHOWN: Final = 24  # steps that a reason speaks of: two hours
 _KEPT_S: Final = 6 * HOUR_S  # later steps of a plan are made again before they are due, or have expired
 
 
 @dataclass(frozen=True, slots=True)
-class _Day:
+class JobDay:
     """What a plan is made from.
 
     Attributes:
         job: as it is at the time of planning.
         problem: its sizes.
-        outlook: of the load after the newest step that was seen.
-        terms: of the job.
-        start_s: end of that step, epoch seconds.
+        solved: the programme of the day.
+        start_s: end of the newest step that was seen, epoch seconds.
         until_s: end of the plan.
+        charges: what is paid for slots that are short.
     """
 
     job: Snapshot
     problem: JobProblem
-    outlook: LoadOutlook
-    terms: Terms
+    solved: Day
     start_s: int
     until_s: int
+    charges: SlotCharges = field(default_factory=SlotCharges)
+
+    @property
+    def outlook(self) -> LoadOutlook:
+        """Of the load after the newest step that was seen."""
+        return self.solved.outlook
+
+    @property
+    def terms(self) -> Terms:
+        """Of the job."""
+        return self.solved.terms
 
 
-def plan_day(
+def solve_day(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
-) -> tuple[Schedule, tuple[PlannedStep, ...]] | None:
-    """Return the plan of a day and its steps with their bands; None while nothing tells what the sizes can process.
+) -> JobDay | None:
+    """Return the programme of a job's day; None while nothing tells what the sizes can process.
 
     Args:
         job: as it is now.
@@ -70,17 +84,26 @@ def plan_day(
     problem = state_problem(job, memory, law, outlook, DAY_STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
-    terms, start_s = list_terms(job), (law.newest + 1) * STEP_S
-    day = _Day(job, problem, outlook, terms, start_s, job.now_s + job.options.horizon_h * HOUR_S)
-    levels = spread_levels(outlook, DAY_STEPS)
-    made = follow_expected(
-        problem.rows,
-        levels,
-        outlook,
-        terms,
-        age_s=problem.age_s,
-        tolerance=TOLERANCE * job.options.costs.rescale_weight,
-    )
+    solved = Day.solve(problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job), problem.age_s)
+    until_s = job.now_s + job.options.horizon_h * HOUR_S
+    return JobDay(job, problem, solved, (law.newest + 1) * STEP_S, until_s)
+
+
+def state_slot_problem(day: JobDay) -> SlotProblem:
+    """Return the job's problem for the allocation of a cluster's slots: its cheapest path is the plan."""
+    path, terms, slots = day.solved.price_path(), day.terms, day.problem.sizes.slots
+    minutes = np.array(DAY_STEPS) * STEP_S / MINUTE_S
+    own = terms.slot_price * minutes[:, None] * slots[None, :]
+    costs = CostTables(slots, path.bin_cost - own, path.switch, minutes, terms.slot_price)
+    edges_s = day.start_s - day.job.now_s + STEP_S * np.concatenate([np.zeros(1), np.cumsum(DAY_STEPS)])
+    return SlotProblem(costs, edges_s)
+
+
+def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
+    """Return the plan of a day and its steps with their bands."""
+    job = day.job
+    paid = day.charges.per_slot(day.start_s, DAY_STEPS)
+    made = day.solved.follow(TOLERANCE * job.options.costs.rescale_weight, paid)
     turns = _drop_passed(day, made.turns)
     if not turns:
         return Schedule(job.graph.names, (_hold(day, made),)), ()
@@ -96,7 +119,7 @@ def plan_day(
     )
 
 
-def _drop_passed(day: _Day, turns: tuple[Turn, ...]) -> list[Turn]:
+def _drop_passed(day: JobDay, turns: tuple[Turn, ...]) -> list[Turn]:
     """Return the changes within the plan; of those that lie before it only the last is left, as one from what runs."""
     passed = [one for one in turns if day.start_s + STEP_S * one.first <= day.job.now_s]
     later = [one for one in turns if day.job.now_s < day.start_s + STEP_S * one.first < day.until_s]
@@ -106,11 +129,11 @@ def _drop_passed(day: _Day, turns: tuple[Turn, ...]) -> list[Turn]:
     return later if last.place_to == 0 else [last, *later]
 
 
-def _apply_at_s(day: _Day, turn: Turn) -> int:
+def _apply_at_s(day: JobDay, turn: Turn) -> int:
     return max(day.start_s + STEP_S * turn.first, day.job.now_s)
 
 
-def _place(day: _Day, turn: Turn, end_s: int) -> Step:
+def _place(day: JobDay, turn: Turn, end_s: int) -> Step:
     """Return a change as a step of a schedule."""
     sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
     before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
@@ -120,7 +143,7 @@ def _place(day: _Day, turn: Turn, end_s: int) -> Step:
     return Step(at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups)
 
 
-def _hold(day: _Day, made: Trajectory) -> Decision:
+def _hold(day: JobDay, made: Trajectory) -> Decision:
     """Return the decision of a day without any change."""
     now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
     expected = _expect(day, 0, now_s, day.until_s)
@@ -130,7 +153,7 @@ def _hold(day: _Day, made: Trajectory) -> Decision:
     return Decision(step, _explain(day, none, day.until_s))
 
 
-def _explain(day: _Day, turn: Turn, end_s: int) -> str:
+def _explain(day: JobDay, turn: Turn, end_s: int) -> str:
     """Return the reason of a decision in the figures of the programme at its time; its risk ends with the next one."""
     order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
     rows, outlook = day.problem.rows, look_from(day.outlook, turn.first)
@@ -142,10 +165,11 @@ def _explain(day: _Day, turn: Turn, end_s: int) -> str:
         lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
         chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))
         choice = replace(choice, late_chance=chance)
-    return describe_choice(replace(choice, until_s=day.until_s), day.job.now_s)
+    reason = describe_choice(replace(choice, until_s=day.until_s), day.job.now_s)
+    return reason + (SHORT if day.charges.is_short(max(at_s, day.job.now_s), end_s) else "")
 
 
-def _expect(day: _Day, place: int, begin_s: int, end_s: int) -> Expectation:
+def _expect(day: JobDay, place: int, begin_s: int, end_s: int) -> Expectation:
     """Return what is expected of a size from one time to another, at the worst of it."""
     first = (begin_s - day.start_s) // STEP_S
     last = max(min(-(-(end_s - day.start_s) // STEP_S), DAY), first + 1)
@@ -166,7 +190,7 @@ def _expect(day: _Day, place: int, begin_s: int, end_s: int) -> Expectation:
     )
 
 
-def _keep(day: _Day, decision: Decision, turn: Turn) -> PlannedStep:
+def _keep(day: JobDay, decision: Decision, turn: Turn) -> PlannedStep:
     """Return a step as the evaluations until the next plan keep it."""
     step, names = decision.step, day.job.graph.names
     target = dict(zip(names, map(int, step.parallelism_to), strict=True))

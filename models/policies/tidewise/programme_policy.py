@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from include.utc import HOUR_S
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import PastLoads, Schedule, Situation
@@ -17,8 +18,9 @@ from models.policies.tidewise.planned_steps import Counted, PlannedStep, describ
 from models.policies.tidewise.present_windows import Present, read_present
 from models.policies.tidewise.programme_choice import Chosen, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
-from models.policies.tidewise.programme_plan import plan_day
+from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
 from models.policies.tidewise.reactive_controller import learn_windows
+from models.policies.tidewise.slot_charges import SlotCharges
 from models.policies.tidewise.step_loads import list_step_loads
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.policies.tidewise.tidewise_policy import take_snapshot
@@ -27,8 +29,11 @@ from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
 from models.programme.load_law import observe
 from models.programme.load_paths import STEP_S
+from models.scheduling.slot_problem import SlotProblem
 
 LEAST_STEPS: Final = 2
+_UNKNOWN_LOAD: Final = "too little was seen of its load yet"
+_UNKNOWN_SIZES: Final = "nothing tells yet what its sizes can process"
 _UNSEEN_STEPS: Final = 3
 """Steps without a load after which a due step goes out as planned."""
 
@@ -59,30 +64,27 @@ class Programme:
 
     def decide(self, situation: Situation, memory: ProgrammeMemory) -> tuple[Schedule, ProgrammeMemory]:
         """Return the steps that it expects of itself, and the memory with them and with the load that is expected."""
-        job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
-        if situation.past_loads is not None and not memory.law:
-            memory = _learn_past(memory, situation.past_loads)
-        known = _read(job, replace(memory, due=()), planned)
-        memory, unseen = known.memory, known.present.unseen
-        if unseen.sources:
-            return hold(situation, describe_load_unseen(unseen)), memory
-        if known.law.seen < LEAST_STEPS:
-            return hold(situation, "too little was seen of its load yet"), memory
-        made = plan_day(job, memory, known.law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
-        if made is None:
-            return hold(situation, "nothing tells yet what its sizes can process"), memory
-        schedule, due = made
+        known, why = _read_situation(situation, memory)
+        if why:
+            return hold(situation, why), known.memory
+        job, memory = take_snapshot(situation), known.memory
+        day = _solve_day(job, known)
+        if day is None:
+            return hold(situation, _UNKNOWN_SIZES), memory
+        charges = SlotCharges.of(situation)
+        schedule, due = plan_day(replace(day, charges=charges))
         first, *later = schedule.decisions
         first = replace(first, reason=first.reason + _describe_obstacles(job, known))
-        return replace(schedule, decisions=(first, *later)), replace(memory, due=due)
+        made = replace(schedule, decisions=(first, *later))
+        return made, replace(memory, due=due, charges=charges.shorten())
 
     def accept_plan(self, memory: ProgrammeMemory, left: ProgrammeMemory) -> ProgrammeMemory:
         """Return the memory after a newer plan: its load and its steps replace those of the last one."""
-        return replace(memory, planned=left.planned, due=left.due)
+        return replace(memory, planned=left.planned, due=left.due, charges=left.charges)
 
     def drop_plan(self, memory: ProgrammeMemory) -> ProgrammeMemory:
         """Return the memory of a job without a plan that counts: none of its steps is due any more."""
-        return replace(memory, due=()) if memory.due else memory
+        return replace(memory, due=(), charges=SlotCharges()) if memory.due or memory.charges.per_minute else memory
 
     def evaluate(self, job: Snapshot, memory: ProgrammeMemory) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return what a job should run at from now on."""
@@ -94,16 +96,17 @@ class Programme:
             why = describe_load_unseen(unseen)
             return ReactiveDecision(None, why, remark=why), memory
         if law.seen < LEAST_STEPS:
-            return ReactiveDecision(None, "too little was seen of its load yet"), memory
+            return ReactiveDecision(None, _UNKNOWN_LOAD), memory
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return self.follow(memory, job.now_s)
         chosen = choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if chosen is None:
-            return ReactiveDecision(None, "nothing tells yet what its sizes can process"), memory
+            return ReactiveDecision(None, _UNKNOWN_SIZES), memory
         memory = replace(memory, belief=chosen.belief)
-        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known))
+        short = SHORT if memory.charges.is_short(job.now_s, job.now_s + HOUR_S) else ""
+        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short)
 
     def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""
@@ -112,6 +115,29 @@ class Programme:
             return ReactiveDecision(None, "nothing was seen of it lately"), memory
         reason = f"{due.step.reason}; nothing was seen of the job lately, so the step goes out as planned"
         return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
+
+
+def price_slots(situation: Situation, memory: ProgrammeMemory) -> SlotProblem | None:
+    """Return the job's problem for the allocation of a cluster's slots; None of a job that its plan holds."""
+    known, why = _read_situation(situation, memory)
+    day = None if why else _solve_day(take_snapshot(situation), known)
+    return None if day is None else state_slot_problem(day)
+
+
+def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
+    """Return what is known of a job that is planned, and why it is left as it is; empty where it is not."""
+    job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
+    if situation.past_loads is not None and not memory.law:
+        memory = _learn_past(memory, situation.past_loads)
+    known = _read(job, replace(memory, due=(), charges=SlotCharges()), planned)
+    if known.present.unseen.sources:
+        return known, describe_load_unseen(known.present.unseen)
+    return known, _UNKNOWN_LOAD if known.law.seen < LEAST_STEPS else ""
+
+
+def _solve_day(job: Snapshot, known: _Known) -> JobDay | None:
+    busy = known.present.unseen.busy_sources
+    return solve_day(job, known.memory, known.law, left_out=busy, is_stuck=bool(known.stuck))
 
 
 def _learn_past(memory: ProgrammeMemory, past: PastLoads) -> ProgrammeMemory:
@@ -149,12 +175,12 @@ def _describe_obstacles(job: Snapshot, known: _Known) -> str:
 
 
 def _meet_plan(
-    job: Snapshot, memory: ProgrammeMemory, chosen: Chosen, why: str
+    job: Snapshot, memory: ProgrammeMemory, chosen: Chosen, why: str, short: str
 ) -> tuple[ReactiveDecision, ProgrammeMemory]:
     """Return the due step where what is measured is within its band, else what the programme decides."""
     choice, names = chosen.choice, job.graph.names
     wanted = dict(zip(names, chosen.sizes.configurations[choice.place].tolist(), strict=True)) if choice.place else None
-    reason = describe_choice(choice, job.now_s) + why
+    reason = describe_choice(choice, job.now_s) + short + why
     alone = ReactiveDecision(wanted, reason, remark="" if wanted else why.removeprefix("; "))
     due = None if job.restarting else find_due(memory.due, job.now_s)
     if due is None:

@@ -27,6 +27,7 @@ from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
 from models.scheduling.shortage import find_short
 from models.scheduling.shortest_path import Paths, solve
+from models.scheduling.slot_problem import SlotProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,16 @@ def take_snapshot(situation: Situation) -> Snapshot:
         options=situation.options,
         models=situation.models,
     )
+
+
+def price_slots(situation: Situation, memory: ControllerMemory) -> SlotProblem | None:  # noqa: ARG001 - as all do
+    """Return the job's problem for the allocation of a cluster's slots; None where it follows the measured load."""
+    if situation.forecast.fallback is not None:
+        return None
+    job = build_problem(situation)
+    required = job.outlook.demand
+    edges_s = required.start_s + required.bin_s * np.arange(required.bins + 1.0) - situation.as_of_s
+    return SlotProblem(job.costs, np.maximum(edges_s, 0.0))
 
 
 def build_problem(situation: Situation) -> ScheduleProblem:

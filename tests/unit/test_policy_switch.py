@@ -1,0 +1,74 @@
+"""The default policy after an upgrade: what the planner left is opened, and the way back is open as well."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from controller.evaluation.evaluate_job import evaluate
+from controller.view.job_view import EvaluationState
+from controller.view.plan_rows import Remembered
+from include.settings import Planner, Settings
+from models.hosting.memories import recall
+from models.policies.memory import dump
+from models.policies.registry import policy
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from spark_jobs.plan.build_plan import shaping
+from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, plan, planned, seen, step, view, windows
+
+DEFAULT = Settings()
+
+
+def before_upgrade(**known: Any) -> Any:
+    """Return a job with a plan of the planner, as the controller reads it under a policy that replans."""
+    left = Remembered("planner", dump(ControllerMemory(due=(FALL,), planned=True)))
+    return view(plan=plan(step(FALL)), left=left, seen=seen(), observations=windows(500.0), **known)
+
+
+def test_the_default_is_one_line_away_from_the_planner() -> None:
+    assert DEFAULT.planner.policy == "programme"
+    assert Settings(planner=Planner(policy="planner_v2")).planner.policy_of("c", "j") == "planner_v2"
+
+
+def test_a_plan_and_a_memory_of_the_planner_are_opened() -> None:
+    after = evaluate(before_upgrade(), kept(due=(FALL,)), DEFAULT, NOW_S)
+    assert after.remembered is not None
+    assert after.remembered.policy == "programme"
+    assert after.plan_as_of_s is not None
+    assert after.standing is None or after.standing.step_id != "s1"  # its steps were the planner's
+    again = evaluate(before_upgrade(), after, DEFAULT, NOW_S + 300)
+    assert again.remembered is not None
+
+
+def test_the_way_back_is_open() -> None:
+    after = evaluate(before_upgrade(), kept(due=(FALL,)), DEFAULT, NOW_S)
+    back = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), after, SETTINGS, NOW_S)
+    assert back.remembered is None
+    assert back.standing is not None
+    assert back.standing.step_id == "s1"
+
+
+def test_a_memory_of_an_earlier_release_has_no_prices() -> None:
+    chosen = policy("programme")
+    text = json.loads(dump(chosen.first_memory()))
+    del text["charges"]
+    assert recall(chosen, "programme", json.dumps(text), "programme") == (chosen.first_memory(), "")
+
+
+def test_settings_of_a_plan_of_an_earlier_release_are_read() -> None:
+    shaped = json.loads(shaping(SETTINGS))
+    for key in ("jobs",):
+        del shaped["planner"][key]
+    for key in ("recovery_within_s", "recovery_probability"):
+        del shaped["planner"]["costs"][key]
+    assert Planner(**shaped["planner"]) == SETTINGS.planner
+
+
+@pytest.mark.parametrize(("measure", "odd"), [("target_data_rate_per_s", 1e12), ("latency_ms", 9e5)])
+def test_one_odd_poll_doubles_a_job_at_most_under_the_default(measure: str, odd: float) -> None:
+    known = windows(1000.0, count=12)
+    getattr(known, measure)[-1:, 0] = odd
+    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), DEFAULT, NOW_S)
+    assert met.standing is None or max(met.standing.wanted[name] / RUNNING[name] for name in RUNNING) <= 2
