@@ -64,13 +64,20 @@ class LogTables:
         rows = pa.concat_tables(parts) if parts else self._table.read(LIGHT, until, until, "false")
         return rows.filter(pc.less_equal(rows["at"], now))
 
-    def read_whole_of(self, newest: pa.Table, sent: pa.Table) -> LastRows:
-        """Return whole rows of the rows of :meth:`read_light` that are given, at most one for each job."""
+    def read_whole_of(self, newest: pa.Table, sent: pa.Table, *, is_part: bool = False) -> LastRows:
+        """Return whole rows of the rows of :meth:`read_light` that are given, at most one for each job.
+
+        Args:
+            newest: rows of :meth:`read_light`.
+            sent: others of them.
+            is_part: whether they are some jobs' alone, so that rows of others stay in memory.
+        """
         keys = [_keys_of(rows) for rows in (newest, sent)]
         missing = {key: at for listed in keys for key, at in listed.items() if key not in self._whole}
         for day in sorted({at.date() for at in missing.values()}):
             self._read_day(day, {key: at for key, at in missing.items() if at.date() == day})
-        self._whole = {key: self._whole[key] for listed in keys for key in listed if key in self._whole}
+        if not is_part:
+            self._whole = {key: self._whole[key] for listed in keys for key in listed if key in self._whole}
         return LastRows(*({key[:2]: self._whole[key] for key in listed if key in self._whole} for listed in keys))
 
     def _read_day(self, day: date, missing: Mapping[tuple[Any, ...], datetime]) -> None:
