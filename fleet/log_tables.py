@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,10 @@ from include.tables import CONTROL_LOG
 LOOK_BACK_DAYS = 14
 """A job without a decision for longer is not known from the log."""
 KEYS = ("cluster", "job", "lease_number", "entry")
-LIGHT = (*KEYS, "at", "date", "verb", "reason", "answer", "is_dry_run", "step_id")
+LIGHT = (
+    *KEYS,
+    *("at", "date", "verb", "reason", "detail", "answer", "origin", "is_dry_run", "step_id", "slots_from", "slots_to"),
+)
 WHOLE = (
     *KEYS,
     *("at", "verb", "reason", "detail", "answer", "origin", "step_id", "mode", "is_dry_run", "slots_from", "slots_to"),
@@ -80,6 +84,11 @@ class LogTables:
             self._whole = {key: self._whole[key] for listed in keys for key in listed if key in self._whole}
         return LastRows(*({key[:2]: self._whole[key] for key in listed if key in self._whole} for listed in keys))
 
+    def read_last(self, cluster: str, job: str) -> Row | None:
+        """Return the whole newest row of a job among those of the last :meth:`read_whole_of`; None without one."""
+        mine = [row for key, row in self._whole.items() if key[:2] == (cluster, job)]
+        return max(mine, key=lambda row: (row["lease_number"], row["entry"]), default=None)
+
     def _read_day(self, day: date, missing: Mapping[tuple[Any, ...], datetime]) -> None:
         where = f"at >= '{min(missing.values()).isoformat()}' AND at <= '{max(missing.values()).isoformat()}'"
         jobs = {key[1] for key in missing}
@@ -101,10 +110,10 @@ def newest_of_jobs(rows: pa.Table) -> pa.Table:
     """Return the last row of each job: by the lease's number, then by the entry's."""
     if not len(rows):
         return rows
-    ordered = rows.sort_by([("lease_number", "descending"), ("entry", "descending"), ("at", "descending")])
-    places = ordered.select(["cluster", "job"]).append_column("place", pa.array(range(len(ordered)), pa.int64()))
-    first = places.group_by(["cluster", "job"], use_threads=False).aggregate([("place", "first")])
-    return ordered.take(first["place_first"])
+    names = rows.select([*KEYS, "at"]).append_column("place", pa.array(np.arange(len(rows))))
+    ordered = names.sort_by([("lease_number", "descending"), ("entry", "descending"), ("at", "descending")])
+    first = ordered.group_by(["cluster", "job"], use_threads=False).aggregate([("place", "first")])
+    return rows.take(first["place_first"])
 
 
 def rows_of_job(rows: pa.Table, cluster: str, job: str) -> pa.Table:

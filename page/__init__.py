@@ -1,0 +1,1 @@
+"""The page of the fleet: one server-rendered application, alone on this machine (``make page``) or within Airflow."""
