@@ -72,7 +72,7 @@ class Chart:
         """The upper end of the axis: a round number above all values."""
         values = [value for line in self.lines for _, value in line.points if value is not None]
         values += [high for area in self.areas for *_, high in area.spans]
-        return self.top or round_up(max(values, default=1.0))
+        return self.top or round_up(1.05 * max(values, default=1.0))
 
     def draw(self) -> Markup:
         """Return the SVG; it holds numbers alone."""

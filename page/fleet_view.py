@@ -45,12 +45,22 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class CardLine:
+    """What is the same of some scopes."""
+
+    scopes: tuple[str, ...]
+    detail: str
+    remedy: str
+    needs_person: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One card of the fleet's health: its faults first; without any, how it is."""
 
     name: str
     needs_person: int
-    facts: tuple[HealthFact, ...]
+    lines: tuple[CardLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +123,15 @@ def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
         mine = [one for one in facts.health if one.name in set(faults)]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
-        result.append(Card(name, len(needs), tuple(shown)))
+        result.append(Card(name, len(needs), tuple(_group(shown))))
     return tuple(result)
+
+
+def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
+    scopes: dict[tuple[str, str, bool], list[str]] = {}
+    for one in facts:
+        scopes.setdefault((one.detail, one.remedy, one.needs_person), []).append(one.scope)
+    return [CardLine(tuple(listed), *key) for key, listed in scopes.items()]
 
 
 def line_of(look: Look, job: JobFacts) -> JobLine:

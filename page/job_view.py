@@ -200,6 +200,7 @@ def _draw(
             Area("planned capacity", "capacity", capacity),
         ),
         lines=(
+            Line("planned capacity, expected", "sustained", _steps_of(planned, now_s), is_steps=True),
             Line("forecast, median", "median", [(one.at_s, one.q50_per_s) for one in bands]),
             Line("load", "load", [(at, one.load_per_s) for at, one in ran]),
         ),
@@ -264,6 +265,14 @@ def _slots_planned(planned: Sequence[tuple[float, float, Any]], slots_now: int |
     for begin, end, row in planned:
         if row.slots is not None and end > now_s:
             points += [(max(begin, now_s), float(row.slots)), (end, float(row.slots))]
+    return points
+
+
+def _steps_of(planned: Sequence[tuple[float, float, Any]], now_s: float) -> list[Point]:
+    points: list[Point] = []
+    for begin, end, row in planned:
+        if row.expected_capacity_per_s is not None and end > now_s:
+            points += [(max(begin, now_s), row.expected_capacity_per_s), (end, row.expected_capacity_per_s)]
     return points
 
 
