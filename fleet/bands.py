@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import pairwise
+from datetime import timedelta
 from typing import Any
 
-BAND_COLUMNS = ("as_of", "operator", "bin_start", "bin_s", "q10_per_s", "q50_per_s", "q90_per_s")
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BAND_COLUMNS = ("as_of", "cluster", "job", "bin_start", "bin_s", "q10_per_s", "q50_per_s", "q90_per_s")
 FORECAST_AGE = timedelta(hours=2)
 """A forecast that was older at a time was not in use any more."""
+_QUANTILES = ("q10_per_s", "q50_per_s", "q90_per_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +34,24 @@ class Band:
     q90_per_s: float
 
 
-def form_bands(rows: Iterable[Mapping[str, Any]], anchors: Sequence[datetime], until: datetime) -> list[Band]:
-    """Return the bins from each anchor to the next, by the newest forecast that was made until then.
+def sum_sources(forecasts: pa.Table) -> pa.Table:
+    """Return a row for each bin of a job's newest forecast, from rows of its sources with :data:`BAND_COLUMNS`.
 
-    A bin for which a source of the job has no quantiles is left out.
+    A bin for which a source has no quantiles is left out.
     """
-    listed, result = list(rows), list[Band]()
-    for since, end in pairwise([*anchors, until]):
-        mine = [row for row in listed if since - FORECAST_AGE <= row["as_of"] <= since]
-        as_of = max((row["as_of"] for row in mine), default=None)
-        bins: dict[datetime, list[Mapping[str, Any]]] = {}
-        for row in mine:
-            if row["as_of"] == as_of and since <= row["bin_start"] < end:
-                bins.setdefault(row["bin_start"], []).append(row)
-        for at, sources in sorted(bins.items()):
-            quantiles = [[row[name] for row in sources] for name in ("q10_per_s", "q50_per_s", "q90_per_s")]
-            if all(value is not None for values in quantiles for value in values) and as_of is not None:
-                sums = (sum(values) for values in quantiles)
-                result.append(Band(at.timestamp(), float(sources[0]["bin_s"]), as_of.timestamp(), *sums))
-    return result
+    newest = forecasts.group_by(["cluster", "job"]).aggregate([("as_of", "max")])
+    joined = forecasts.join(newest, keys=["cluster", "job"])
+    rows = joined.filter(pc.equal(joined["as_of"], joined["as_of_max"]))
+    figures = [(name, kind) for name in _QUANTILES for kind in ("sum", "count")]
+    keys = ["cluster", "job", "bin_start", "bin_s", "as_of"]
+    result = rows.group_by(keys).aggregate([*figures, ([], "count_all")])
+    is_whole = pc.equal(result["q10_per_s_count"], result["count_all"])
+    for name in _QUANTILES[1:]:
+        is_whole = pc.and_(is_whole, pc.equal(result[f"{name}_count"], result["count_all"]))
+    return result.filter(is_whole)
+
+
+def band_of(row: Mapping[str, Any]) -> Band:
+    """Return a row of :func:`sum_sources` as a band."""
+    quantiles = (row[f"{name}_sum"] for name in _QUANTILES)
+    return Band(row["bin_start"].timestamp(), float(row["bin_s"]), row["as_of"].timestamp(), *quantiles)

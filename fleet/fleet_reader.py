@@ -15,6 +15,7 @@ from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list
 from fleet.leases import LeaseFact, read_leases
 from fleet.log_tables import LogTables, Row, newest_of_jobs
 from fleet.plans import select_steps
+from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
 from fleet.waiting import list_waiting
 from include.control.approvals import ApprovalStore
@@ -39,7 +40,7 @@ class FleetReader:
     def __init__(self, settings: Settings, variables: Mapping[str, str]) -> None:
         lake = settings.paths.lake
         self.settings, self._variables = settings, variables
-        self.log, self.tables = LogTables(lake), SmallTables(lake)
+        self.log, self.tables, self.recent = LogTables(lake), SmallTables(lake), RecentTables(lake)
         self._holds, self._undos = HoldStore(lake), UndoStore(lake)
         self._approvals, self._lifted = ApprovalStore(lake), LiftedBlockStore(lake)
 

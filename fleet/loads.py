@@ -1,18 +1,16 @@
-"""What was measured of each job in its last window: load, busy share, backlog."""
+"""What was measured of jobs in windows: load, busy share, backlog."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-JobKey = tuple[str, str]
 LOAD_COLUMNS = (
-    *("cluster", "job", "operator", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
+    *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
     *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms"),
 )
 
@@ -22,7 +20,8 @@ class LoadFact:
     """One window of a job.
 
     Attributes:
-        at_s: its end, epoch seconds.
+        at_s: its beginning, epoch seconds.
+        until_s: its end.
         load_per_s: records/s that arrived at all sources; None where one of them does not tell.
         busy_share: mean over the subtasks of the busiest operator.
         pending_records: backlog of all sources.
@@ -30,44 +29,46 @@ class LoadFact:
     """
 
     at_s: float
+    until_s: float
     load_per_s: float | None
     busy_share: float | None
     pending_records: float | None
     lag_s: float | None
 
 
-def find_last_loads(windows: pa.Table) -> dict[JobKey, LoadFact]:
-    """Return the last window of each job, from rows with :data:`LOAD_COLUMNS`."""
-    last = windows.group_by(["cluster", "job"]).aggregate([("window_start", "max")])
-    joined = windows.join(last, keys=["cluster", "job"])
-    rows = joined.filter(pc.equal(joined["window_start"], joined["window_start_max"])).to_pylist()
-    of_jobs: dict[JobKey, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        of_jobs.setdefault((row["cluster"], row["job"]), []).append(row)
-    return {key: load_of(listed) for key, listed in of_jobs.items()}
+def sum_operators(windows: pa.Table) -> pa.Table:
+    """Return a row for each window of a job, from rows of its operators with :data:`LOAD_COLUMNS`."""
+    is_source = pc.fill_null(windows["is_source"], False)
+
+    def of_sources(values: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.if_else(is_source, _known(values), None)
+
+    rate = pc.coalesce(_known(windows["target_data_rate_per_s"]), _known(windows["observed_processing_rate_per_s"]))
+    columns = {name: windows[name] for name in ("cluster", "job", "window_start", "window_s")}
+    columns["load"] = of_sources(rate)
+    columns["sources"] = pc.cast(is_source, pa.int32())
+    columns["busy"] = _known(windows["busy_share"])
+    columns["pending"] = of_sources(windows["pending_records"])
+    columns["latency_ms"] = of_sources(windows["latency_ms"])
+    figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
+    figures += [("latency_ms", "max"), ("window_s", "max")]
+    return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
 
 
-def load_of(rows: Iterable[Mapping[str, Any]]) -> LoadFact:
-    """Return the operators' rows of one window as a fact."""
-    listed = list(rows)
-    sources = [row for row in listed if row["is_source"]]
-    rates = [_first(row["target_data_rate_per_s"], row["observed_processing_rate_per_s"]) for row in sources]
-    known = [rate for rate in rates if rate is not None]
-    busy = [row["busy_share"] for row in listed if _is_known(row["busy_share"])]
-    pending = [row["pending_records"] for row in sources if _is_known(row["pending_records"])]
-    ages_ms = [row["latency_ms"] for row in sources if _is_known(row["latency_ms"])]
+def load_of(row: Mapping[str, Any]) -> LoadFact:
+    """Return a row of :func:`sum_operators` as a fact."""
+    at_s = row["window_start"].timestamp()
+    latency_ms = row["latency_ms_max"]
     return LoadFact(
-        at_s=max(row["window_start"].timestamp() + row["window_s"] for row in listed),
-        load_per_s=sum(known) if known and len(known) == len(rates) else None,
-        busy_share=max(busy, default=None),
-        pending_records=sum(pending) if pending else None,
-        lag_s=max(ages_ms) / 1000 if ages_ms else None,
+        at_s=at_s,
+        until_s=at_s + row["window_s_max"],
+        load_per_s=row["load_sum"] if row["load_count"] and row["load_count"] == row["sources_sum"] else None,
+        busy_share=row["busy_max"],
+        pending_records=row["pending_sum"],
+        lag_s=None if latency_ms is None else latency_ms / 1000,
     )
 
 
-def _first(*values: float | None) -> float | None:
-    return next((value for value in values if _is_known(value)), None)
-
-
-def _is_known(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values with null for what is no finite number."""
+    return pc.if_else(pc.fill_null(pc.is_finite(values), False), values, None)

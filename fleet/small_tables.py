@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fleet.bands import BAND_COLUMNS, FORECAST_AGE, Band, form_bands
-from fleet.loads import LOAD_COLUMNS, LoadFact, find_last_loads
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.tables import (
-    FORECASTS,
     INTERVENTIONS,
     MODEL_VERSIONS,
     OBSERVATIONS,
@@ -134,35 +130,6 @@ class SmallTables:
         )
         rows = self._table(OBSERVATIONS).read(_OBSERVED, since.date(), until.date(), where)
         return sorted(rows.to_pylist(), key=lambda row: (row["window_start"], row["operator"]))
-
-    def read_last_loads(self, until_s: float) -> dict[JobKey, LoadFact]:
-        """Return what was measured of each job in its last window of the hour before a time."""
-        until = timestamp_of(until_s)
-
-        def read() -> dict[JobKey, LoadFact]:
-            since = until - timedelta(hours=1)
-            where = f"hour IN ({since.hour}, {until.hour}) AND {is_between('window_start', since, until)}"
-            return find_last_loads(self._table(OBSERVATIONS).read(LOAD_COLUMNS, since.date(), until.date(), where))
-
-        return self._once(OBSERVATIONS, until, read)
-
-    def read_bands(self, cluster: str, job: str, anchors: Sequence[datetime], until: datetime) -> list[Band]:
-        """Return the load that was forecast: from each of some times to the next by the newest forecast of then.
-
-        Args:
-            cluster: whose job.
-            job: its name.
-            anchors: times, in their order.
-            until: end of the last one's forecast.
-        """
-        parts = [
-            f"({is_between('as_of', since - FORECAST_AGE, since)} AND {is_between('bin_start', since, end)})"
-            for since, end in pairwise([*anchors, until])
-        ]
-        where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])} AND ({' OR '.join(parts)})"
-        first = (anchors[0] - FORECAST_AGE).date()
-        rows = self._table(FORECASTS).read(BAND_COLUMNS, first, anchors[-1].date(), where)
-        return form_bands(rows.to_pylist(), anchors, until)
 
     def _table(self, table: Table) -> LakeTable:
         return self._tables.setdefault(table.name, LakeTable(self._lake, table))

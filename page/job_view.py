@@ -13,7 +13,6 @@ from fleet.explanation import Explanation, explain, outcome_of
 from fleet.facts import JobFacts, OutcomeFact
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, line_of_act, select_acts
-from fleet.loads import load_of
 from fleet.log_tables import rows_of_job
 from fleet.undoable import NothingToUndoError, Undoable
 from include.control.approvals import WaitingStep
@@ -28,8 +27,6 @@ from page.source import Look
 
 HOURS = (6, 24, 72, 168)
 """So far back a job may be shown; ahead at most a day."""
-ANCHOR_H = 6
-"""Past load is shown beside the forecast of at most so long before."""
 RESCALES, ACTS = 20, 20
 
 
@@ -178,10 +175,8 @@ def _draw(
     now_s = look.facts.at_s
     since_s, until_s = now_s - 3600.0 * hours, now_s + min(3600.0 * hours, DAY_S)
     since, until, now = map(timestamp_of, (since_s, until_s, now_s))
-    anchors = [now - timedelta(hours=ANCHOR_H * back) for back in range(-(-hours // ANCHOR_H), -1, -1)]
-    bands = reader.tables.read_bands(cluster, job, anchors, until)
-    windows = reader.tables.read_windows(cluster, job, since, now)
-    ran = _by_window(windows)
+    bands = reader.recent.read_bands(cluster, job, since, now, until)
+    ran = reader.recent.read_loads(cluster, job, since, now)
     sent = [row["at"].timestamp() for row in log if row["verb"] in SENDS and row["answer"] and not row["is_dry_run"]]
     plan = [row for row in look.plans.get((cluster, job), ()) if row.effective_at_s is not None]
     planned = [(row.effective_at_s or 0.0, row.valid_until_s or until_s, row) for row in plan]
@@ -202,7 +197,7 @@ def _draw(
         lines=(
             Line("planned capacity, expected", "sustained", _steps_of(planned, now_s), is_steps=True),
             Line("forecast, median", "median", [(one.at_s, one.q50_per_s) for one in bands]),
-            Line("load", "load", [(at, one.load_per_s) for at, one in ran]),
+            Line("load", "load", [(one.at_s, one.load_per_s) for one in ran]),
         ),
     )
     slots = Chart(
@@ -218,22 +213,15 @@ def _draw(
         **axis,
         unit="%",
         top=100.0,
-        lines=(Line("busy", "load", [(at, _percent(one.busy_share)) for at, one in ran]),),
+        lines=(Line("busy", "load", [(one.at_s, _percent(one.busy_share)) for one in ran]),),
     )
     lag = Chart(
         "Age of the backlog, s",
         **axis,
         unit=" s",
-        lines=(Line("age of the backlog", "late", [(at, one.lag_s) for at, one in ran]),),
+        lines=(Line("age of the backlog", "late", [(one.at_s, one.lag_s) for one in ran]),),
     )
     return load, slots, busy, lag
-
-
-def _by_window(windows: Iterable[Mapping[str, Any]]) -> list[tuple[float, Any]]:
-    grouped: dict[datetime, list[Mapping[str, Any]]] = {}
-    for row in windows:
-        grouped.setdefault(row["window_start"], []).append(row)
-    return [(at.timestamp(), load_of(rows)) for at, rows in sorted(grouped.items())]
 
 
 def _spans_of(bands: Sequence[Band]) -> list[tuple[float, float, float, float]]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fleet.facts import FleetFacts
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
+from include.lake_table import timestamp_of
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
 
@@ -92,7 +93,7 @@ class FleetSource:
                 return self._last.look
             facts = reader.read(now_s if at_s is None else at_s)
             measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
-            loads = reader.tables.read_last_loads(max(measured)) if measured else {}
+            loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
             result = Look(reader.settings, facts, reader.tables.read_plans(facts.at_s), loads)
             if at_s is None:
                 self._last = _LastLook(now_s, result)
