@@ -23,7 +23,7 @@ from page.rendering import render
 from page.source import FleetSource
 from page.visitors import Access, Visitor, form_token
 
-STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 OLD_S = 2 * 86_400.0
 DONE = {
     "hold": "It is on hold. Nothing is sent before somebody releases it, or it ends.",

@@ -38,6 +38,7 @@ class Size:
         hours: of measured windows.
         log_rows: rows of the control log, over the same time.
         forecast_hours: so long back there are hourly forecasts and plans.
+        has_late_job: whether the last job is late in the last hour.
     """
 
     jobs: int
@@ -45,6 +46,7 @@ class Size:
     hours: int
     log_rows: int
     forecast_hours: int
+    has_late_job: bool = True
 
 
 def job_name(place: int) -> str:
@@ -55,7 +57,9 @@ def job_name(place: int) -> str:
 def write_fleet(lake: str, size: Size, end: datetime) -> None:
     """Write all tables; ``end`` is the hour at which the newest plan was made."""
     for back in range(size.hours, 0, -1):
-        _append(lake, OBSERVATIONS, observations(size, end - timedelta(hours=back), is_last=back == 1))
+        _append(
+            lake, OBSERVATIONS, observations(size, end - timedelta(hours=back), is_late=back == 1 and size.has_late_job)
+        )
     for back in range(size.forecast_hours, -1, -1):
         as_of = end - timedelta(hours=back)
         _append(lake, FORECASTS, forecasts(size, as_of))
@@ -81,14 +85,14 @@ def load_per_s(places: np.ndarray, at: datetime) -> np.ndarray:
     return np.asarray(5_000.0 + 3_500.0 * np.sin(2 * np.pi * (hours / 24 + 0.1 * (places % 7))))
 
 
-def observations(size: Size, hour: datetime, *, is_last: bool) -> pa.Table:
+def observations(size: Size, hour: datetime, *, is_late: bool) -> pa.Table:
     """Return the windows of an hour."""
     starts = [hour + timedelta(seconds=WINDOW_S * one) for one in range(3600 // WINDOW_S)]
     jobs, operators, windows = size.jobs, size.operators, len(starts)
     job, operator, window = (one.ravel() for one in np.indices((jobs, operators, windows)))
     rate = np.stack([load_per_s(np.arange(jobs), at) for at in starts], axis=1)[job, window]
     is_source = operator == 0
-    is_late = is_source & (job == jobs - 1) & is_last
+    waits = is_source & (job == jobs - 1) & is_late
     names = np.array([job_name(one) for one in range(jobs)])
     stages = np.array(["Source: events", *(f"stage-{one}" for one in range(1, operators))])
     count = len(job)
@@ -105,8 +109,8 @@ def observations(size: Size, hour: datetime, *, is_last: bool) -> pa.Table:
         "true_processing_rate_per_s": np.full(count, 10_000.0),
         "target_data_rate_per_s": pa.array(rate, mask=~is_source),
         "busy_share": rate / 10_000.0,
-        "pending_records": pa.array(np.where(is_late, 4.2e6, 100.0), mask=~is_source),
-        "latency_ms": pa.array(np.where(is_late, LATE_MS, 20.0), mask=~is_source),
+        "pending_records": pa.array(np.where(waits, 4.2e6, 100.0), mask=~is_source),
+        "latency_ms": pa.array(np.where(waits, LATE_MS, 20.0), mask=~is_source),
         "samples": np.full(count, 5),
         "disturbed": np.zeros(count, bool),
         "date": pa.array([hour.date()] * count),

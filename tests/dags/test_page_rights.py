@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_page import PREFIX, airflow_app, log_in
+from airflow_page import PREFIX, airflow_app, forget_app, log_in, page_plugin
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
 
@@ -26,24 +26,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
     with controlled_cluster(tmp_path, monkeypatch, mode="auto") as world:
         assert world.want(4) == "rescale plan"
         assert world.want(4) == "confirm runs_as_requested"
-        _forget_app()
+        forget_app()
         yield world
-
-
-def _forget_app() -> None:
-    """Have the plugin read the settings of this test, as a new process would."""
-    from airflow.plugins_manager import get_fastapi_plugins
-
-    (plugin,) = [one for one in get_fastapi_plugins()[0] if one["url_prefix"] == PREFIX]
-    plugin["app"].__globals__["_app"].cache_clear()
 
 
 def routes() -> set[tuple[str, str]]:
     """Return method and path of every route of the page's application."""
-    from airflow.plugins_manager import get_fastapi_plugins
-
-    (plugin,) = [one for one in get_fastapi_plugins()[0] if one["url_prefix"] == PREFIX]
-    app = plugin["app"].__globals__["_app"]()
+    app = page_plugin()["app"].__globals__["_app"]()
     return {(method, route.path) for route in app.routes for method in route.methods - {"HEAD"}}
 
 

@@ -12,8 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-USERS = {"vera": "viewer", "olga": "op", "nora": "none"}
-"""Who may look, who may do all, and who may nothing."""
+USERS = {"vera": "viewer", "olga": "op"}
+"""Who may look, and who may do all."""
+NOBODY = "nora"
+"""Logged in, and without a role."""
 PREFIX = "/tidewise"
 
 
@@ -38,10 +40,31 @@ def airflow_app() -> Any:
     return app
 
 
-def log_in(client: Any, name: str) -> str:
-    """Log in with the password that the auth manager has made; returns the token."""
-    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+def page_plugin() -> dict[str, Any]:
+    """Return what Airflow mounts of the plugin."""
+    from airflow.plugins_manager import get_fastapi_plugins
 
+    (result,) = [one for one in get_fastapi_plugins()[0] if one["url_prefix"] == PREFIX]
+    return dict(result)
+
+
+def forget_app() -> None:
+    """Have the plugin read the settings of this test, as a new process would."""
+    page_plugin()["app"].__globals__["_app"].cache_clear()
+
+
+def log_in(client: Any, name: str) -> str:
+    """Log in with the password that the auth manager has made; returns the token.
+
+    A person without a role cannot log in to this auth manager, so their token is made by it directly.
+    """
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    if name == NOBODY:
+        without: str = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=name, role=None))
+        return without
     passwords = json.loads(Path(SimpleAuthManager.get_generated_password_file()).read_text())
     reply = client.post("/auth/token", json={"username": name, "password": passwords[name]})
     assert reply.status_code == 201, reply.text

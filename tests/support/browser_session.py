@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import time
@@ -86,6 +87,11 @@ class BrowserSession:
         """Be a screen of this size."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True)
 
+    def keep_picture(self, file: Path) -> None:
+        """Write a picture of the whole page."""
+        shown = self.send("Page.captureScreenshot", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(shown["data"]))
+
     def _await_load(self, do: Any) -> None:
         self.evaluate("window.isBefore = true")
         do()
@@ -102,7 +108,14 @@ class BrowserSession:
 def browser_session(browser: str, work: Path) -> Iterator[BrowserSession]:
     """Run a browser with a profile of its own."""
     profile = work / "profile"
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--window-size=1400,1000",
+    ]
     quiet = ["--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0"]
     allow = ["--remote-allow-origins=*", f"--user-data-dir={profile}", "about:blank"]
     process = subprocess.Popen(
