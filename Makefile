@@ -80,6 +80,10 @@ maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=
 status:  ## the fleet on one screen, and what needs you (exit code 1 then); ARGS="--at 03:00", ARGS=--json
 	@$(PY) -m cli.status $(ARGS)
 
+.PHONY: page
+page:  ## the fleet and its jobs on a page of this machine, to look at: http://127.0.0.1:8090/; ARGS="--port 8091"
+	@$(PY) -m cli.page $(ARGS)
+
 .PHONY: log
 log:  ## what was decided, sent, answered, and done by persons, on all jobs; ARGS="cluster/job --hours 24" on one
 	@$(PY) -m cli.log $(ARGS)

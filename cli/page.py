@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
     from page.environment import open_source
     from page.visitors import Access, admit_everyone
 
-    app = build_app(open_source(os.environ), Access(admit_everyone))
+    app = build_app(open_source(os.environ, time.time), Access(admit_everyone))
     # Another site whose name leads to this machine must not read it.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"])
     print(f"page: http://{LOOPBACK}:{options.port}/   (read-only; Ctrl-C stops it)", flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ class FleetSource:
         load: Callable[[], Settings],
         version_of_settings: Callable[[], object],
         variables: Mapping[str, str],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._load, self._version_of, self._variables, self.clock = load, version_of_settings, variables, clock
         self._lock = threading.RLock()

@@ -6,6 +6,7 @@ Every process of Airflow loads this file, and the API server alone answers reque
 from __future__ import annotations
 
 import os
+import time
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ def _app() -> Any:
     from page.app import build_app
     from page.environment import open_source
 
-    return build_app(open_source(os.environ), find_access())
+    return build_app(open_source(os.environ, time.time), find_access())
 
 
 async def serve(scope: Any, receive: Any, send: Any) -> None:

@@ -36,7 +36,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
 def visit(**rights: bool) -> TestClient:
     """Return a client of ada's, or, without rights, of the page alone."""
     access = Access(lambda: Visitor("ada", **rights), "a secret") if rights else Access(admit_everyone)
-    return TestClient(build_app(open_source({}), access), raise_server_exceptions=False, follow_redirects=False)
+    return TestClient(
+        build_app(open_source({}, time.time), access), raise_server_exceptions=False, follow_redirects=False
+    )
 
 
 def show(client: TestClient, address: str) -> str:
