@@ -140,7 +140,7 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
     plan, load = look.plans.get(key, ()), look.loads.get(key)
     ahead = [row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s]
     loads = [row.expected_load_q90_per_s for row in ahead if row.expected_load_q90_per_s is not None]
-    coming = [step for step in job.steps if (step.apply_at_s or 0.0) >= now_s]
+    sends = [step for step in job.steps if (step.apply_at_s or 0.0) >= now_s]
     within = [step.slots_to for step in job.steps if (step.effective_at_s or 0.0) < now_s + DAY_S]
     saved = [step.slot_hours_saved for step in job.steps if step.slot_hours_saved is not None]
     return JobLine(
@@ -148,7 +148,7 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
         risk=judge_risk(job, plan, load, look.settings.planner.costs.late_after_s, now_s),
         load=load,
         peak_q90_per_s=max(loads, default=None),
-        next_step=coming[0] if coming else None,
+        next_step=sends[0] if sends else None,
         slots_peak=max((slots for slots in within if slots is not None), default=None),
         slot_hours_saved=sum(saved) if saved else None,
     )

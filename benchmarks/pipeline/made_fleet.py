@@ -93,14 +93,14 @@ def observations(size: Size, hour: datetime, *, is_late: bool) -> pa.Table:
     rate = np.stack([load_per_s(np.arange(jobs), at) for at in starts], axis=1)[job, window]
     is_source = operator == 0
     waits = is_source & (job == jobs - 1) & is_late
-    names = np.array([job_name(one) for one in range(jobs)])
-    stages = np.array(["Source: events", *(f"stage-{one}" for one in range(1, operators))])
+    names = pa.array([job_name(one) for one in range(jobs)])
+    stages = pa.array(["Source: events", *(f"stage-{one}" for one in range(1, operators))])
     count = len(job)
     columns: dict[str, Any] = {
-        "cluster": np.full(count, CLUSTER),
-        "job": names[job],
-        "job_id": np.full(count, "a" * 32),
-        "operator": stages[operator],
+        "cluster": pa.repeat(CLUSTER, count),
+        "job": names.take(pa.array(job)),
+        "job_id": pa.repeat("a" * 32, count),
+        "operator": stages.take(pa.array(operator)),
         "window_start": pa.array([int(one.timestamp() * 1e6) for one in starts]).take(pa.array(window)),
         "window_s": np.full(count, WINDOW_S),
         "parallelism": np.full(count, 8),
@@ -113,7 +113,7 @@ def observations(size: Size, hour: datetime, *, is_late: bool) -> pa.Table:
         "latency_ms": pa.array(np.where(waits, LATE_MS, 20.0), mask=~is_source),
         "samples": np.full(count, 5),
         "disturbed": np.zeros(count, bool),
-        "date": pa.array([hour.date()] * count),
+        "date": pa.repeat(hour.date(), count),
         "hour": np.full(count, hour.hour),
     }
     return _table(OBSERVATIONS, columns, count)
@@ -124,20 +124,20 @@ def forecasts(size: Size, as_of: datetime) -> pa.Table:
     bins = [as_of + timedelta(seconds=BIN_S * one) for one in range(86_400 // BIN_S)]
     job, place = (one.ravel() for one in np.indices((size.jobs, len(bins))))
     mean = np.stack([load_per_s(np.arange(size.jobs), at) for at in bins], axis=1)[job, place]
-    names, count = np.array([job_name(one) for one in range(size.jobs)]), len(job)
+    names, count = pa.array([job_name(one) for one in range(size.jobs)]), len(job)
     columns = {
-        "as_of": pa.array([int(as_of.timestamp() * 1e6)] * count),
-        "cluster": np.full(count, CLUSTER),
-        "job": names[job],
-        "operator": np.full(count, "Source: events"),
+        "as_of": pa.repeat(int(as_of.timestamp() * 1e6), count),
+        "cluster": pa.repeat(CLUSTER, count),
+        "job": names.take(pa.array(job)),
+        "operator": pa.repeat("Source: events", count),
         "bin_start": pa.array([int(one.timestamp() * 1e6) for one in bins]).take(pa.array(place)),
         "bin_s": np.full(count, BIN_S),
         "q10_per_s": 0.9 * mean,
         "q50_per_s": mean,
         "q90_per_s": 1.1 * mean,
         "q95_per_s": 1.15 * mean,
-        "method": np.full(count, "made"),
-        "date": pa.array([as_of.date()] * count),
+        "method": pa.repeat("made", count),
+        "date": pa.repeat(as_of.date(), count),
     }
     return _table(FORECASTS, columns, count)
 
@@ -213,7 +213,10 @@ def _table(table: Table, columns: dict[str, Any], count: int) -> pa.Table:
     made = []
     for field in schema:
         values = columns.get(field.name)
-        made.append(pa.nulls(count, field.type) if values is None else pa.array(values).cast(field.type))
+        if values is None:
+            made.append(pa.nulls(count, field.type))
+        else:
+            made.append((values if isinstance(values, pa.Array) else pa.array(values)).cast(field.type))
     return pa.table(made, schema=schema)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-PREFIX = "/tidewise"
+from page import PREFIX
 
 
 @cache

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from airflow_page import PREFIX, airflow_app, forget_app, log_in, served
+from airflow_page import airflow_app, forget_app, log_in, served
 from browser import find_browser
 from browser_session import BrowserSession, browser_session
 from controlled_cluster import ControlledCluster, controlled_cluster
@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from benchmarks.pipeline.made_fleet import Size, hour_before, write_fleet
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS
+from page import PREFIX
 
 pytestmark = [pytest.mark.airflow, pytest.mark.e2e]
 BEFORE = {"1" * 32: 1, "2" * 32: 2}

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_page import PREFIX, airflow_app, forget_app, log_in, page_plugin
+from airflow_page import airflow_app, forget_app, log_in, page_plugin
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
 
 from include.control.holds import HoldStore
+from page import PREFIX
 
 pytestmark = pytest.mark.airflow
 READS = {("GET", "/"), ("GET", "/job"), ("GET", "/metrics"), ("GET", "/static/{name}")}

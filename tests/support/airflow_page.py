@@ -12,11 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from page import PREFIX
+
 USERS = {"vera": "viewer", "olga": "op"}
 """Who may look, and who may do all."""
 NOBODY = "nora"
 """Logged in, and without a role."""
-PREFIX = "/tidewise"
 
 
 @cache
