@@ -8,12 +8,12 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
-from fleet.decisions import count_troubles, decision_of, select_sent
+from fleet.decisions import count_troubles, decision_of
 from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts
 from fleet.health import judge_cluster, judge_jobs, judge_models, judge_raw_folder
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
 from fleet.leases import LeaseFact, read_leases
-from fleet.log_tables import LogTables, Row, newest_of_jobs
+from fleet.log_tables import LogTables, Row
 from fleet.plans import select_steps
 from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
@@ -52,7 +52,7 @@ class FleetReader:
         """
         settings = self.settings
         light = self.log.read_light(now_s)
-        last = self.log.read_whole_of(newest_of_jobs(light), newest_of_jobs(select_sent(light)))
+        last = self.log.read_whole_of(*self.log.read_newest(now_s))
         refused, taken_back = count_troubles(light, now_s)
         plans = self.tables.read_plans(now_s)
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
@@ -93,7 +93,7 @@ class FleetReader:
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
         self._holds.read_named(now_s)
         try:
-            newest = newest_of_jobs(self.log.read_light(now_s))
+            newest = self.log.read_newest(now_s).newest
             last = self.log.read_whole_of(newest, newest[:0]).newest
         except (DeltaError, OSError):
             last = {}

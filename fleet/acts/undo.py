@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fleet.decisions import select_sent
 from fleet.facts import HoldFact
 from fleet.fleet_reader import FleetReader
 from fleet.holds import covers
-from fleet.log_tables import newest_of_jobs, rows_of_job
+from fleet.log_tables import newest_of_jobs, rows_of_job, select_sent
 from fleet.undoable import NothingToUndoError, Undoable, find_undoable
 from include.control.controlled_lake import is_controlled
 from include.control.interventions import Act, Intervention, record_intervention
