@@ -99,6 +99,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             status=status,
             now_s=look.facts.at_s,
             view=view,
+            origin=look.origin,
             name=name,
             hours=hours,
             choices=HOURS,

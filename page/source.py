@@ -21,17 +21,36 @@ FRESH_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsOrigin:
+    """Where settings come from: another one is other settings.
+
+    Attributes:
+        file: its path.
+        owner: login name.
+        changed_at_s: when it was written last, epoch seconds.
+        size: of it, bytes.
+    """
+
+    file: str
+    owner: str
+    changed_at_s: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """The fleet at one time.
 
     Attributes:
         settings: in force.
+        origin: where they come from; None: they are the defaults.
         facts: of the fleet.
         plans: rows of the newest plan of each job.
         loads: what was measured last.
     """
 
     settings: Settings
+    origin: SettingsOrigin | None
     facts: FleetFacts
     plans: Mapping[JobKey, tuple[PlanRow, ...]]
     loads: Mapping[JobKey, LoadFact]
@@ -47,7 +66,7 @@ class FleetSource:
 
     Args:
         load: returns the settings in force.
-        version_of_settings: changes with them.
+        find_origin: returns where they come from.
         variables: of the environment, which may hold everything.
         clock: epoch seconds.
     """
@@ -55,13 +74,13 @@ class FleetSource:
     def __init__(
         self,
         load: Callable[[], Settings],
-        version_of_settings: Callable[[], object],
+        find_origin: Callable[[], SettingsOrigin | None],
         variables: Mapping[str, str],
         clock: Callable[[], float],
     ) -> None:
-        self._load, self._version_of, self._variables, self.clock = load, version_of_settings, variables, clock
+        self._load, self._find_origin, self._variables, self.clock = load, find_origin, variables, clock
         self._lock = threading.RLock()
-        self._version: object = None
+        self._origin: SettingsOrigin | None = None
         self._reader: FleetReader | None = None
         self._last: _LastLook | None = None
 
@@ -73,10 +92,10 @@ class FleetSource:
             SettingsError: they cannot be used.
         """
         with self._lock:
-            version = self._version_of()
-            if self._reader is None or version != self._version:
+            origin = self._find_origin()
+            if self._reader is None or origin != self._origin:
                 self._reader = FleetReader(self._load(), self._variables)
-                self._version, self._last = version, None
+                self._origin, self._last = origin, None
             yield self._reader
 
     def read(self, at_s: float | None = None) -> Look:
@@ -93,7 +112,7 @@ class FleetSource:
             facts = reader.read(now_s if at_s is None else at_s)
             measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
             loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
-            result = Look(reader.settings, facts, reader.tables.read_plans(facts.at_s), loads)
+            result = Look(reader.settings, self._origin, facts, reader.tables.read_plans(facts.at_s), loads)
             if at_s is None:
                 self._last = _LastLook(now_s, result)
             return result

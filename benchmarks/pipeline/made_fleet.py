@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -177,25 +177,34 @@ def plans(size: Size, as_of: datetime) -> Iterator[dict[str, Any]]:
 
 
 def log_rows(size: Size, end: datetime) -> Iterator[dict[str, Any]]:
-    """Yield rows of the control log: decisions of all jobs in turn, each tenth of a job a request and its answer."""
+    """Yield rows of the control log: decisions of all jobs in turn, each tenth of a job a request and its answer.
+
+    The controller decides once for each turn, and the jobs of a turn have that row under their names.
+    """
     first_s, length_s = end.timestamp() - 3600 * size.hours, 3600.0 * size.hours
-    entries: dict[int, int] = {}
-    made = 0
-    while made < size.log_rows:
-        place, turn = made % size.jobs, made // size.jobs
-        at_s = first_s + length_s * made / size.log_rows
-        entry = _entry(job_name(place), at_s, is_request=turn % 10 == place % 10)
-        for one in (entry, replace(entry, answer="accepted", answered_at_s=at_s + 0.5)) if entry.sends else (entry,):
-            entries[place] = entries.get(place, 0) + 1
-            row = row_of(one, RowStamp(1, entries[place], "made-up"))
-            yield row | {"date": datetime.fromtimestamp(at_s, UTC).date()}
-        made += 1
+    entries, decided = [0] * size.jobs, dict[tuple[int, bool], list[dict[str, Any]]]()
+    for made in range(size.log_rows):
+        turn, place = divmod(made, size.jobs)
+        at_s, is_request = first_s + length_s * made / size.log_rows, turn % 10 == place % 10
+        if (turn, is_request) not in decided:
+            decided[turn, is_request] = [row_of(one, RowStamp(1, 0, "made-up")) for one in _entries(at_s, is_request)]
+        for row in decided[turn, is_request]:
+            entries[place] += 1
+            at = timestamp_of(at_s + 0.5 * bool(row["answer"]))
+            yield row | {
+                "job": job_name(place),
+                "at": at,
+                "entry": entries[place],
+                "decided_at_s": at_s,
+                "date": at.date(),
+            }
 
 
-def _entry(job: str, at_s: float, *, is_request: bool) -> LogEntry:
+def _entries(at_s: float, is_request: bool) -> list[LogEntry]:
+    """Return a decision, and the answer where it is a request."""
     names = {f"{one}" * 32: name for one, name in enumerate(("Source: events", "stage-1", "stage-2"))}
     runs = dict.fromkeys(names, 8)
-    wanted = Intention(dict.fromkeys(names, 9), Origin.PLAN, f"{job}-{at_s:.0f}", "load rises to 5.6k/s", at_s + 600)
+    wanted = Intention(dict.fromkeys(names, 9), Origin.PLAN, f"step-{at_s:.0f}", "load rises to 5.6k/s", at_s + 600)
     case = Case(
         now_s=at_s,
         desired=wanted if is_request else None,
@@ -205,7 +214,8 @@ def _entry(job: str, at_s: float, *, is_request: bool) -> LogEntry:
     )
     action = reconcile(case)
     history = advance_history(case, action)
-    return LogEntry(f"{CLUSTER}/{job}", case, action, history, provenance=Provenance(names, at_s))
+    entry = LogEntry(f"{CLUSTER}/{job_name(0)}", case, action, history, provenance=Provenance(names, at_s))
+    return [entry, replace(entry, answer="accepted", answered_at_s=at_s + 0.5)] if entry.sends else [entry]
 
 
 def _table(table: Table, columns: dict[str, Any], count: int) -> pa.Table:

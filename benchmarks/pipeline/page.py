@@ -65,7 +65,7 @@ def measure(lake: str, end: datetime) -> list[Measurement]:
     """Return the figures of a lake whose newest plan was made at a time."""
     settings = Settings.model_validate({"paths": {"lake": lake, "raw": lake, "out": lake}})
     clock = {"s": end.timestamp() + 60}
-    source = FleetSource(lambda: settings, lambda: 0, {}, lambda: clock["s"])
+    source = FleetSource(lambda: settings, lambda: None, {}, lambda: clock["s"])
     client = TestClient(build_app(source, Access(admit_everyone)))
     why = f"{timestamp_of(end.timestamp() - 3600):%Y-%m-%dT%H:%M:%SZ}"
     views = {
