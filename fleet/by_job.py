@@ -23,6 +23,7 @@ class RowsByJob:
         ordered = rows.sort_by([(name, "ascending") for name in ("cluster", "job", *order)]).combine_chunks()
         self._rows = ordered.drop_columns(["cluster", "job"])
         self._slices: dict[JobKey, tuple[int, int]] = {}
+        self._last: dict[JobKey, dict[str, Any]] | None = None
         if not len(ordered):
             return
         codes = [ordered[name].combine_chunks().dictionary_encode() for name in ("cluster", "job")]
@@ -41,5 +42,7 @@ class RowsByJob:
 
     def read_last(self) -> dict[JobKey, dict[str, Any]]:
         """Return the last row of each job."""
-        places = pa.array([first + length - 1 for first, length in self._slices.values()], pa.int64())
-        return dict(zip(self._slices, self._rows.take(places).to_pylist(), strict=True))
+        if self._last is None:
+            places = pa.array([first + length - 1 for first, length in self._slices.values()], pa.int64())
+            self._last = dict(zip(self._slices, self._rows.take(places).to_pylist(), strict=True))
+        return self._last

@@ -194,7 +194,8 @@ def _pick(part: pa.Table, missing: Mapping[tuple[Any, ...], datetime]) -> Iterab
 
 
 def _keys_of(rows: pa.Table) -> dict[tuple[Any, ...], datetime]:
-    return {_key(row): row["at"] for row in rows.select([*KEYS, "at"]).to_pylist()}
+    columns = [rows[name].to_pylist() for name in KEYS]
+    return dict(zip(zip(*columns, strict=True), rows["at"].to_pylist(), strict=True))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
