@@ -50,11 +50,12 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
         redirect_slashes=False,
     )
 
-    @app.middleware("http")
     async def secure(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
         response = await call_next(request)
         response.headers.update(_headers(access))
         return response
+
+    app.middleware("http")(secure)
 
     def show_fleet(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
         query = read_query(request)
@@ -178,14 +179,15 @@ def _add_errors(app: FastAPI, access: Access) -> None:
     def page(status: int, text: str) -> HTMLResponse:
         return _page("error.html.j2", access, Visitor(), status=status, text=text, code=status, now_s=None)
 
-    @app.exception_handler(StarletteHTTPException)
-    async def refuse(request: Request, error: StarletteHTTPException) -> HTMLResponse:  # noqa: ARG001
-        return page(error.status_code, str(error.detail))
+    async def refuse(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
+        status = error.status_code if isinstance(error, StarletteHTTPException) else 500
+        return page(status, str(getattr(error, "detail", "")))
 
     async def fail(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         reported = str(error).partition("\n")[0] or type(error).__name__
         what = "the settings cannot be used" if isinstance(error, SettingsError) else "the lake cannot be read"
         return page(503, f"{what}: {reported} (make doctor checks it)")
 
+    app.add_exception_handler(StarletteHTTPException, refuse)
     for kind in (SettingsError, StoreUnreadableError, DeltaError, OSError):
         app.add_exception_handler(kind, fail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from fleet.acts.undo import check_not_held, list_undo_warnings, read_undoable
@@ -180,15 +181,14 @@ def _draw(
     sent = [row["at"].timestamp() for row in log if row["verb"] in SENDS and row["answer"] and not row["is_dry_run"]]
     plan = [row for row in look.plans.get((cluster, job), ()) if row.effective_at_s is not None]
     planned = [(row.effective_at_s or 0.0, row.valid_until_s or until_s, row) for row in plan]
-    axis = {"since_s": since_s, "until_s": until_s, "now_s": now_s, "marks": sent}
+    chart = partial(Chart, since_s=since_s, until_s=until_s, now_s=now_s, marks=sent)
     capacity = [
         (begin, end, row.expected_capacity_lower_per_s, row.expected_capacity_upper_per_s)
         for begin, end, row in planned
         if row.expected_capacity_lower_per_s is not None and row.expected_capacity_upper_per_s is not None
     ]
-    load = Chart(
+    load = chart(
         "Load, records/s",
-        **axis,
         unit="/s",
         areas=(
             Area("forecast, 10% to 90%", "forecast", _spans_of(bands)),
@@ -200,24 +200,21 @@ def _draw(
             Line("load", "load", [(one.at_s, one.load_per_s) for one in ran]),
         ),
     )
-    slots = Chart(
+    slots = chart(
         "Slots",
-        **axis,
         lines=(
             Line("ran", "ran", _slots_that_ran(log, since_s, now_s, facts.slots_now), is_steps=True),
             Line("planned", "planned", _slots_planned(planned, facts.slots_now, now_s), is_steps=True),
         ),
     )
-    busy = Chart(
+    busy = chart(
         "Busy share of the busiest operator, %",
-        **axis,
         unit="%",
         top=100.0,
         lines=(Line("busy", "load", [(one.at_s, _percent(one.busy_share)) for one in ran]),),
     )
-    lag = Chart(
+    lag = chart(
         "Age of the backlog, s",
-        **axis,
         unit=" s",
         lines=(Line("age of the backlog", "late", [(one.at_s, one.lag_s) for one in ran]),),
     )

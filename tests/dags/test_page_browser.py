@@ -20,7 +20,7 @@ from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS
 from page import PREFIX
 
-pytestmark = [pytest.mark.airflow, pytest.mark.e2e]
+pytestmark = [pytest.mark.airflow, pytest.mark.e2e, pytest.mark.long]
 BEFORE = {"1" * 32: 1, "2" * 32: 2}
 FLEET = Size(jobs=999, operators=2, hours=1, log_rows=0, forecast_hours=0, has_late_job=False)
 
