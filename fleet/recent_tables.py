@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from fleet.bands import BAND_COLUMNS, FORECAST_AGE, Band, band_of, sum_sources
 from fleet.by_job import RowsByJob
@@ -64,15 +68,15 @@ class RecentTables:
     def read_bands(self, cluster: str, job: str, since: datetime, now: datetime, until: datetime) -> list[Band]:
         """Return the load that was forecast: from each full multiple of six hours by the newest forecast of then."""
         anchors, files, result = list_anchors(since, now), self._forecasts.read_files(), list[Band]()
-        for first, end in pairwise([*anchors, until]):
+        spans = list(pairwise([*anchors, until]))
+        old = [(first, end) for first, end in spans if now - first > (HOURS + ANCHOR_H) * _HOUR]
+        scanned = self._scan_bands(cluster, job, old) if old else {}
+        for first, end in spans:
             is_newest = first == anchors[-1]
-            if is_newest or now - first <= (HOURS + ANCHOR_H) * _HOUR:
-                rows = self._read_anchor(first, is_newest, files).read(cluster, job)
-            else:
-                rows = self._scan_bands(cluster, job, first, end)
+            rows = scanned[first] if first in scanned else self._read_anchor(first, is_newest, files).read(cluster, job)
             result += [band_of(row) for row in rows if since - _HOUR <= row["bin_start"] < end]
-        for old in sorted(self._anchors)[: -4 * HOURS // ANCHOR_H]:
-            del self._anchors[old]
+        for key in sorted(self._anchors)[: -4 * HOURS // ANCHOR_H]:
+            del self._anchors[key]
         return result
 
     def _read_hour(self, hour: datetime, files: Files) -> RowsByJob:
@@ -99,10 +103,20 @@ class RecentTables:
         rows = sum_operators(self._windows.read(LOAD_COLUMNS, since.date(), until.date(), where))
         return [load_of(row) for row in rows.sort_by("window_start").to_pylist()]
 
-    def _scan_bands(self, cluster: str, job: str, first: datetime, end: datetime) -> list[dict[str, object]]:
-        where = f"{_of_job(cluster, job)} AND {_where(first, end)}"
-        rows = self._forecasts.read(BAND_COLUMNS, (first - FORECAST_AGE).date(), first.date(), where)
-        result: list[dict[str, object]] = sum_sources(rows).sort_by("bin_start").to_pylist()
+    def _scan_bands(
+        self, cluster: str, job: str, spans: Sequence[tuple[datetime, datetime]]
+    ) -> dict[datetime, list[dict[str, Any]]]:
+        """Return beginning -> bins of a job's newest forecast of then, of several spans of time in one scan."""
+        first, last = (spans[0][0] - FORECAST_AGE).date(), spans[-1][0].date()
+        where = f"{_of_job(cluster, job)} AND ({' OR '.join(f'({_where(*span)})' for span in spans)})"
+        rows, result = self._forecasts.read(BAND_COLUMNS, first, last, where), {}
+        for since, _ in spans:
+            is_of_then = pc.and_(
+                pc.greater_equal(rows["as_of"], pa.scalar(since - FORECAST_AGE)),
+                pc.less_equal(rows["as_of"], pa.scalar(since)),
+            )
+            mine = rows.filter(pc.and_(is_of_then, pc.greater_equal(rows["bin_start"], pa.scalar(since))))
+            result[since] = sum_sources(mine).sort_by("bin_start").to_pylist()
         return result
 
 

@@ -6,6 +6,7 @@ import html
 import re
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from fastapi.testclient import TestClient
 from strange_names import STRANGE_NAMES
 
 from benchmarks.pipeline.made_fleet import CLUSTER, Size, hour_before, job_name, write_fleet
+from fleet import recent_tables
+from fleet.bands import Band
+from fleet.loads import LoadFact
 from page.app import build_app
 from page.charts import Chart, Line
 from page.environment import open_source
@@ -211,6 +215,25 @@ def test_a_jobs_page_has_load_forecasts_plan_and_slots(many) -> None:
         assert f'class="{kind}"' in page, kind
     assert "15 min" in page
     assert "4,200,000 records wait" in page
+
+
+def test_what_is_scanned_for_a_job_is_what_is_in_memory(fleet, monkeypatch) -> None:
+    end, job = hour_before(time.time()), (CLUSTER, "job-0003")
+    monkeypatch.setattr(recent_tables, "ANCHOR_H", 1)
+
+    def read() -> tuple[list[LoadFact], list[Band]]:
+        tables, since, now = (
+            recent_tables.RecentTables(str(fleet)),
+            end - timedelta(hours=2),
+            end + timedelta(minutes=1),
+        )
+        return tables.read_loads(*job, since, end), tables.read_bands(*job, since, now, end + timedelta(hours=1))
+
+    loads, bands = read()
+    assert (len(loads), len({one.at_s for one in bands})) == (24, len(bands))
+    assert len(bands) >= 24
+    monkeypatch.setattr(recent_tables, "HOURS", 0)
+    assert read() == (loads, bands)
 
 
 def test_metrics_are_those_of_the_command(many) -> None:
