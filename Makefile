@@ -180,7 +180,7 @@ test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py -n 2 $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
@@ -188,7 +188,7 @@ test-long-kills: setup  ## stages killed at every write, and at random moments (
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_lines_are_parsed_once.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_forecast_stage.py tests/spark/test_lines_are_parsed_once.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 
 .PHONY: test-long-plans
 test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)

@@ -21,6 +21,9 @@ FIRST = (
     "spark/test_train.py",
     "spark/test_ingest_tables.py",
     "spark/test_release_before.py",
+    "spark/test_quarantine.py",
+    "spark/test_live_windows.py",
+    "spark",  # the others: before what begins no Java
 )
 
 BESIDE_LIVE = ("e2e", "spark", "dags")
@@ -40,8 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
 
     def place(item: pytest.Item) -> int:
-        name = item.path.relative_to(tests).as_posix()
-        return FIRST.index(name) if name in FIRST else len(FIRST)
+        path = item.path.relative_to(tests)
+        names = [name for name in (path.as_posix(), path.parts[0]) if name in FIRST]
+        return FIRST.index(names[0]) if names else len(FIRST)
 
     items.sort(key=place)
 
@@ -57,20 +61,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 _is_begun = False
 
 
-# Tests that look at one ingestion (tests/spark/situations.py), and so are of one worker.
-OF_SITUATIONS = {
-    f"tests/spark/test_{name}.py" for name in ("ingest_review", "job_states", "kafka_arrivals", "rescale_history")
+# Spark's tests are of two workers: Java begins slowly, and a third one would begin for the last few of them. These are
+# about as long as all the others, which a worker takes when the live tests have ended.
+FIRST_OF_SPARK = {
+    f"tests/spark/test_{name}.py" for name in ("train", "ingest_tables", "release_before", "quarantine", "live_windows")
 }
 
 
 class FileScheduling(LoadScopeScheduling):
-    """Gives whole files to workers; those of tests/live share one Flink cluster, those of tests/dags one Airflow."""
+    """Gives whole files to workers; those of a folder that share a Flink cluster, an Airflow or a Spark, together."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if file in OF_SITUATIONS:
-            return "situations"
-        return next((folder for folder in ("tests/live", "tests/dags") if file.startswith(f"{folder}/")), file)
+        if file in FIRST_OF_SPARK:
+            return "first of tests/spark"
+        shared = ("tests/live", "tests/dags", "tests/spark")
+        return next((folder for folder in shared if file.startswith(f"{folder}/")), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:

@@ -28,7 +28,7 @@ from tests.spark.raw_builders import utc
 
 pytestmark = pytest.mark.spark
 END = utc("2026-11-20T20:00")
-HOURS = 3
+HOURS = 2
 START = END - timedelta(hours=HOURS)
 WINDOW_S = {"recorded": 15, "simulated": 300, source_cases.CLUSTER: 60}
 POLLED_EVERY_S = {"recorded": 5, "simulated": 60, source_cases.CLUSTER: source_cases.EVERY_S}

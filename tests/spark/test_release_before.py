@@ -96,7 +96,7 @@ class Continued:
 
     Attributes:
         champion: of the release before.
-        rows: of the plan that was made with it.
+        rows: of the plan that was made with it and with the forecasts of the release before.
     """
 
     settings: Settings
@@ -110,7 +110,6 @@ def continued(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = unpack(tmp_path_factory.mktemp("continued"))
     champion = load_bundle(settings)
     ingest.run(spark, settings, StageRequest(Stage.INGEST, NEXT, AS_OF, NEXT))
-    forecast.run(spark, settings, StageRequest(Stage.FORECAST, NEXT))
     plan.run(spark, settings, StageRequest(Stage.PLAN, NEXT))
     rows = plans(settings)
     tick(settings, NEXT + timedelta(minutes=1))
@@ -133,6 +132,13 @@ def test_the_old_champion_plans(continued: Continued) -> None:
     assert {row["job"] for row in continued.rows} == set(JOBS)
     assert {row["model_version"] for row in continued.rows} == {continued.champion.model_version}
     assert [row["reason"] for row in continued.rows if row["status"] == "refused"] == []
+
+
+@pytest.mark.long
+def test_the_sources_are_forecast_from_windows_of_both_releases(spark: SparkSession, continued: Continued) -> None:
+    counts = forecast.run(spark, continued.settings, StageRequest(Stage.FORECAST, NEXT))
+    assert counts["forecasts"] >= len(JOBS)
+    assert counts["stale"] == counts["unusable"] == 0
 
 
 @pytest.mark.long

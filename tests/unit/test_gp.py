@@ -203,9 +203,9 @@ def test_as_accurate_as_sklearn() -> None:
     mean, _, _ = predictions(packed(owner, at, capacity))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = sklearn_means(owner, at, capacity, 25)
-    inside = np.zeros((25, 64), bool)
-    for b in range(25):
+        theirs = sklearn_means(owner, at, capacity, 12)
+    inside = np.zeros((12, 64), bool)
+    for b in range(12):
         inside[b, at[owner == b].min() - 1 : at[owner == b].max()] = True
-    error = [np.mean((np.abs(result[:25] - truth[:25]) / truth[:25])[inside]) for result in (mean, theirs)]
+    error = [np.mean((np.abs(result[:12] - truth[:12]) / truth[:12])[inside]) for result in (mean, theirs)]
     assert error[0] <= error[1] * 1.02

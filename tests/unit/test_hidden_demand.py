@@ -53,7 +53,14 @@ def suffices(parallelism: tuple[int, ...]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "policy", ["conttune_a3", "conttune_a0", "big_ds2", "ds2", "ds2_timely", "dhalion", "reactive"]
+    "policy",
+    [
+        "conttune_a3",
+        "ds2",
+        "dhalion",
+        "reactive",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("conttune_a0", "big_ds2", "ds2_timely")),
+    ],
 )
 def test_backpressure_says_that_more_arrives_than_is_emitted(policy: str) -> None:
     run = drive(policy)
