@@ -80,6 +80,10 @@ maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=
 status:  ## the fleet on one screen, and what needs you (exit code 1 then); ARGS="--at 03:00", ARGS=--json
 	@$(PY) -m cli.status $(ARGS)
 
+.PHONY: page
+page:  ## the fleet and its jobs on a page of this machine, to look at: http://127.0.0.1:8090/; ARGS="--port 8091"
+	@$(PY) -m cli.page $(ARGS)
+
 .PHONY: log
 log:  ## what was decided, sent, answered, and done by persons, on all jobs; ARGS="cluster/job --hours 24" on one
 	@$(PY) -m cli.log $(ARGS)
@@ -197,7 +201,7 @@ test-long-plans: setup  ## plans of every policy, within a budget, with profiles
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
 	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_nexmark_short.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
-	@$(PY) -m pytest tests/dags/test_dag_client.py tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 
 .PHONY: test-long-clusters
 test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (at most 60 minutes)

@@ -22,6 +22,7 @@ BENCHMARKS = (
     "live_windows",
     "controller_ticks",
     "collection",
+    "page",
     "models",
 )
 BESIDE_A_COMMIT = ("models",)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
-from cli.permission import NotAllowedError, require_role
-from include.control.approvals import NOBODY, Approval, ApprovalStore, WaitingStep, answer_step
+from cli.permission import require_role
+from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
+from fleet.acts.people import NotAllowedError
+from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.interventions import Act, Intervention, record_intervention
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
@@ -24,7 +26,8 @@ def run(options: argparse.Namespace, now_s: float) -> None:
     """Answer a step, list what waits, or lift a no.
 
     Raises:
-        UsageError: no such step waits, or has a no that this person may lift.
+        UsageError: there is no such no, or not one that this person may lift.
+        NotWaitingError: no such step waits.
         NotAllowedError: this person may not answer.
         StoreUnreadableError: the answer was not written, so it does not count.
     """
@@ -41,13 +44,12 @@ def run(options: argparse.Namespace, now_s: float) -> None:
     if options.lift:
         _lift(store, _find_denials(denials, options.job, options.step_id), by, settings, now_s)
         return
-    step = _find(waiting, options.job, options.step_id)
-    hours = options.hours or settings.approval_expires_h(step.cluster, step.job)
-    store.write(answer_step(step, not options.deny, by, now_s, now_s + 3600 * hours))
-    act, reason = Act.DENY if options.deny else Act.APPROVE, " ".join(options.reason or ())
-    scope, until_s = f"{step.cluster}/{step.job}", now_s + 3600 * hours
-    one = Intervention(now_s, act, scope, by, reason, step.describe().partition(": ")[2], step.step_id, until_s)
-    record_intervention(settings.paths.lake, one)
+    if options.job is None or options.step_id is None:
+        raise UsageError("write cluster/job and the id of a step, or --list")
+    step, reason = find_waiting_step(waiting, options.job, options.step_id), " ".join(options.reason or ())
+    hours = give_answer(
+        settings, step, is_approved=not options.deny, by=by, reason=reason, now_s=now_s, hours=options.hours or 0.0
+    )
     print(f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}")
 
 
@@ -78,16 +80,6 @@ def _name(one: Approval) -> str:
     return f"{one.cluster}/{one.job} {one.step_id}"
 
 
-def _find(waiting: Sequence[WaitingStep], job: str | None, step_id: str | None) -> WaitingStep:
-    if job is None or step_id is None:
-        raise UsageError("write cluster/job and the id of a step, or --list")
-    for one in waiting:
-        if (f"{one.cluster}/{one.job}", one.step_id) == (job, step_id):
-            return one
-    known = "; ".join(f"{one.cluster}/{one.job} {one.step_id}" for one in waiting) or "nothing"
-    raise UsageError(f"step {step_id!r} of {job!r} does not wait for an answer; what waits: {known}")
-
-
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="make approve", description=__doc__)
     parser.add_argument("job", nargs="?", help='"cluster/job"')
@@ -109,7 +101,7 @@ def main(argv: Sequence[str]) -> int:
         os.environ.update(below(options.out))
     try:
         run(options, time.time())
-    except UsageError as error:
+    except (UsageError, NotWaitingError) as error:
         print(f"approve: {error}", file=sys.stderr)
         return EXIT_USAGE
     except NotAllowedError as error:

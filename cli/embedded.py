@@ -34,7 +34,7 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
         "AIRFLOW__API_AUTH__JWT_SECRET": _secret(home / "jwt_secret"),
         "AIRFLOW__API__SECRET_KEY": _secret(home / "api_secret"),
         # Airflow keeps its own absolute paths in airflow.cfg: those of the checkout that this one was copied from.
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(home / "plugins"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "page" / "airflow_plugin"),
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         "AIRFLOW__LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(home / "logs" / "dag_processor"),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",

@@ -16,17 +16,15 @@ from pathlib import Path
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
-from cli.permission import NotAllowedError, require_role
+from cli.permission import require_role
+from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
+from fleet.acts.people import NotAllowedError
 from fleet.facts import HoldFact
-from include.control.controlled_lake import is_controlled
-from include.control.holds import EVERYTHING, Hold, HoldStore
-from include.control.interventions import Act, Intervention, record_intervention
-from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.holds import EVERYTHING, Hold
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
-from models.control.undo import name_hold_until
 
 _MOST_HOURS = 24 * 365
 
@@ -48,21 +46,16 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     scopes = options.scopes or [EVERYTHING]
     if not options.force:
         _check_scopes(scopes, settings, now_s)
-    store = HoldStore(settings.paths.lake)
     until_s = None if options.hours is None else now_s + 3600 * options.hours
+    made = [Hold(scope, " ".join(options.reason or ()), by, now_s, until_s) for scope in scopes]
     missed: list[Hold] = []
-    acts: list[Intervention] = []
-    for scope in scopes:
-        made = Hold(scope, " ".join(options.reason or ()), by, now_s, until_s)
-        store.write(made)
-        acts.append(Intervention(now_s, Act.HOLD, scope, by, made.reason, until_s=until_s))
-        cluster = scope.partition("/")[0]
-        if not is_controlled(settings.paths.lake, cluster if cluster in settings.clusters else None, now_s):
-            missed.append(made)
-            continue
-        print(f"{describe(made)}; nothing is sent from now on")
-    for act in acts:  # only when all is on hold
-        record_intervention(settings.paths.lake, act)
+    for one in made:
+        if write_hold(settings, one, now_s):
+            print(f"{describe(one)}; nothing is sent from now on")
+        else:
+            missed.append(one)
+    for one in made:  # only when all is on hold
+        record_hold(settings, one)
     if missed:
         raise NotControlledError(
             f"{'; '.join(map(describe, missed))}: written to {settings.paths.lake}, where no controller has done "
@@ -80,47 +73,21 @@ def release(options: argparse.Namespace, settings: Settings, now_s: float) -> No
         StoreUnreadableError: some may still be there.
     """
     by = require_role(settings.roles, "hold", options.by)
-    store = HoldStore(settings.paths.lake)
-    named = store.read_named(now_s)
-    changed = {one.scope: one for one in _read_all(settings, now_s) if one.kind == "change"}
     scopes = options.scopes or ([] if options.all else [EVERYTHING])
-    held = {*(one.scope for one in named.values()), *changed}
-    missing = [scope for scope in scopes if scope not in held]
-    if missing:
-        known = ", ".join(map(repr, sorted(held))) or "nothing"
-        raise UnknownNameError(f"{missing[0]!r} is not on hold; on hold: {known}")
     reason = " ".join(options.reason or ())
-    for name, one in named.items():
-        if options.all or one.scope in scopes:
-            store.release(name)
-            print(f"released: {_name_hold(one)}")
-            record_intervention(
-                settings.paths.lake, Intervention(now_s, Act.RELEASE, one.scope, by, reason, _name_hold(one))
-            )
-    for scope in [scope for scope in changed if scope in scopes]:  # not by --all: nobody has put these on hold
-        _release_change(settings, changed[scope], by, now_s)
-        detail = f"left alone since {changed[scope].reason}"
-        print(f"released: {scope}, {detail}")
-        record_intervention(settings.paths.lake, Intervention(now_s, Act.RELEASE, scope, by, reason, detail))
+    held = _read_all(settings, now_s)
+    try:
+        for what in release_holds(settings, held, scopes, by=by, reason=reason, now_s=now_s, is_all=options.all):
+            print(f"released: {what}")
+    except NotOnHoldError as error:
+        raise UnknownNameError(str(error)) from error
     show(settings, now_s)
-
-
-def _release_change(settings: Settings, one: HoldFact, by: str, now_s: float) -> None:
-    cluster, _, job = one.scope.partition("/")
-    block_id = name_hold_until(one.until_s or 0.0)
-    LiftedBlockStore(settings.paths.lake).write(LiftedBlock(cluster, job, block_id, by, now_s))
 
 
 def _read_all(settings: Settings, now_s: float) -> list[HoldFact]:
     from fleet.fleet_reader import FleetReader  # reads tables: not before something is on hold
 
     return FleetReader(settings, os.environ).read_holds(now_s)
-
-
-def _name_hold(one: Hold) -> str:
-    what = "everything" if one.scope == EVERYTHING else one.scope
-    by = f" by {one.by}" if one.by else ""
-    return f"{what}, held{by}{f': {one.reason}' if one.reason else ''}"
 
 
 def show(settings: Settings, now_s: float, *, as_json: bool = False) -> None:

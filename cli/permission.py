@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 
+from fleet.acts.people import NotAllowedError, check_role
 from include.settings import Roles
 from include.settings.file_owner import login_of
 from include.settings.people import Act
-
-
-class NotAllowedError(Exception):
-    """The roles of the settings do not allow it; the message is one line."""
 
 
 def read_login() -> str:
@@ -32,9 +29,7 @@ def require_role(roles: Roles, act: Act, told: str | None) -> str:
     login = read_login()
     if not getattr(roles, act):
         return told or login
-    if not roles.may(act, login):
-        named = ", ".join(sorted({*getattr(roles, act), *roles.admin}))
-        raise NotAllowedError(f"{login} may not: roles.{act} names {named}")
+    check_role(roles, act, login)
     if told not in {None, login}:
         raise NotAllowedError(f"roles.{act} goes by login names: leave out --by {told}, you are {login}")
     return login

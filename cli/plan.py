@@ -12,17 +12,15 @@ from cli.questions import (
     add_common,
     answer,
     cluster_and_job,
-    find_newest,
     open_reader,
     print_lines,
-    resolve_time,
-    show_rate,
-    show_time,
 )
 from fleet.facts import FleetFacts, StepFact
 from fleet.health import describe_age
+from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
+from fleet.shown import show_rate, show_time
 from models.control.log_lines import describe_change
 
 

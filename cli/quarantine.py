@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
-from cli.questions import add_common, answer, open_reader, print_lines, resolve_time
+from cli.questions import add_common, answer, open_reader, print_lines
+from fleet.moments import resolve_time
 from fleet.plain import to_json
 from include.domain.quarantine_rules import Rule
 

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from deltalake.exceptions import DeltaError
@@ -16,14 +16,13 @@ from deltalake.exceptions import DeltaError
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError
-from fleet.facts import FleetFacts
 from fleet.fleet_reader import FleetReader
+from fleet.moments import is_hour_of_day
 from include.control.small_objects import StoreUnreadableError
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_HOUR_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)Z?")
 
 
 def add_common(parser: CommandParser, at: str = "the time that is shown; default: now") -> None:
@@ -35,19 +34,7 @@ def add_common(parser: CommandParser, at: str = "the time that is shown; default
 
 def moment_or_hour(text: str) -> datetime | str:
     """Read a time, or leave an hour of the day as text until the clock is known."""
-    return text if _HOUR_OF_DAY.fullmatch(text) else moment(text)
-
-
-def resolve_time(given: datetime | str | None, now_s: float) -> datetime:
-    """Return the time that was meant: of an hour of the day (UTC) the last one."""
-    now = datetime.fromtimestamp(now_s, UTC)
-    if given is None:
-        return now
-    if isinstance(given, datetime):
-        return given
-    hour, minute = map(int, given.removesuffix("Z").split(":"))
-    result = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    return result if result <= now else result - timedelta(days=1)
+    return text if is_hour_of_day(text) else moment(text)
 
 
 def cluster_and_job(text: str) -> str:
@@ -88,35 +75,6 @@ def answer(name: str, options: argparse.Namespace, run: Callable[[argparse.Names
 def visible(text: str) -> str:
     """Return a text without what a terminal would obey."""
     return _CONTROL.sub("?", text)
-
-
-def show_time(at_s: float | None, now_s: float) -> str:
-    """Return a time as a person reads it: today's without its date."""
-    if at_s is None:
-        return "-"
-    at, now = datetime.fromtimestamp(at_s, UTC), datetime.fromtimestamp(now_s, UTC)
-    return f"{at:%H:%M}Z" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}Z"
-
-
-def show_rate(value: float | None) -> str:
-    """Return records per second.
-
-    >>> show_rate(102_400.0), show_rate(12.34), show_rate(None)
-    ('102k/s', '12.3/s', '-')
-    """
-    if value is None:
-        return "-"
-    for unit, size in (("M", 1e6), ("k", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}/s"
-    return f"{value:.3g}/s"
-
-
-def find_newest(facts: FleetFacts) -> float | None:
-    """Return when anything of the fleet was last written down, epoch seconds; None for an empty lake."""
-    times = [one.plan_as_of_s for one in facts.clusters]
-    times += [one.last_decision.at_s for one in facts.jobs if one.last_decision is not None]
-    return max((at_s for at_s in times if at_s is not None), default=None)
 
 
 def print_lines(lines: Sequence[str]) -> None:

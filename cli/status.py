@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
-from cli.questions import add_common, answer, find_newest, open_reader, print_lines, resolve_time, show_time
-from fleet.facts import FleetFacts, HealthFact, HoldFact
+from cli.questions import add_common, answer, open_reader, print_lines
+from fleet.facts import FleetFacts, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
+from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
+from fleet.shown import describe_hold, show_time
 from include.atomic_write import write_text
 from include.utc import DAY_S
 
@@ -35,7 +37,7 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
     lines += ["", "Clusters"]
     lines += [f"  {_describe_cluster(facts, one.cluster)}" for one in facts.clusters] or ["  none is known yet"]
     lines += ["", f"Holds: {'none' if not facts.holds else ''}".rstrip()]
-    lines += [f"  {describe_hold(one, facts.at_s)}" for one in facts.holds[:_MOST_LINES]]
+    lines += [f"  {describe_hold(one, facts.at_s)} -> {one.release}" for one in facts.holds[:_MOST_LINES]]
     steps = select_due(facts, 6)
     lines += [
         "",
@@ -46,15 +48,6 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
         for one in steps[:3]
     ]
     return lines
-
-
-def describe_hold(one: HoldFact, now_s: float) -> str:
-    """Return a hold with its end, and what ends it."""
-    who = {"person": "held", "undo": "undone", "change": "left alone"}.get(one.kind, f"held by the {one.kind}")
-    by = f" by {one.by}" if one.by else ""
-    until = "until it is released" if one.until_s is None else f"until {show_time(one.until_s, now_s)}"
-    reason = f": {one.reason}" if one.reason else ""
-    return f"{one.scope} is {who}{by} {until}{reason} -> {one.release}"
 
 
 def _warn_of_age(facts: FleetFacts) -> list[str]:

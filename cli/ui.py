@@ -25,6 +25,7 @@ from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
+from page import PREFIX
 
 START_WITHIN_S = 180.0
 STOP_WITHIN_S = 20.0
@@ -194,6 +195,7 @@ def run(options: argparse.Namespace) -> None:
         wait_for(f"{airflow_url}/api/v2/monitor/health", group)
         wait_for(f"{mlflow_url}/health", group)
         print(f"ui: Airflow  {airflow_url}   ({login(Path(environment['AIRFLOW_HOME']))})")
+        print(f"ui: Tidewise {airflow_url}{PREFIX}/   (the fleet's page, by Airflow's log-in)")
         print(f"ui: MLflow   {mlflow_url}{runs_page(mlflow_url, settings.mlflow.experiment)}")
         print("ui: DAGs are paused until you switch them on. Ctrl-C stops everything.", flush=True)
         while True:

@@ -14,23 +14,17 @@ from pathlib import Path
 
 from cli.arguments import CommandParser, UsageError, number
 from cli.known_jobs import check_scope, read_known_jobs
-from cli.permission import NotAllowedError, require_role
-from cli.questions import answer, cluster_and_job, open_reader, show_time, visible
-from fleet.decisions import select_sent
-from fleet.facts import HoldFact
+from cli.permission import require_role
+from cli.questions import answer, cluster_and_job, open_reader, visible
+from fleet.acts.people import NotAllowedError
+from fleet.acts.undo import HOURS, check_not_held, list_undo_warnings, order_undo, read_undoable
 from fleet.fleet_reader import FleetReader
-from fleet.holds import covers
-from fleet.log_tables import newest_of_jobs, rows_of_job
 from fleet.plain import to_json
-from fleet.undoable import NothingToUndoError, Undoable, find_undoable
-from include.control.controlled_lake import is_controlled
-from include.control.interventions import Act, Intervention, record_intervention
+from fleet.shown import show_time
+from fleet.undoable import NothingToUndoError, Undoable
 from include.control.small_objects import StoreUnreadableError
-from include.control.undo_orders import UndoOrder, UndoStore
 from include.settings import Settings
 from models.control.log_lines import describe_change
-
-HOURS = 2.0
 
 
 def run(options: argparse.Namespace, now_s: float) -> int:
@@ -42,17 +36,15 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     settings, reader = open_reader()
     by = require_role(settings.roles, "hold", options.by)
     what = _find(reader, settings, options.job, now_s)
-    _refuse_held(reader.read_holds(now_s), what)
+    try:
+        check_not_held(reader.read_holds(now_s), what.cluster, what.job)
+    except NothingToUndoError as error:
+        raise UsageError(str(error)) from error
     reason, until_s = " ".join(options.reason or ()), now_s + 3600 * options.hours
-    key = (what.cluster, what.job, what.job_id, what.step_id)
-    order = UndoOrder(*key, what.undone, what.target, by, reason, now_s, until_s)
     change = describe_change(what.undone_shown, what.target_shown)
-    warnings = _warn(settings, what, now_s)
+    warnings = list_undo_warnings(settings, what, now_s)
     if options.yes:
-        UndoStore(settings.paths.lake).write(order)
-        detail = f"back to {change}"
-        one = Intervention(now_s, Act.UNDO, options.job, by, reason, detail, what.step_id, until_s)
-        record_intervention(settings.paths.lake, one)
+        order_undo(settings, what, by=by, reason=reason, now_s=now_s, until_s=until_s)
     if options.json:
         content = {"at_s": now_s, "is_ordered": bool(options.yes), "by": by, "until_s": until_s, "undo": what}
         print(to_json("undo", {**content, "warnings": warnings}))
@@ -72,39 +64,11 @@ def run(options: argparse.Namespace, now_s: float) -> int:
 
 def _find(reader: FleetReader, settings: Settings, job: str, now_s: float) -> Undoable:
     cluster, _, name = job.partition("/")
-    light = rows_of_job(reader.log.read_light(now_s), cluster, name)
-    last = reader.log.read_whole_of(newest_of_jobs(light), newest_of_jobs(select_sent(light)))
-    key = (cluster, name)
-    if key not in last.newest:
-        check_scope(job, settings, read_known_jobs(settings, now_s))
     try:
-        return find_undoable(last.newest.get(key), last.sent.get(key))
+        return read_undoable(reader, cluster, name, now_s)
     except NothingToUndoError as error:
+        check_scope(job, settings, read_known_jobs(settings, now_s))
         raise UsageError(f"nothing to undo on {job}: {error}") from error
-
-
-def _refuse_held(holds: Sequence[HoldFact], what: Undoable) -> None:
-    others = [one for one in holds if covers(one, what.cluster, what.job) and one.kind not in {"undo", "change"}]
-    if others:
-        one = others[0]
-        by = f" by {one.by}" if one.by else ""
-        raise UsageError(f"{one.scope} is on hold{by}, and nothing is sent; first: {one.release}")
-
-
-def _warn(settings: Settings, what: Undoable, now_s: float) -> list[str]:
-    """Return why it may not be sent."""
-    result = []
-    mode = settings.mode_of(what.cluster, what.job)
-    if mode in {"off", "dry-run"}:
-        result.append(f"the job's mode is {mode}: it is recorded, and not sent")
-    if settings.job_limits(what.cluster, what.job).pin is not None:
-        result.append("the settings pin the job, and what is pinned stays")
-    try:
-        if not is_controlled(settings.paths.lake, what.cluster, now_s):
-            result.append("no controller has worked on this cluster within an hour: start it (make control)")
-    except StoreUnreadableError as error:
-        result.append(str(error))
-    return result
 
 
 def _run(options: argparse.Namespace, now_s: float) -> int:

@@ -14,107 +14,11 @@ from cli.questions import (
     cluster_and_job,
     open_reader,
     print_lines,
-    resolve_time,
-    show_rate,
-    show_time,
 )
-from fleet.explanation import Explanation, OperatorFigures, explain
-from fleet.facts import DecisionFact, OutcomeFact, StepFact
-from fleet.health import describe_age
+from fleet.explanation import explain
+from fleet.explanation_text import describe_explanation
+from fleet.moments import resolve_time
 from fleet.plain import to_json
-from include.short_names import shorten_names
-from models.control.log_lines import describe_change
-from models.control.reasons import Reason
-
-
-def describe(result: Explanation, now_s: float) -> list[str]:
-    """Return the explanation as a person reads it."""
-    one = result.decision
-    lines = [
-        f"{one.cluster}/{one.job}, {show_time(one.at_s, now_s)}: {_name_decision(one)}",
-        f"  because  {one.detail or 'no more is known'}",
-        f"  rule     {one.reason}: {_meaning(one.reason)}",
-        f"  mode     {one.mode}{' (dry run: nothing was sent)' if one.is_dry_run else ''}",
-    ]
-    free = "unknown" if result.free_slots is None else str(result.free_slots)
-    lines += [f"  ran      {one.slots_from} slots, {one.state or 'state unknown'}; {free} slots were free"]
-    lines += ["measured, in the last windows before:", *_describe_figures(result.measured)]
-    lines += _describe_plan(result.plan, one, now_s)
-    lines += _describe_request(result, now_s)
-    if result.after:
-        lines += ["afterwards:"]
-        lines += [f"  {show_time(each.at_s, now_s)} {each.verb}: {each.reason}, {each.detail}" for each in result.after]
-    return lines
-
-
-def _name_decision(one: DecisionFact) -> str:
-    verb = {"rescale": "rescale", "roll_back": "a rescale was taken back"}.get(one.verb, one.verb)
-    change = describe_change(one.parallelism_from, one.parallelism_to) if one.parallelism_to else ""
-    slots = f", {one.slots_from} -> {one.slots_to} slots ({change})" if one.slots_to is not None else ""
-    wanted = {"plan": " by plan", "reactive": " by the reactive controller", "pin": " by a pin", "undo": " by a person"}
-    return f"{verb}{wanted.get(one.origin, '')}{slots}"
-
-
-def _describe_figures(figures: Sequence[OperatorFigures]) -> list[str]:
-    if not figures:
-        return ["  nothing was ingested of that time"]
-    short = shorten_names({one.operator for one in figures})
-    lines = []
-    for one in sorted(figures, key=lambda each: -(each.used_share or 0.0)):
-        used = "" if one.used_share is None else f", {one.used_share:.0%} used"
-        busy = "" if one.busy_share is None else f", busy {one.busy_share:.0%}"
-        backlog = "" if not one.pending_records else f", backlog {one.pending_records:,.0f}"
-        lag = "" if one.lag_s is None else f", {describe_age(one.lag_s)} behind"
-        rates = f"{show_rate(one.rate_per_s)} of {show_rate(one.capacity_per_s)}"
-        lines.append(
-            f"  {short.get(one.operator, one.operator)} at {one.parallelism}: {rates}{used}{busy}{backlog}{lag}"
-        )
-    return lines
-
-
-def _describe_plan(plan: StepFact | None, decision: DecisionFact, now_s: float) -> list[str]:
-    if plan is None:
-        missing = "the plan of this step is gone" if decision.origin == "plan" else "this decision came from no plan"
-        return [f"plan: {missing}"]
-    late = "" if plan.p_late is None else f"; P(load above capacity in the worst ten minutes) {plan.p_late:.1%}"
-    band = f"{show_rate(plan.capacity_lower_per_s)} to {show_rate(plan.capacity_upper_per_s)}"
-    recovery = "" if plan.recovery_s is None else f"; recovery {describe_age(plan.recovery_s)}"
-    saved = "" if plan.slot_hours_saved is None else f"; saves {plan.slot_hours_saved:+.1f} slot-hours"
-    return [
-        f"plan of {show_time(plan.plan_as_of_s, now_s)} ({plan.policy}): {plan.reason}",
-        f"  load q50 {show_rate(plan.load_q50_per_s)}, q90 {show_rate(plan.load_q90_per_s)} against capacity "
-        f"{show_rate(plan.capacity_per_s)} ({band}){late}{recovery}{saved}",
-    ]
-
-
-def _describe_request(result: Explanation, now_s: float) -> list[str]:
-    if result.sent_at_s is None:
-        why = f": {result.answer}" if result.answer else ""
-        return [f"request: none was sent{why}"]
-    lines = [f"request: sent at {show_time(result.sent_at_s, now_s)}; Flink: {result.answer or 'no answer is known'}"]
-    if result.confirmed_at_s is None:
-        lines.append("  not seen to run within three hours")
-    else:
-        lines.append(f"  ran as requested after {describe_age(result.confirmed_at_s - result.sent_at_s)}")
-    return [*lines, *_describe_outcome(result.outcome)]
-
-
-def _describe_outcome(outcome: OutcomeFact | None) -> list[str]:
-    if outcome is None:
-        return ["outcome: not judged"]
-    verdict = {True: "worse than before", False: "not worse than before", None: "not told apart"}[outcome.is_worse]
-    back = "; it was taken back" if outcome.rolled_back else ""
-    through = f"throughput {show_rate(outcome.throughput_before_per_s)} -> {show_rate(outcome.throughput_after_per_s)}"
-    lags = [None if lag is None else describe_age(lag) for lag in (outcome.lag_before_s, outcome.lag_after_s)]
-    lag = "" if None in lags else f", behind {lags[0]} -> {lags[1]}"
-    return [f"outcome: {verdict}{back}: {outcome.detail or through}", f"  {through}{lag}"]
-
-
-def _meaning(reason: str) -> str:
-    try:
-        return Reason(reason).meaning
-    except ValueError:  # of another release
-        return "a reason of another release"
 
 
 def run(options: argparse.Namespace, now_s: float) -> int:
@@ -134,7 +38,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     if options.json:
         print(to_json("why", {"at": at, "explanation": result}))
     else:
-        print_lines(describe(result, now_s))
+        print_lines(describe_explanation(result, now_s))
     return 0
 
 

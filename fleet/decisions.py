@@ -12,7 +12,7 @@ from fleet.facts import DecisionFact
 from fleet.log_tables import state_of
 from include.lake_table import timestamp_of
 from include.utc import DAY_S
-from models.control.case import SENDS, Verb
+from models.control.case import Verb
 from models.control.reasons import Reason
 
 ASKED_FOR = frozenset({Reason.ON_HOLD, Reason.HELD, Reason.DENIED, Reason.FOREIGN_CHANGE, Reason.FALLS_OFF})
@@ -40,14 +40,6 @@ def decision_of(row: Mapping[str, Any]) -> DecisionFact:
         parallelism_from=dict(row["parallelism_from"] or {}),
         parallelism_to=dict(row["parallelism_to"] or {}),
     )
-
-
-def select_sent(rows: pa.Table) -> pa.Table:
-    """Return the rows (:data:`fleet.log_tables.LIGHT`) that are the answer to a request that may have arrived."""
-    sends = pc.is_in(rows["verb"], pa.array(sorted(SENDS)))
-    answered = pc.fill_null(pc.starts_with(rows["answer"], "accepted"), False)
-    unknown = pc.fill_null(pc.starts_with(rows["answer"], "no reply"), False)
-    return rows.filter(pc.and_(sends, pc.or_(answered, unknown)))
 
 
 def count_troubles(rows: pa.Table, now_s: float) -> tuple[dict[JobKey, int], dict[JobKey, int]]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
-from fleet.decisions import count_troubles, decision_of, select_sent
-from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts
+from fleet.decisions import count_troubles, decision_of
+from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts, StepFact
 from fleet.health import judge_cluster, judge_jobs, judge_models, judge_raw_folder
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
 from fleet.leases import LeaseFact, read_leases
-from fleet.log_tables import LogTables, Row, newest_of_jobs
-from fleet.plans import select_steps
+from fleet.log_tables import KEYS, LastRows, LogTables, Row
+from fleet.plans import list_steps, select_steps
+from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
 from fleet.waiting import list_waiting
 from include.control.approvals import ApprovalStore
@@ -39,8 +40,11 @@ class FleetReader:
     def __init__(self, settings: Settings, variables: Mapping[str, str]) -> None:
         lake = settings.paths.lake
         self.settings, self._variables = settings, variables
-        self.log, self.tables = LogTables(lake), SmallTables(lake)
+        self.log, self.tables, self.recent = LogTables(lake), SmallTables(lake), RecentTables(lake)
         self._holds, self._undos = HoldStore(lake), UndoStore(lake)
+        self._decisions: dict[tuple[Any, ...], DecisionFact] = {}
+        self._plans: Mapping[JobKey, tuple[PlanRow, ...]] = {}
+        self._steps: dict[JobKey, tuple[StepFact, ...]] = {}
         self._approvals, self._lifted = ApprovalStore(lake), LiftedBlockStore(lake)
 
     def read(self, now_s: float) -> FleetFacts:
@@ -51,9 +55,12 @@ class FleetReader:
         """
         settings = self.settings
         light = self.log.read_light(now_s)
-        last = self.log.read_whole_of(newest_of_jobs(light), newest_of_jobs(select_sent(light)))
+        last = self.log.read_whole_of(*self.log.read_newest(now_s))
         refused, taken_back = count_troubles(light, now_s)
         plans = self.tables.read_plans(now_s)
+        if plans is not self._plans:  # facts of what was read before are the same
+            self._plans, self._steps = plans, {key: list_steps(rows) for key, rows in plans.items()}
+        newest, sent = self._decide(last)
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
         holds = self._list_holds(last.newest, lifted, now_s)
         waiting = list_waiting(last.newest, settings, now_s, self._approvals.read(now_s), lifted)
@@ -63,9 +70,10 @@ class FleetReader:
                 _job_of(
                     key,
                     settings,
-                    last=last.newest.get(key),
-                    sent=last.sent.get(key),
+                    last=newest.get(key),
+                    sent=sent.get(key),
                     plan=plans.get(key, ()),
+                    steps=self._steps.get(key, ()),
                     holds=[one for one in holds if covers(one, *key)],
                     now_s=now_s,
                     counts=(refused.get(key, 0), taken_back.get(key, 0)),
@@ -83,6 +91,17 @@ class FleetReader:
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
 
+    def _decide(self, last: LastRows) -> tuple[dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]]:
+        """Return the rows as facts; a row that was read before is not read again."""
+        before, self._decisions = self._decisions, {}
+        for row in (*last.newest.values(), *last.sent.values()):
+            key = tuple(row[name] for name in KEYS)
+            self._decisions[key] = before.get(key) or decision_of(row)
+        newest, sent = (
+            {key: self._decisions[tuple(row[name] for name in KEYS)] for key, row in rows.items()} for rows in last
+        )
+        return newest, sent
+
     def read_holds(self, now_s: float) -> list[HoldFact]:
         """Return all holds in force; a log that cannot be read tells of none.
 
@@ -92,7 +111,7 @@ class FleetReader:
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
         self._holds.read_named(now_s)
         try:
-            newest = newest_of_jobs(self.log.read_light(now_s))
+            newest = self.log.read_newest(now_s).newest
             last = self.log.read_whole_of(newest, newest[:0]).newest
         except (DeltaError, OSError):
             last = {}
@@ -161,17 +180,17 @@ def _job_of(
     key: JobKey,
     settings: Settings,
     *,
-    last: Row | None,
-    sent: Row | None,
+    last: DecisionFact | None,
+    sent: DecisionFact | None,
     plan: tuple[PlanRow, ...],
+    steps: tuple[StepFact, ...],
     holds: list[HoldFact],
     now_s: float,
     counts: tuple[int, int],
     waiting: tuple[Any, ...],
 ) -> JobFacts:
-    decision: DecisionFact | None = None if last is None else decision_of(last)
-    first = plan[0] if plan else None
-    steps = select_steps(plan, now_s)
+    decision, first = last, plan[0] if plan else None
+    steps = select_steps(steps, now_s)
     slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
     return JobFacts(
         *key,
@@ -179,7 +198,7 @@ def _job_of(
         state="" if decision is None else decision.state,
         slots_now=slots_now,
         last_decision=decision,
-        last_rescale=None if sent is None else decision_of(sent),
+        last_rescale=sent,
         plan_status="" if first is None else "planned" if steps else first.status,
         plan_reason="" if first is None else first.reason,
         plan_as_of_s=None if first is None else first.as_of_s,

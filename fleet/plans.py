@@ -38,10 +38,14 @@ def step_of(row: PlanRow) -> StepFact:
     )
 
 
-def select_steps(rows: Sequence[PlanRow], now_s: float) -> tuple[StepFact, ...]:
-    """Return the planned steps that are still to come or in effect now."""
-    planned = (row for row in rows if row.status == PLANNED)
-    return tuple(step_of(row) for row in planned if row.valid_until_s is None or row.valid_until_s > now_s)
+def list_steps(rows: Sequence[PlanRow]) -> tuple[StepFact, ...]:
+    """Return the planned steps of a plan."""
+    return tuple(step_of(row) for row in rows if row.status == PLANNED)
+
+
+def select_steps(steps: Sequence[StepFact], now_s: float) -> tuple[StepFact, ...]:
+    """Return the steps that are still to come or in effect now."""
+    return tuple(step for step in steps if step.valid_until_s is None or step.valid_until_s > now_s)
 
 
 def select_due(facts: FleetFacts, hours: float, jobs: Iterable[str] = ()) -> list[StepFact]:

@@ -60,6 +60,17 @@ class LakeTable:
                 result.setdefault(day, set()).add(path)
         return {day: frozenset(paths) for day, paths in result.items()}
 
+    def read_files_by_hour(self) -> dict[tuple[date, int], frozenset[str]]:
+        """Return the files of each date and hour of a table that is partitioned by both. Empty without a table."""
+        with self._lock:
+            delta = self._refresh()
+            paths = [] if delta is None else delta.file_uris()
+        result: dict[tuple[date, int], set[str]] = {}
+        for path in paths:
+            values = dict(part.split("=", 1) for part in path.split("/") if part.startswith(("date=", "hour=")))
+            result.setdefault((date.fromisoformat(values["date"]), int(values["hour"])), set()).add(path)
+        return {key: frozenset(files) for key, files in result.items()}
+
     def has_files(self, since: date, until: date) -> bool:
         """Whether the table, in days, has any file of the dates from ``since`` to ``until``, both included."""
         with self._lock:

@@ -122,6 +122,7 @@ class Schedules(Section):
     plan: Cron = Field("15 * * * *", description="forecasts and plans are made")
     backtest: Cron = Field("0 4 * * 0", description="policies are compared; after a night's training")
     maintenance: Cron = Field("40 3 * * *", description="old rows go, small files are merged")
+    watch: Cron = Field("*/10 * * * *", description="tidewise_watch asks whether something needs a person")
 
     @model_validator(mode="after")
     def _whole_hours(self) -> Schedules:

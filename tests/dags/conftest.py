@@ -24,6 +24,7 @@ _HOME = tempfile.mkdtemp(prefix="tidewise-airflow-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ["AIRFLOW__CORE__PLUGINS_FOLDER"] = str(REPOSITORY / "page" / "airflow_plugin")
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 
 

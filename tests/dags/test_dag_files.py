@@ -19,6 +19,7 @@ DAG_IDS = {
     "tidewise_backtest",
     "tidewise_maintenance",
     "tidewise_approve",
+    "tidewise_watch",
 }
 HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "deltalake", "requests")
 

@@ -24,6 +24,7 @@ SCHEDULES = {
     "tidewise_plan": (CronTriggerTimetable, "plan"),
     "tidewise_backtest": (CronTriggerTimetable, "backtest"),
     "tidewise_maintenance": (CronTriggerTimetable, "maintenance"),
+    "tidewise_watch": (CronTriggerTimetable, "watch"),
 }
 TASKS = {
     "tidewise_control": ["control"],
@@ -33,6 +34,7 @@ TASKS = {
     "tidewise_backtest": ["backtest", "report"],
     "tidewise_maintenance": ["keep_up"],
     "tidewise_approve": ["find", "ask"],
+    "tidewise_watch": ["watch"],
 }
 WITHOUT_SPARK = {
     "policies_learn",
@@ -43,6 +45,7 @@ WITHOUT_SPARK = {
     "find_missed_hours",
     "find",
     "ask",
+    "watch",
 }  # they end in a second and need no pool
 
 pytestmark = pytest.mark.airflow

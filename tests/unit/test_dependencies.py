@@ -14,7 +14,7 @@ from cli import setup
 from models.bundle import BundleError, FleetBundle
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PACKAGES = ("cli", "fleet", "include", "models", "spark_jobs", "controller", "dags", "tools", "benchmarks")
+PACKAGES = ("cli", "fleet", "page", "include", "models", "spark_jobs", "controller", "dags", "tools", "benchmarks")
 
 
 @pytest.mark.covers("apply_review 22")

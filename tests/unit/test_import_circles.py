@@ -10,7 +10,7 @@ from pathlib import Path
 from import_graph import imports_of
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("include", "models", "fleet", "spark_jobs", "controller", "dags", "cli")
+PRODUCT = ("include", "models", "fleet", "page", "spark_jobs", "controller", "dags", "cli")
 
 
 def product_modules() -> dict[str, Path]:

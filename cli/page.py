@@ -1,0 +1,60 @@
+"""``make page``: the fleet on a page of this machine, to look at; within Airflow the same page has buttons."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.arguments import CommandParser, whole_number
+from cli.embedded import LOOPBACK, below
+from cli.ui import UiError, require_free
+from include.settings import SettingsError, load_settings
+
+PORT = 8090
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serve until Ctrl-C.
+
+    Raises:
+        SettingsError: the settings cannot be used.
+        UiError: the port is taken.
+    """
+    load_settings()
+    require_free(options.port, "--port")
+    import uvicorn
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    from page.app import build_app
+    from page.environment import open_source
+    from page.visitors import Access, admit_everyone
+
+    app = build_app(open_source(os.environ, time.time), Access(admit_everyone))
+    # Another site whose name leads to this machine must not read it.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"])
+    print(f"page: http://{LOOPBACK}:{options.port}/   (read-only; Ctrl-C stops it)", flush=True)
+    uvicorn.run(app, host=LOOPBACK, port=options.port, log_level="warning", access_log=False, server_header=False)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve; returns the exit code."""
+    parser = CommandParser(prog="make page", description=__doc__)
+    parser.add_argument("--port", type=whole_number(1, 65535), default=PORT, help=f"default: {PORT}")
+    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    options = parser.parse_args(argv)
+    if options.out is not None:
+        os.environ.update(below(options.out))
+    try:
+        run(options)
+    except (UiError, SettingsError) as error:
+        print(f"page: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

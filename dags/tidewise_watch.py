@@ -1,0 +1,28 @@
+"""Turn red while something needs a person: a silent controller, old plans, metrics or models, steps that wait.
+
+It asks what `make status` asks, without Spark, and fails with the same screen in its log: what is wrong, and what to
+do. Airflow's own alerts on failed tasks are then alerts of the fleet. A run that fails is not retried: the next one
+asks again, and is green when nothing needs a person any more. Thresholds are those of `[health]`.
+
+**Schedule**: `schedules.watch`. It changes nothing.
+"""
+
+from airflow.sdk import CronTriggerTimetable, dag
+
+from include.orchestration.tasks import dag_options
+from include.orchestration.watch_step import watch_step
+from include.settings import load_settings
+
+
+@dag(
+    dag_id="tidewise_watch",
+    schedule=CronTriggerTimetable(load_settings().schedules.watch, timezone="UTC"),
+    doc_md=__doc__,
+    **dag_options("watch"),
+)
+def tidewise_watch() -> None:
+    """Wire the DAG."""
+    watch_step()
+
+
+tidewise_watch()

@@ -1,0 +1,74 @@
+"""What was measured of jobs in windows: load, busy share, backlog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LOAD_COLUMNS = (
+    *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
+    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFact:
+    """One window of a job.
+
+    Attributes:
+        at_s: its beginning, epoch seconds.
+        until_s: its end.
+        load_per_s: records/s that arrived at all sources; None where one of them does not tell.
+        busy_share: mean over the subtasks of the busiest operator.
+        pending_records: backlog of all sources.
+        lag_s: age of the oldest backlog.
+    """
+
+    at_s: float
+    until_s: float
+    load_per_s: float | None
+    busy_share: float | None
+    pending_records: float | None
+    lag_s: float | None
+
+
+def sum_operators(windows: pa.Table) -> pa.Table:
+    """Return a row for each window of a job, from rows of its operators with :data:`LOAD_COLUMNS`."""
+    is_source = pc.fill_null(windows["is_source"], False)
+
+    def of_sources(values: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.if_else(is_source, _known(values), None)
+
+    rate = pc.coalesce(_known(windows["target_data_rate_per_s"]), _known(windows["observed_processing_rate_per_s"]))
+    columns = {name: windows[name] for name in ("cluster", "job", "window_start", "window_s")}
+    columns["load"] = of_sources(rate)
+    columns["sources"] = pc.cast(is_source, pa.int32())
+    columns["busy"] = _known(windows["busy_share"])
+    columns["pending"] = of_sources(windows["pending_records"])
+    columns["latency_ms"] = of_sources(windows["latency_ms"])
+    figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
+    figures += [("latency_ms", "max"), ("window_s", "max")]
+    return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
+
+
+def load_of(row: Mapping[str, Any]) -> LoadFact:
+    """Return a row of :func:`sum_operators` as a fact."""
+    at_s = row["window_start"].timestamp()
+    latency_ms = row["latency_ms_max"]
+    return LoadFact(
+        at_s=at_s,
+        until_s=at_s + row["window_s_max"],
+        load_per_s=row["load_sum"] if row["load_count"] and row["load_count"] == row["sources_sum"] else None,
+        busy_share=row["busy_max"],
+        pending_records=row["pending_sum"],
+        lag_s=None if latency_ms is None else latency_ms / 1000,
+    )
+
+
+def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values with null for what is no finite number."""
+    return pc.if_else(pc.fill_null(pc.is_finite(values), False), values, None)

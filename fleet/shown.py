@@ -1,0 +1,38 @@
+"""Times, rates and holds as a person reads them, in commands and on the page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from fleet.facts import HoldFact
+
+
+def show_time(at_s: float | None, now_s: float) -> str:
+    """Return a time as a person reads it: today's without its date."""
+    if at_s is None:
+        return "-"
+    at, now = datetime.fromtimestamp(at_s, UTC), datetime.fromtimestamp(now_s, UTC)
+    return f"{at:%H:%M}Z" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}Z"
+
+
+def show_rate(value: float | None) -> str:
+    """Return records per second.
+
+    >>> show_rate(102_400.0), show_rate(12.34), show_rate(None)
+    ('102k/s', '12.3/s', '-')
+    """
+    if value is None:
+        return "-"
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}/s"
+    return f"{value:.3g}/s"
+
+
+def describe_hold(one: HoldFact, now_s: float) -> str:
+    """Return a hold with its end."""
+    who = {"person": "held", "undo": "undone", "change": "left alone"}.get(one.kind, f"held by the {one.kind}")
+    by = f" by {one.by}" if one.by else ""
+    until = "until it is released" if one.until_s is None else f"until {show_time(one.until_s, now_s)}"
+    reason = f": {one.reason}" if one.reason else ""
+    return f"{one.scope} is {who}{by} {until}{reason}"

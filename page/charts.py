@@ -1,0 +1,204 @@
+"""Drawings as SVG without text: lines, steps and bands over one axis of time; labels stand beside them in HTML."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+WIDTH, HEIGHT = 1000.0, 200.0
+Point = tuple[float, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Values over time.
+
+    Attributes:
+        name: in the legend.
+        kind: class of the style sheet.
+        points: epoch seconds and value; None where it is not known: the line has a gap there.
+        is_steps: whether a value stays until the next.
+    """
+
+    name: str
+    kind: str
+    points: Sequence[Point]
+    is_steps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A band over time: epoch seconds of beginning and end, lower and upper value."""
+
+    name: str
+    kind: str
+    spans: Sequence[tuple[float, float, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One drawing.
+
+    Attributes:
+        title: what it shows, with its unit.
+        since_s, until_s: ends of the axis.
+        now_s: a mark; None: outside.
+        marks: times of rescales.
+        top: upper end of the values' axis, from zero.
+    """
+
+    title: str
+    since_s: float
+    until_s: float
+    now_s: float
+    lines: Sequence[Line] = ()
+    areas: Sequence[Area] = ()
+    marks: Sequence[float] = ()
+    unit: str = ""
+    top: float = field(default=0.0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known."""
+        return not any(value is not None for line in self.lines for _, value in line.points)
+
+    @property
+    def highest(self) -> float:
+        """The upper end of the axis: a round number above all values."""
+        values = [value for line in self.lines for _, value in line.points if value is not None]
+        values += [high for area in self.areas for *_, high in area.spans]
+        return self.top or round_up(1.05 * max(values, default=1.0))
+
+    def draw(self) -> Markup:
+        """Return the SVG; it holds numbers alone."""
+        top = self.highest
+        body = [self._hours()]
+        body += [self._area(area, top) for area in self.areas]
+        body += [_stroke(self._x(at), 0, self._x(at), HEIGHT, "mark") for at in self.marks if self._is_inside(at)]
+        body += [self._line(line, top) for line in self.lines]
+        if self._is_inside(self.now_s):
+            body.append(_stroke(self._x(self.now_s), 0, self._x(self.now_s), HEIGHT, "now"))
+        body.append(_stroke(0, 0, 0, HEIGHT, "cursor"))
+        return Markup(
+            f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" preserveAspectRatio="none" aria-hidden="true">'
+            f"{''.join(body)}</svg>"
+        )
+
+    def ticks(self) -> list[str]:
+        """Return the labels of the axis of time: its ends and the quarters between."""
+        step = (self.until_s - self.since_s) / 4
+        times = [datetime.fromtimestamp(self.since_s + step * place, UTC) for place in range(5)]
+        is_long = self.until_s - self.since_s > 3 * 86_400
+        return [f"{at:%a %d}" if is_long else f"{at:%H:%M}" for at in times]
+
+    def data(self) -> str:
+        """Return the values as JSON, for reading them off."""
+        lines = [{"name": one.name, "steps": one.is_steps, "points": _rounded(one.points)} for one in self.lines]
+        spans = [{"name": one.name, "spans": [_rounded_span(span) for span in one.spans]} for one in self.areas]
+        axis = {"since": self.since_s, "until": self.until_s, "unit": self.unit}
+        return json.dumps({**axis, "lines": lines, "areas": spans}, separators=(",", ":"), allow_nan=False)
+
+    def _is_inside(self, at_s: float) -> bool:
+        return self.since_s <= at_s <= self.until_s
+
+    def _x(self, at_s: float) -> float:
+        share = (at_s - self.since_s) / (self.until_s - self.since_s)
+        return WIDTH * min(max(share, 0.0), 1.0)
+
+    def _y(self, value: float, top: float) -> float:
+        return HEIGHT * (1 - min(max(value / top, 0.0), 1.0)) if top > 0 else HEIGHT
+
+    def _hours(self) -> str:
+        places = [WIDTH * place / 4 for place in range(1, 4)]
+        return "".join(_stroke(x, 0, x, HEIGHT, "grid") for x in places) + _stroke(
+            0, HEIGHT / 2, WIDTH, HEIGHT / 2, "grid"
+        )
+
+    def _area(self, area: Area, top: float) -> str:
+        boxes = []
+        for since_s, until_s, low, high in area.spans:
+            if until_s <= self.since_s or since_s >= self.until_s:
+                continue
+            x1, x2, y1, y2 = self._x(since_s), self._x(until_s), self._y(high, top), self._y(low, top)
+            boxes.append(f"M{x1:.1f} {y1:.1f}H{x2:.1f}V{y2:.1f}H{x1:.1f}Z")
+        return f'<path class="area {area.kind}" d="{"".join(boxes)}"/>' if boxes else ""
+
+    def _line(self, line: Line, top: float) -> str:
+        path, is_open, last_y = [], False, 0.0
+        for at_s, value in line.points:
+            if value is None or not math.isfinite(value):
+                is_open = False
+                continue
+            x, y = self._x(at_s), self._y(value, top)
+            if is_open and line.is_steps:
+                path.append(f"H{x:.1f}V{y:.1f}")
+            else:
+                path.append(f"{'L' if is_open else 'M'}{x:.1f} {y:.1f}")
+            is_open, last_y = True, y
+        if line.is_steps and is_open and line.points:
+            path.append(f"H{self._x(line.points[-1][0]):.1f}")
+        if len(path) == 1 and not line.is_steps:  # a dot
+            path.append(f"h2V{last_y:.1f}")
+        return (
+            f'<path class="line {line.kind}" vector-effect="non-scaling-stroke" d="{"".join(path)}"/>' if path else ""
+        )
+
+
+def round_up(value: float) -> float:
+    """Return the next of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten.
+
+    >>> round_up(0.93), round_up(17), round_up(10_200)
+    (1.0, 20.0, 15000.0)
+    """
+    if not math.isfinite(value) or value <= 0:
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(value))
+    return next((one * power for one in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0) if one * power >= value), 10 * power)
+
+
+def draw_strip(slots: Iterable[tuple[float, float, int, bool]], since_s: float, until_s: float) -> Markup:
+    """Return the planned slots of a day as a small drawing.
+
+    Args:
+        slots: beginning and end, epoch seconds, slots, and whether it is at risk of being late.
+        since_s: left end.
+        until_s: right end.
+    """
+    spans = [one for one in slots if one[1] > since_s and one[0] < until_s]
+    if not spans:
+        return Markup("")
+    top, length, boxes = max(count for *_, count, _ in spans) * 1.15 or 1.0, until_s - since_s, []
+    for begin_s, end_s, count, is_late in spans:
+        x1 = 300 * max(begin_s - since_s, 0.0) / length
+        x2 = 300 * min(end_s - since_s, length) / length
+        y = 26 * (1 - count / top)
+        kind = "late" if is_late else "calm"
+        boxes.append(
+            f'<rect class="{kind}" x="{x1:.1f}" y="{y:.1f}" width="{max(x2 - x1 - 1, 1):.1f}" height="{26 - y:.1f}"/>'
+        )
+        if x2 - x1 > 26:
+            boxes.append(f'<text x="{x1 + 3:.1f}" y="23">{count}</text>')
+    return Markup(f'<svg class="strip" viewBox="0 0 300 26" aria-hidden="true">{"".join(boxes)}</svg>')
+
+
+def _stroke(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line class="{kind}" vector-effect="non-scaling-stroke" {ends}/>'
+
+
+def _rounded(points: Sequence[Point]) -> list[list[float | None]]:
+    return [[round(at), None if value is None or not math.isfinite(value) else _digits(value)] for at, value in points]
+
+
+def _rounded_span(span: tuple[float, float, float, float]) -> list[float]:
+    since_s, until_s, low, high = span
+    return [round(since_s), round(until_s), _digits(low), _digits(high)]
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,190 @@
+"""The view of all jobs: cards of the fleet's health, a table that is searched, filtered and sorted by the address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from fleet.facts import DecisionFact, FleetFacts, HealthFact, HoldFact, JobFacts, StepFact
+from fleet.health import Fault
+from fleet.loads import LoadFact
+from include.utc import DAY_S
+from page.risk import Risk, judge_risk
+from page.source import Look
+
+ROWS = 50
+SHOWS = {"": "all", "needs": "needs a person", "risk": "at risk", "held": "on hold", "steps": "to be rescaled"}
+SORTS = {"": "risk", "name": "name", "load": "load", "slots": "slots", "next": "next step", "saved": "saving"}
+CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
+    ("controller", (Fault.CONTROLLER_LATE,)),
+    ("plan", (Fault.PLAN_OLD,)),
+    ("data", (Fault.METRICS_OLD, Fault.QUARANTINE_RISING, Fault.FILES_REFUSED, Fault.RAW_FOLDER_GONE)),
+    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED)),
+    ("jobs", (Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE, Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the address asks for."""
+
+    q: str = ""
+    cluster: str = ""
+    mode: str = ""
+    show: str = ""
+    sort: str = ""
+    page: int = 1
+    at: str = ""
+
+    def link(self, **changed: object) -> str:
+        """Return the address with something changed; what is empty is left out, and the page begins anew."""
+        values: dict[str, object] = {name: getattr(self, name) for name in self.__slots__} | {"page": 1} | changed
+        given = {name: value for name, value in values.items() if value and (name, value) != ("page", 1)}
+        return f"?{urlencode(given)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """What is the same of some scopes."""
+
+    scopes: tuple[str, ...]
+    detail: str
+    remedy: str
+    needs_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One card of the fleet's health: its faults first; without any, how it is."""
+
+    name: str
+    needs_person: int
+    lines: tuple[CardLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """One job of the table."""
+
+    job: JobFacts
+    risk: Risk
+    load: LoadFact | None
+    peak_q90_per_s: float | None
+    next_step: StepFact | None
+    slots_peak: int | None
+    slot_hours_saved: float | None
+
+    @property
+    def name(self) -> str:
+        """``cluster/job``."""
+        return f"{self.job.cluster}/{self.job.job}"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """All that the page shows."""
+
+    cards: tuple[Card, ...]
+    lines: tuple[JobLine, ...]
+    matching: int
+    jobs: int
+    pages: int
+    faults: tuple[HealthFact, ...]
+    rescales: tuple[DecisionFact, ...]
+    holds: tuple[HoldFact, ...]
+    clusters: tuple[str, ...]
+
+
+def form_view(look: Look, query: Query) -> FleetView:
+    """Return the view that an address asks for."""
+    facts = look.facts
+    lines = [line_of(look, job) for job in facts.jobs]
+    chosen = sorted(filter(lambda line: _matches(line, query), lines), key=lambda line: _order(line, query.sort))
+    pages = max(-(-len(chosen) // ROWS), 1)
+    first = (min(max(query.page, 1), pages) - 1) * ROWS
+    return FleetView(
+        cards=form_cards(facts),
+        lines=tuple(chosen[first : first + ROWS]),
+        matching=len(chosen),
+        jobs=len(lines),
+        pages=pages,
+        faults=tuple(one for one in facts.health if one.needs_person and "/" in one.scope),
+        rescales=_last_rescales(facts),
+        holds=tuple(one for one in facts.holds if "/" not in one.scope),
+        clusters=tuple(one.cluster for one in facts.clusters),
+    )
+
+
+def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
+    """Return the cards, in their order."""
+    result = []
+    for name, faults in CARDS:
+        mine = [one for one in facts.health if one.name in set(faults)]
+        needs = [one for one in mine if one.needs_person]
+        shown = needs or [one for one in mine if one.name == faults[0]]
+        result.append(Card(name, len(needs), tuple(_group(shown))))
+    return tuple(result)
+
+
+def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
+    scopes: dict[tuple[str, str, bool], list[str]] = {}
+    for one in facts:
+        scopes.setdefault((one.detail, one.remedy, one.needs_person), []).append(one.scope)
+    return [CardLine(tuple(listed), *key) for key, listed in scopes.items()]
+
+
+def line_of(look: Look, job: JobFacts) -> JobLine:
+    """Return a job's line."""
+    key, now_s = (job.cluster, job.job), look.facts.at_s
+    plan, load = look.plans.get(key, ()), look.loads.get(key)
+    ahead = [row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s]
+    loads = [row.expected_load_q90_per_s for row in ahead if row.expected_load_q90_per_s is not None]
+    sends = [step for step in job.steps if (step.apply_at_s or 0.0) >= now_s]
+    within = [step.slots_to for step in job.steps if (step.effective_at_s or 0.0) < now_s + DAY_S]
+    saved = [step.slot_hours_saved for step in job.steps if step.slot_hours_saved is not None]
+    return JobLine(
+        job=job,
+        risk=judge_risk(job, plan, load, look.settings.planner.costs.late_after_s, now_s),
+        load=load,
+        peak_q90_per_s=max(loads, default=None),
+        next_step=sends[0] if sends else None,
+        slots_peak=max((slots for slots in within if slots is not None), default=None),
+        slot_hours_saved=sum(saved) if saved else None,
+    )
+
+
+def _matches(line: JobLine, query: Query) -> bool:
+    job = line.job
+    words = query.q.lower().split()
+    shown = {
+        "": True,
+        "needs": bool(job.waiting) or any(one.kind == "change" for one in job.holds) or line.risk.order[0] >= 2,
+        "risk": line.risk.level in {"bad", "warn"},
+        "held": bool(job.holds),
+        "steps": line.next_step is not None,
+    }
+    return (
+        all(word in line.name.lower() for word in words)
+        and query.cluster in {"", job.cluster}
+        and query.mode in {"", job.mode}
+        and shown.get(query.show, True)
+    )
+
+
+def _order(line: JobLine, sort: str) -> tuple[float | str, ...]:
+    load = line.load.load_per_s if line.load is not None else None
+    keys: dict[str, tuple[float | str, ...]] = {
+        "name": (),
+        "load": (-(load or 0.0),),
+        "slots": (-(line.job.slots_now or 0),),
+        "next": (line.next_step.apply_at_s or 0.0,) if line.next_step else (float("inf"),),
+        "saved": (-(line.slot_hours_saved or 0.0),),
+    }
+    return (*keys.get(sort, (-line.risk.order[0], -line.risk.order[1])), line.name)
+
+
+def _last_rescales(facts: FleetFacts, most: int = 10) -> tuple[DecisionFact, ...]:
+    sent: Iterable[DecisionFact] = (job.last_rescale for job in facts.jobs if job.last_rescale is not None)
+    lately: Sequence[DecisionFact] = [one for one in sent if one.at_s > facts.at_s - DAY_S]
+    return tuple(sorted(lately, key=lambda one: -one.at_s)[:most])

@@ -1,0 +1,123 @@
+"""What the page reads: the lake through ``fleet/``, with the settings as they are now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fleet.facts import FleetFacts
+from fleet.fleet_reader import FleetReader
+from fleet.loads import LoadFact
+from include.lake_table import timestamp_of
+from include.settings import Settings
+from include.tables.plan_row import PlanRow
+
+JobKey = tuple[str, str]
+FRESH_S = 2.0
+"""Facts of the present are used again for so long: a page, its style sheet and a reload are one look at the fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsOrigin:
+    """Where settings come from: another one is other settings.
+
+    Attributes:
+        file: its path.
+        owner: login name.
+        changed_at_s: when it was written last, epoch seconds.
+        size: of it, bytes.
+    """
+
+    file: str
+    owner: str
+    changed_at_s: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The fleet at one time.
+
+    Attributes:
+        settings: in force.
+        origin: where they come from; None: they are the defaults.
+        facts: of the fleet.
+        plans: rows of the newest plan of each job.
+        loads: what was measured last.
+    """
+
+    settings: Settings
+    origin: SettingsOrigin | None
+    facts: FleetFacts
+    plans: Mapping[JobKey, tuple[PlanRow, ...]]
+    loads: Mapping[JobKey, LoadFact]
+
+
+class _LastLook(NamedTuple):
+    read_at_s: float
+    look: Look
+
+
+class FleetSource:
+    """Reads for requests of several threads, one after the other.
+
+    Args:
+        load: returns the settings in force.
+        find_origin: returns where they come from.
+        variables: of the environment, which may hold everything.
+        clock: epoch seconds.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Settings],
+        find_origin: Callable[[], SettingsOrigin | None],
+        variables: Mapping[str, str],
+        clock: Callable[[], float],
+    ) -> None:
+        self._load, self._find_origin, self._variables, self.clock = load, find_origin, variables, clock
+        self._lock = threading.RLock()
+        self._origin: SettingsOrigin | None = None
+        self._reader: FleetReader | None = None
+        self._last: _LastLook | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[FleetReader]:
+        """Have the reader for oneself; a new one after the settings have changed.
+
+        Raises:
+            SettingsError: they cannot be used.
+        """
+        with self._lock:
+            origin = self._find_origin()
+            if self._reader is None or origin != self._origin:
+                self._reader = FleetReader(self._load(), self._variables)
+                self._origin, self._last = origin, None
+            yield self._reader
+
+    def read(self, at_s: float | None = None) -> Look:
+        """Return the fleet at a time, or now.
+
+        Raises:
+            DeltaError, OSError: a table cannot be read.
+            SettingsError: the settings cannot be used.
+        """
+        with self.reading() as reader:
+            now_s = self.clock()
+            if at_s is None and self._last is not None and 0 <= now_s - self._last.read_at_s < FRESH_S:
+                return self._last.look
+            facts = reader.read(now_s if at_s is None else at_s)
+            measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
+            loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
+            result = Look(reader.settings, self._origin, facts, reader.tables.read_plans(facts.at_s), loads)
+            if at_s is None:
+                self._last = _LastLook(now_s, result)
+            return result
+
+    def forget(self) -> None:
+        """Read anew at the next request: somebody has done something."""
+        with self._lock:
+            self._last = None

@@ -1,0 +1,260 @@
+"""The page on a lake that the controller itself has written: what it shows, and what its forms do."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from controlled_cluster import ControlledCluster, controlled_cluster
+from fastapi.testclient import TestClient
+from strange_names import STRANGE_NAMES
+
+from benchmarks.pipeline.made_fleet import CLUSTER, Size, hour_before, job_name, write_fleet
+from fleet import recent_tables
+from fleet.bands import Band
+from fleet.loads import LoadFact
+from page.app import build_app
+from page.charts import Chart, Line
+from page.environment import open_source
+from page.visitors import TOKEN_HOURS, Access, Visitor, admit_everyone, form_token, is_form_token
+
+JOB = "live/orders"
+BEFORE = {"1" * 32: 1, "2" * 32: 2}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlledCluster]:
+    """A job that was rescaled by a plan and runs as requested."""
+    with controlled_cluster(tmp_path, monkeypatch) as world:
+        assert world.want(4) == "rescale plan"
+        assert world.want(4) == "confirm runs_as_requested"
+        yield world
+
+
+def visit(**rights: bool) -> TestClient:
+    """Return a client of ada's, or, without rights, of the page alone."""
+    access = Access(lambda: Visitor("ada", **rights), "a secret") if rights else Access(admit_everyone)
+    return TestClient(
+        build_app(open_source({}, time.time), access), raise_server_exceptions=False, follow_redirects=False
+    )
+
+
+def show(client: TestClient, address: str) -> str:
+    """Return the text of a page, without its tags."""
+    reply = client.get(address)
+    assert reply.status_code == 200, reply.text
+    inline = re.sub(r"</?(?:a|b|bdi|code|span)\b[^>]*>", "", reply.text)
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", inline).split()))
+
+
+def post(client: TestClient, path: str, name: str = JOB, **form: str) -> Any:
+    token = re.findall(r'name="token" value="(\w+)"', client.get(f"/job?name={name}").text)
+    return client.post(f"/{path}?name={name}", data={"token": token[0] if token else "", **form})
+
+
+def test_the_fleet_says_what_runs_and_what_needs_a_person(world) -> None:
+    text = show(visit(), "/")
+    assert re.search(r"\d things need you", text)
+    assert "live: the as-of of the newest plan: there is none" in text
+    assert "1 of 1 jobs" in text
+    assert "orders live" in text
+    assert "2 → 4 slots: load rises" in text
+
+
+def test_a_job_says_why_it_was_rescaled(world) -> None:
+    text = show(visit(), f"/job?name={JOB}&why={time.strftime('%H:%M', time.gmtime())}")
+    assert "rescale by plan, 2 -> 4 slots (Source: orders 1->4, enrich 2->4)" in text
+    assert "Flink: accepted" in text
+    assert "ran as requested after" in text
+    assert "None within two weeks" not in text
+
+
+def test_the_page_alone_has_no_route_that_acts(world) -> None:
+    client = visit()
+    assert {client.post(f"/{path}?name={JOB}").status_code for path in ("hold", "release", "undo", "answer")} <= {
+        404,
+        405,
+    }
+    page = client.get(f"/job?name={JOB}")
+    assert 'method="post"' not in page.text
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert not re.search(r"<script(?! src=)|<style|\sstyle=|\son\w+=", page.text)
+
+
+def test_hold_and_release_are_logged_with_the_login(world) -> None:
+    client = visit(may_hold=True)
+    assert post(client, "hold", hours="2", reason="bad deploy").headers["location"] == f"job?name={JOB}&done=hold"
+    assert world.want(6) == "refuse on_hold"
+    text = show(client, f"/job?name={JOB}")
+    assert "is held by ada until" in text
+    assert "hold by ada" in text
+    assert post(client, "release").status_code == 303
+    assert world.want(6) == "wait cooldown"
+    assert "release by ada" in show(client, f"/job?name={JOB}")
+
+
+def test_undo_goes_back_by_the_controller_and_only_for_what_was_shown(world) -> None:
+    client = visit(may_hold=True)
+    assert post(client, "undo", step="another").status_code == 409
+    assert world.want(None, evaluates=False) != "roll_back undo"
+    assert "Back to Source: orders 4->1, enrich 4->2" in show(client, f"/job?name={JOB}")
+    assert post(client, "undo", step="step-4", reason="late").status_code == 303
+    assert world.want(None, evaluates=False) == "roll_back undo"
+    assert world.job.requested == BEFORE
+    assert post(client, "undo", step="step-4").status_code == 409
+
+
+@pytest.mark.parametrize("hours", ["-1", "soon", "nan", "1e9"])
+def test_a_hold_of_no_time_is_refused(world, hours: str) -> None:
+    reply = post(visit(may_hold=True), "hold", hours=hours)
+    assert (reply.status_code, "Nothing was done" in reply.text) == (409, True)
+    assert world.want(6) == "wait cooldown"
+
+
+def test_who_may_hold_may_not_answer(tmp_path, monkeypatch) -> None:
+    with controlled_cluster(tmp_path, monkeypatch, mode="approve") as world:
+        assert world.want(4, "a backlog of 543 s") == "wait needs_approval"
+        assert "a backlog of 543 s; it waits for a person's yes" in show(visit(), f"/job?name={JOB}")
+        assert post(visit(may_hold=True), "answer", step="step-4", answer="yes").status_code == 403
+        client = visit(may_approve=True)
+        assert post(client, "answer", step="step-9", answer="yes").status_code == 409
+        assert post(client, "answer", step="step-4", answer="perhaps").status_code == 409
+        assert world.want(4) == "wait needs_approval"
+        assert post(client, "answer", step="step-4", answer="yes").status_code == 303
+        assert world.want(4) == "rescale plan"
+        assert "approve by ada" in show(client, f"/job?name={JOB}")
+
+
+def test_a_no_is_a_no(tmp_path, monkeypatch) -> None:
+    with controlled_cluster(tmp_path, monkeypatch, mode="approve") as world:
+        assert world.want(4) == "wait needs_approval"
+        assert post(visit(may_approve=True), "answer", step="step-4", answer="no").status_code == 303
+        assert world.want(4) == "refuse denied"
+
+
+def test_a_wrong_question_has_an_answer(world) -> None:
+    client = visit()
+    assert client.get("/job?name=live/order").status_code == 404
+    assert client.get("/?at=soon").status_code == 422
+    assert client.get("/static/../app.py").status_code == 404
+    assert client.get("/static/app.py").status_code == 404
+    assert "No job matches" in client.get("/?q=nothing&page=99").text
+    assert client.get("/?page=x&sort=x&show=x&mode=x").status_code == 200
+
+
+def test_what_cannot_be_read_is_said(world) -> None:
+    client = visit()
+    (world.root / "settings.toml").write_text("[limits]\nmode = 3\n")
+    reply = client.get("/")
+    assert reply.status_code == 503
+    assert "limits.mode" in reply.text
+
+
+def test_tokens_are_of_one_person_and_end() -> None:
+    token = form_token("secret", "ada", 0.0)
+    assert is_form_token("secret", "ada", 3600.0 * TOKEN_HOURS, token)
+    assert not is_form_token("secret", "bob", 0.0, token)
+    assert not is_form_token("another", "ada", 0.0, token)
+    assert not is_form_token("secret", "ada", 3600.0 * TOKEN_HOURS * 2, token)
+    assert not is_form_token("", "ada", 0.0, form_token("", "ada", 0.0))
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fleet of seventy jobs, the last of which is late."""
+    lake = tmp_path_factory.mktemp("fleet")
+    write_fleet(str(lake), Size(70, 3, 2, 500, 1), hour_before(time.time()))
+    return lake
+
+
+@pytest.fixture
+def many(fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    file = tmp_path / "settings.toml"
+    file.write_text(f'[paths]\nlake = "{fleet}"\nraw = "{fleet}"\nout = "{tmp_path}"\n')
+    monkeypatch.setenv("TIDEWISE_SETTINGS", str(file))
+    return visit()
+
+
+def names(client: TestClient, address: str) -> list[str]:
+    return re.findall(r'<tr>\s*<th scope="row" class="name"><a href="job\?name=([^"&]*)', client.get(address).text)
+
+
+def test_a_late_job_is_first_and_the_others_by_p_late(many) -> None:
+    first, second, *others = names(many, "/")
+    assert (first, second) == (f"{CLUSTER}/job-0069", f"{CLUSTER}/job-0016")
+    assert len(others) == 48
+    assert len(names(many, "/?page=2")) == 20
+    text = show(many, "/")
+    assert "late 15 min" in text
+    assert "70 of 70 jobs, page 1 of 2" in text
+
+
+def test_jobs_are_searched_filtered_and_sorted_by_the_address(many) -> None:
+    assert names(many, "/?q=JOB-003&sort=name") == [f"{CLUSTER}/{job_name(place)}" for place in range(30, 40)]
+    assert names(many, "/?q=fleet+0012") == [f"{CLUSTER}/job-0012"]
+    assert names(many, "/?mode=auto") == []
+    assert names(many, "/?show=needs") == [f"{CLUSTER}/job-0069"]
+    assert names(many, "/?show=held") == []
+    loads = [float(one) for one in re.findall(r'load, expected"><span>([\d.]+)k/s', many.get("/?sort=load").text)]
+    assert loads == sorted(loads, reverse=True)
+    assert len(set(loads)) > 3
+
+
+def test_a_jobs_page_has_load_forecasts_plan_and_slots(many) -> None:
+    page = many.get(f"/job?name={CLUSTER}/job-0069").text
+    assert page.count("<figure") == 4
+    assert "nothing is known of this time" not in page
+    for kind in ("area forecast", "area capacity", "line load", "line ran", "line planned", "line late"):
+        assert f'class="{kind}"' in page, kind
+    assert "15 min" in page
+    assert "4,200,000 records wait" in page
+
+
+def test_what_is_scanned_for_a_job_is_what_is_in_memory(fleet, monkeypatch) -> None:
+    end, job = hour_before(time.time()), (CLUSTER, "job-0003")
+    monkeypatch.setattr(recent_tables, "ANCHOR_H", 1)
+
+    def read() -> tuple[list[LoadFact], list[Band]]:
+        tables, since, now = (
+            recent_tables.RecentTables(str(fleet)),
+            end - timedelta(hours=2),
+            end + timedelta(minutes=1),
+        )
+        return tables.read_loads(*job, since, end), tables.read_bands(*job, since, now, end + timedelta(hours=1))
+
+    loads, bands = read()
+    assert (len(loads), len({one.at_s for one in bands})) == (24, len(bands))
+    assert len(bands) >= 24
+    monkeypatch.setattr(recent_tables, "HOURS", 0)
+    assert read() == (loads, bands)
+
+
+def test_metrics_are_those_of_the_command(many) -> None:
+    assert 'tidewise_jobs{cluster="fleet",mode="dry-run"} 70.0' in many.get("/metrics").text
+
+
+@pytest.mark.parametrize("name", STRANGE_NAMES[:6])
+def test_names_that_are_markup_are_text(tmp_path, monkeypatch, name: str) -> None:
+    with controlled_cluster(tmp_path, monkeypatch) as world:
+        world.job.name = name
+        world.want(4)
+        client = visit(may_hold=True)
+        links = re.findall(r'class="name"><a href="(job[^"]*)"', client.get("/").text)
+        reply = client.get("/" + links[0].replace("&amp;", "&"))
+        assert reply.status_code == 200
+        assert "<script>" not in reply.text.replace('<script src="static/page.js" defer></script>', "")
+        assert post(client, "hold", name=links[0].partition("name=")[2], hours="1").status_code == 303
+
+
+def test_a_gap_is_no_line() -> None:
+    chart = Chart("x", 0, 100, 50, lines=(Line("a", "load", [(0, 1.0), (10, None), (20, 2.0), (30, 2.0)]),))
+    assert 'd="M0.0' in chart.draw()
+    assert chart.draw().count("M") == 2
+    assert Chart("x", 0, 1, 1, lines=(Line("a", "load", [(0, None)]),)).is_empty
