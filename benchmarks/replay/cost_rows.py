@@ -20,6 +20,7 @@ COLUMNS = (
     "policy",
     "seed",
     "segment",
+    "days",
     "cost",
     "slot_hours",
     "late_minutes_per_day",
@@ -65,9 +66,12 @@ def merge_costs(before: Sequence[Row], added: Sequence[Row]) -> list[Row]:
 
     Args:
         before: rows.
-        added: further ones; they replace those of the same trace, job, policy, seed and segment.
+        added: further ones; they replace those of the same trace, job, policy, seed and segment, and all of the same
+            trace and job whose run was not as long: costs over another length compare nothing.
     """
-    rows = {(*(row[column] for column in _WHERE), row["policy"]): row for row in (*before, *added)}
+    days = {(row["trace"], row["job"]): row["days"] for row in added}
+    as_long = [row for row in before if days.get((row["trace"], row["job"]), row["days"]) == row["days"]]
+    rows = {(*(row[column] for column in _WHERE), row["policy"]): row for row in (*as_long, *added)}
     least = {key[:-1]: row["bound"] for key, row in rows.items() if key[-1] == BOUND}
     floor = {key[:-1]: row["cost"] for key, row in rows.items() if key[-1] == FLOOR}
     result: list[Row] = []

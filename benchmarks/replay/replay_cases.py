@@ -21,6 +21,7 @@ from benchmarks.replay.replay_candidates import BOUND, Forms, build_candidates
 from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
+from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
 from models.evaluation.bound.solve_bound import BoundDriver, solve_bound
@@ -128,6 +129,7 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
                     "policy": policy,
                     "seed": seed,
                     "segment": segment,
+                    "days": windows * cadence.window_s / DAY_S,
                     **asdict(score),
                     "bound": bounds[seed].least[segment] if policy == BOUND else None,
                 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.replay import bound_table
-from benchmarks.replay.cost_rows import compare_costs, is_rival, read_costs
+from benchmarks.replay.cost_rows import compare_costs, is_rival, merge_costs, read_costs
 from benchmarks.replay.replay_candidates import list_names
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.tables import PAGE, PUBLISHED, format_page, summarise
@@ -60,12 +60,12 @@ def test_the_best_rival_is_of_the_same_trace_seed_and_segment() -> None:
     assert planner[0]["bound"] is None
 
 
-def build_row(trace: str, policy: str, cost: float, bound: float | None = None) -> Row:
+def build_row(trace: str, policy: str, cost: float, bound: float | None = None, days: float = 8.0) -> Row:
     """Return a row of a replay."""
     rates: Row = {"slot_hours": 1.0, "late_minutes_per_day": 0.0, "rescales_per_day": 0.0}
     ratios: Row = {"bound": bound, "cost_vs_bound": None, "cost_vs_clairvoyant": None}
     where: Row = {"trace": trace, "job": "wordcount", "policy": policy, "seed": 100, "segment": "after_first_day"}
-    return {**where, "cost": cost, **rates, **ratios}
+    return {**where, "days": days, "cost": cost, **rates, **ratios}
 
 
 def test_a_later_run_of_one_policy_is_measured_by_the_bound_of_an_earlier_one(tmp_path: Path) -> None:
@@ -85,6 +85,14 @@ def test_a_later_run_of_one_policy_is_measured_by_the_bound_of_an_earlier_one(tm
     assert "The bound's own policy costs 1.0100 of it" in written
     bound_table.publish([], page, tmp_path)
     assert page.read_text() == written
+
+
+def test_a_run_of_another_length_leaves_no_row_of_the_trace_that_it_cannot_be_compared_with() -> None:
+    before = [build_row("a", "bound", 10.1, 10.0, 6.0), build_row("a", "planner", 12.0, days=6.0)]
+    before += [build_row("b", "planner", 3.0, days=6.0)]
+    rows = merge_costs(before, [build_row("a", "programme", 13.0)])
+    assert [(row["trace"], row["policy"]) for row in rows] == [("a", "programme"), ("b", "planner")]
+    assert rows[0]["cost_vs_bound"] is None
 
 
 def test_the_published_tables_over_the_bound_are_those_of_the_costs(tmp_path: Path) -> None:
