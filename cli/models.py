@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.arguments import CommandParser, UsageError
-from cli.permission import NotAllowedError, require_role
+from cli.permission import require_role
 from cli.questions import answer, cluster_and_job, visible
+from fleet.acts.people import NotAllowedError
 from include.control.interventions import Act, Intervention, record_intervention
 from include.settings import Settings, load_settings
 from include.spark.submission import anchor_paths
