@@ -14,7 +14,9 @@ from models.control.partial_rise import fit_back
 from models.control.readiness import Checkpoints, Guards, Memory, Readiness, combine_guards
 from models.control.reconcile import reconcile
 from models.control.requests import is_waited_with
+from models.control.reviewed_step import is_reviewed, take_review
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
+from models.control.step_review import lower
 
 NOW_S = 1_000_000.0
 ONE, TWO, FOUR = ({"a": n, "b": n} for n in (1, 2, 4))
@@ -81,3 +83,32 @@ def test_flink_that_has_begun_is_not_waited_with() -> None:
     assert not is_waited_with(replace(waits, observed=replace(waits.observed, running={"a": 4, "b": 2})))
     assert not is_waited_with(replace(waits, observed=RUNS))
     assert not is_waited_with(CASE)
+
+
+def test_a_case_is_reviewed_where_a_step_is_wanted_and_none_is_in_flight() -> None:
+    assert is_reviewed(CASE)
+    assert not is_reviewed(replace(CASE, desired=None))
+    assert not is_reviewed(replace(CASE, history=replace(KNOWN, in_flight=SENT)))
+
+
+def test_a_review_lowers_only_operators_that_the_step_has() -> None:
+    """One that the job has and the step has not, as one that nobody has, is refused by name."""
+    assert CASE.desired is not None
+    names = {"a": "source", "b": "sink", "c": "join"}
+    result = {name: take_review("ours", lower({name: 3}, "few"), CASE.desired, TWO, names) for name in ("sink", "join")}
+    assert dict(result["sink"].parallelism) == {"a": 4, "b": 3}
+    assert "the step has no operator 'join'" in result["join"].objection_detail
+
+
+def test_what_takes_a_request_back_for_a_savepoint_is_that_flink_would_soon_end_it() -> None:
+    """A savepoint that was begun since, while Flink still waits for a checkpoint that nothing forces yet."""
+    request = replace(SENT, forced_at_s=NOW_S + 300)
+    sparing = Readiness(Checkpoints(600.0, NOW_S, state_bytes=1, savepoints=1), Memory(0.5, 0.0), ())
+    waits = replace(
+        CASE,
+        history=replace(KNOWN, in_flight=request),
+        observed=replace(RUNS, requested=FOUR, readiness=sparing),
+    )
+    assert reconcile(waits).verb is Verb.WAIT
+    soon = replace(waits, history=replace(KNOWN, in_flight=replace(request, forced_at_s=NOW_S + 1)))
+    assert reconcile(soon).verb is Verb.ROLL_BACK

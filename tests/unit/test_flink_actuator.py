@@ -14,6 +14,7 @@ from controller.actuators.actuator import RequestConflictError, RequestRefusedEr
 from controller.actuators.flink_actuator import FlinkActuator, open_actuator
 from controller.decisions.before_request import observe_followed
 from include.flink.client import FlinkClient
+from include.flink.versions import explain_no_requirements
 from include.settings import Cluster, Settings
 from models.control.state import JobHistory, ObservedJob
 
@@ -26,6 +27,13 @@ GONE = {
         "job (a)\n\tat x.Y\n>",
     ]
 }  # of Flink 2.1.3
+UNSUPPORTED = {
+    "errors": [
+        "Internal server error.",
+        "<Exception on server side:\njava.lang.UnsupportedOperationException: The DefaultScheduler does not support "
+        "changing the parallelism without a job restart.\n\tat org.apache.flink.runtime.scheduler.SchedulerNG\n>",
+    ]
+}  # of Flink 2.1.3 under the default scheduler
 
 
 def actuator_of(server, **options):
@@ -124,19 +132,21 @@ def test_a_missing_requirement_is_one_jobs_refusal_by_name(server):
 
 
 def test_without_the_adaptive_scheduler_there_are_no_bounds(server):
-    """The reply is that of Flink 2.1.3 under the default scheduler; before 1.18 the path does not exist."""
-    trace = (
-        "<Exception on server side:\njava.lang.UnsupportedOperationException: The DefaultScheduler does not support "
-        "changing the parallelism without a job restart.\n\tat org.apache.flink.runtime.scheduler.SchedulerNG\n>"
-    )
-    server.troubles["/resource-requirements"] = flink_server.reply_with(
-        {"errors": ["Internal server error.", trace]}, 500
-    )
+    """Before 1.18 the path does not exist."""
+    server.troubles["/resource-requirements"] = flink_server.reply_with(UNSUPPORTED, 500)
     assert (observe(server).requested, observe(server).obstacle) == (None, "default_scheduler")
     with pytest.raises(RequestRefusedError, match="DefaultScheduler does not support"):
         actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 1})
     server.troubles["/resource-requirements"] = flink_server.reply_with({"errors": ["Not found: /jobs/x"]}, 404)
     assert observe(server).requested is None
+
+
+@pytest.mark.parametrize("trouble", [flink_server.reply_500, flink_server.reply_with(["2.1.3"], 200)])
+def test_a_scheduler_without_bounds_is_named_on_a_cluster_that_does_not_tell_its_version(server, trouble):
+    server.troubles["/resource-requirements"] = flink_server.reply_with(UNSUPPORTED, 500)
+    server.troubles["/overview"] = trouble
+    explained = actuator_of(server)._explain_no_requirements(is_reactive=False)
+    assert explained == explain_no_requirements(None, is_reactive=False)
 
 
 @pytest.mark.parametrize(
@@ -321,12 +331,16 @@ def test_a_request_is_not_sent_where_nobody_knows_what_it_would_overwrite(server
     server.troubles["/resource-requirements"] = flink_server.reply_html
     with pytest.raises(RequestConflictError, match="not JSON"):
         actuator.request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
+    server.troubles["/resource-requirements"] = flink_server.reply_500
+    with pytest.raises(RequestConflictError, match="500"):
+        actuator.request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
     assert server.asked("PUT") == []
 
 
 @pytest.mark.parametrize(
     ("trouble", "error", "told"),
     [
+        (flink_server.reply_with(UNSUPPORTED, 500), RequestRefusedError, "DefaultScheduler does not support"),
         (flink_server.reply_with(GONE, 500), RequestRefusedError, "knows no job"),
         (flink_server.reply_with({"errors": ["not found"]}, 404), RequestRefusedError, "knows no job"),
         (flink_server.reply_with({"errors": ["exceeds its maximum parallelism"]}, 400), RequestRefusedError, "maximum"),

@@ -54,6 +54,22 @@ def test_one_alone_holds_it_until_its_end(tmp_path, clock) -> None:
         one.renew()
 
 
+def test_a_request_leaves_within_the_term_by_either_clock(tmp_path, clock) -> None:
+    """A machine that sleeps stops the one, and somebody may set the other back."""
+    running = Clock(0.0)
+    one = Lease(str(tmp_path), "live", "one", clock, expiry_s=EXPIRY_S, margin_s=MARGIN_S, monotonic=running)
+    assert not one.may_send()
+    assert one.take()
+    one.check()
+    assert one.may_send()
+    running.now_s += EXPIRY_S + 1
+    assert not one.may_send()
+    running.now_s = 0.0
+    assert one.may_send()
+    clock.now_s += EXPIRY_S + 1
+    assert not one.may_send()
+
+
 def test_an_end_that_a_clock_far_ahead_has_written_is_not_waited_for(tmp_path, clock) -> None:
     wrong, running = Clock(clock.now_s + 7200.0), Clock(0.0)
     killed = lease(tmp_path, wrong)

@@ -226,6 +226,9 @@ def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> 
     time.sleep(0.4)
     reviews(JOB, CASE, NAMES)
     assert len(calls) == 2
+    time.sleep(0.5)  # it has ended, and is still left alone
+    reviews(JOB, CASE, NAMES)
+    assert len(calls) == 2
 
 
 def test_namesakes_go_by_their_ids() -> None:
