@@ -13,7 +13,7 @@ import yaml
 
 from cli.embedded import airflow_environment
 from cli.moved_checkout import FOLDER_FILE, is_in_place, move_scripts, note_place
-from include.settings import Paths, Settings
+from include.settings import PROJECT, Paths, Settings
 
 SCRIPT = """#!{python}
 import sys
@@ -93,4 +93,6 @@ def test_nothing_in_airflows_own_file_leads_to_the_checkout_that_a_copy_came_fro
     }
     assert len(absolute) >= 5
     assert absolute <= variables.keys()
-    assert all(str(tmp_path) in variables[name] for name in absolute - {"AIRFLOW__CORE__DAGS_FOLDER"})
+    of_this_checkout = {"AIRFLOW__CORE__DAGS_FOLDER", "AIRFLOW__CORE__PLUGINS_FOLDER"}
+    assert all(str(PROJECT) in variables[name] for name in of_this_checkout)
+    assert all(str(tmp_path) in variables[name] for name in absolute - of_this_checkout)

@@ -19,6 +19,7 @@ COLUMNS = {
     "policy",
     "seed",
     "segment",
+    "days",
     "rescales_per_day",
     "late_minutes_per_day",
     "lag_record_seconds",
