@@ -149,7 +149,7 @@ class JobGoals(Section):
 class Planner(Section):
     """How forecasts and models become steps."""
 
-    policy: Text = Field("programme", description="policy of every job that `policies` does not name")
+    policy: Text = Field("planner", description="policy of every job that `policies` does not name")
     policies: dict[JobKey, Text] = Field(
         default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
     )

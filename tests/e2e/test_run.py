@@ -30,7 +30,7 @@ from include.utc import parse_utc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAST_LINE = re.compile(r"run: (\d+) jobs, (\d+) rows, (\d+) quarantined, (\d+) models, (\d+) steps, (\d+) s")
-DAYS = 3  # of the simulated history; 21 by default
+DAYS = 5  # of the simulated history; 21 by default
 STAGES = {"data", "ingest", "train", "forecast", "plan", "control", "report"}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]

@@ -1,4 +1,4 @@
-"""The default policy after an upgrade: what the planner left is opened, and the way back is open as well."""
+"""A change from the planner to the programme: what the planner left is opened, and the way back is open as well."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.plan.build_plan import shaping
 from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, plan, planned, seen, step, view, windows
 
-DEFAULT = Settings()
+PROGRAMME = Settings(planner=Planner(policy="programme"))
 
 
 def before_upgrade(**known: Any) -> Any:
@@ -27,23 +27,23 @@ def before_upgrade(**known: Any) -> Any:
     return view(plan=plan(step(FALL)), left=left, seen=seen(), observations=windows(500.0), **known)
 
 
-def test_the_default_is_one_line_away_from_the_planner() -> None:
-    assert DEFAULT.planner.policy == "programme"
-    assert Settings(planner=Planner(policy="planner_v2")).planner.policy_of("c", "j") == "planner_v2"
+def test_the_programme_is_one_line_away() -> None:
+    assert Settings().planner.policy == "planner"
+    assert PROGRAMME.planner.policy_of("c", "j") == "programme"
 
 
 def test_a_plan_and_a_memory_of_the_planner_are_opened() -> None:
-    after = evaluate(before_upgrade(), kept(due=(FALL,)), DEFAULT, NOW_S)
+    after = evaluate(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
     assert after.remembered is not None
     assert after.remembered.policy == "programme"
     assert after.plan_as_of_s is not None
     assert after.standing is None or after.standing.step_id != "s1"  # its steps were the planner's
-    again = evaluate(before_upgrade(), after, DEFAULT, NOW_S + 300)
+    again = evaluate(before_upgrade(), after, PROGRAMME, NOW_S + 300)
     assert again.remembered is not None
 
 
 def test_the_way_back_is_open() -> None:
-    after = evaluate(before_upgrade(), kept(due=(FALL,)), DEFAULT, NOW_S)
+    after = evaluate(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
     back = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), after, SETTINGS, NOW_S)
     assert back.remembered is None
     assert back.standing is not None
@@ -67,8 +67,8 @@ def test_settings_of_a_plan_of_an_earlier_release_are_read() -> None:
 
 
 @pytest.mark.parametrize(("measure", "odd"), [("target_data_rate_per_s", 1e12), ("latency_ms", 9e5)])
-def test_one_odd_poll_doubles_a_job_at_most_under_the_default(measure: str, odd: float) -> None:
+def test_one_odd_poll_doubles_a_job_at_most_under_the_programme(measure: str, odd: float) -> None:
     known = windows(1000.0, count=12)
     getattr(known, measure)[-1:, 0] = odd
-    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), DEFAULT, NOW_S)
+    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), PROGRAMME, NOW_S)
     assert met.standing is None or max(met.standing.wanted[name] / RUNNING[name] for name in RUNNING) <= 2
