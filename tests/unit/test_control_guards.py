@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.control.approval import StepApproval
+from models.control.approval import StepApproval, UsedApproval, describe_void_yes
 from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.partial_rise import fit_back
@@ -112,3 +112,15 @@ def test_what_takes_a_request_back_for_a_savepoint_is_that_flink_would_soon_end_
     assert reconcile(waits).verb is Verb.WAIT
     soon = replace(waits, history=replace(KNOWN, in_flight=replace(request, forced_at_s=NOW_S + 1)))
     assert reconcile(soon).verb is Verb.ROLL_BACK
+
+
+def test_a_yes_that_allows_nothing_any_more_is_named_unless_it_was_a_no_or_is_used_up() -> None:
+    yes = StepApproval("step", TWO, FOUR, True, NOW_S - 60, NOW_S + 600, by="ann", approval_id="7")
+
+    def describe(answer: StepApproval, history: JobHistory = KNOWN) -> str:
+        return describe_void_yes(replace(AUTO, approvals=(answer,)), history, RUNS, NOW_S)
+
+    assert describe(yes).startswith("; the yes of ann (")
+    assert describe(replace(yes, by="")).startswith("; the yes of a person (")
+    assert describe(replace(yes, is_approved=False)) == ""
+    assert describe(yes, replace(KNOWN, used_approvals=(UsedApproval("7", NOW_S + 600),))) == ""
