@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import numpy as np
-
 from include.lake_table import LakeTable, is_in
 from include.model_registry import CHALLENGER, CHAMPION, PINNED
 from include.tables import MODEL_JOBS, MODEL_VERSIONS
-from models.bundle import FleetBundle
 from models.training.gate import Verdict
 from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, Reviewed
 from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
@@ -83,22 +80,5 @@ def write_made(lake: str, done: Done, at: datetime) -> None:
     base = max(rows, key=lambda row: row["as_of"], default=dict.fromkeys(columns))
     own = {"as_of": at, "model_version": made.model_version, "jobs": len(made.index), "champion_before": done.base}
     known.append([base | own | {"gate": str(Verdict.REVIEWED), "gate_detail": done.detail}])
-    LakeTable(lake, MODEL_JOBS).append(_job_rows(made, at))
-
-
-def _job_rows(made: FleetBundle, at: datetime) -> list[dict[str, object]]:
-    ends = np.cumsum(made.arrays["operator_count"])
-    curves = [int(part.sum()) for part in np.split(made.arrays["grid_count"] > 0, ends[:-1])] if len(ends) else []
-    versions = made.versions_of_jobs()
     same = {"as_of": at, "model_version": made.model_version, "date": at.astimezone(UTC).date(), "detail": None}
-    return [
-        same
-        | {
-            "cluster": cluster,
-            "job": job,
-            "operators": len(names),
-            "curves": count,
-            "models_from": versions[cluster, job],
-        }
-        for (cluster, job, names), count in zip(made.index, curves, strict=True)
-    ]
+    LakeTable(lake, MODEL_JOBS).append([same | one for one in made.describe_jobs()])

@@ -182,6 +182,22 @@ class FleetBundle:
         texts = self.arrays.get("taken_from", np.full(len(self.index), "")).tolist()
         return {job: text or self.model_version for job, text in zip(self._position, texts, strict=True)}
 
+    def describe_jobs(self) -> list[dict[str, object]]:
+        """Return a row for each job: cluster, job, how many operators and curves it has, and whose models."""
+        ends = np.cumsum(self.arrays["operator_count"])
+        curves = [int(part.sum()) for part in np.split(self.arrays["grid_count"] > 0, ends[:-1])] if len(ends) else []
+        versions = self.versions_of_jobs()
+        return [
+            {
+                "cluster": cluster,
+                "job": job,
+                "operators": len(names),
+                "curves": count,
+                "models_from": versions[cluster, job],
+            }
+            for (cluster, job, names), count in zip(self.index, curves, strict=True)
+        ]
+
     def renamed(self, model_version: str) -> FleetBundle:
         """Return the same models under another version; each job still says which one made them."""
         made_by = self.versions_of_jobs().values()

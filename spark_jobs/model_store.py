@@ -204,7 +204,7 @@ class ModelStore:
             )
         for number in rank_usable(versions, aliased, pinned):
             try:
-                bundle = self._read(number)
+                bundle = self.read_number(number)
             except (BundleError, StopIteration) as error:
                 reported = str(error) or "there is no bundle of models in it"
                 problems.append(f"version {number} cannot be used: {reported}")
@@ -221,7 +221,7 @@ class ModelStore:
         """Return what persons have said, and the bundles of the versions whose models single jobs shall have."""
         review = self.read_review(champion)
         numbers = sorted({number for number, _ in review.orders.values() if number is not None})
-        bundles = {number: self._read(number) for number in numbers}
+        bundles = {number: self.read_number(number) for number in numbers}
         return drop_impossible(review, {number: one.jobs() for number, one in bundles.items()}), bundles
 
     def make_champion(self, to: Registered, at: str) -> None:
@@ -279,23 +279,20 @@ class ModelStore:
                 log.warning("%s", problem)
             return champion.bundle
         result = self.find_aliased(alias)
-        return None if result is None else self._read(result.number)
-
-    def read_number(self, number: int) -> FleetBundle:
-        """Return the bundle of a number of the registry."""
-        return self._read(number)
+        return None if result is None else self.read_number(result.number)
 
     def load_version(self, model_version: str) -> FleetBundle | None:
         """Return the bundle of a model version, whether an alias names it or not; None when it is not registered."""
         known = self.client.search_model_versions(f"name = '{self.settings.registered_model}'")
         numbers = [int(one.version) for one in known if one.tags.get(VERSION_TAG) == model_version]
-        return self._read(max(numbers)) if numbers else None
+        return self.read_number(max(numbers)) if numbers else None
 
     def read(self, registered: Registered) -> FleetBundle:
         """Return the bundle of a registered version."""
-        return self._read(registered.number)
+        return self.read_number(registered.number)
 
-    def _read(self, number: int) -> FleetBundle:
+    def read_number(self, number: int) -> FleetBundle:
+        """Return the bundle of a number of the registry."""
         return FleetBundle.from_bytes(read_bundle(self.settings.registered_model, number))
 
 

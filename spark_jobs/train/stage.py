@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-import numpy as np
 from mlflow.entities import Run
 from pyspark.sql import SparkSession
 
@@ -170,24 +169,12 @@ def job_rows(
         bundle: what was registered.
         judged: rows of training_log.judged_table.
     """
-    has_curve = bundle.arrays["grid_count"] > 0
-    ends = np.cumsum(bundle.arrays["operator_count"])
-    curves = [int(part.sum()) for part in np.split(has_curve, ends[:-1])] if len(ends) else []
     details = {(row["cluster"], row["job"]): row["detail"] for row in judged}
     made = {"as_of": request.as_of, "model_version": model_version, "date": request.as_of.date()}
-    versions = bundle.versions_of_jobs()
-    result: list[dict[str, object]] = [
-        made
-        | {
-            "cluster": cluster,
-            "job": job,
-            "operators": len(names),
-            "curves": count,
-            "models_from": versions[cluster, job],
-            "detail": details.get((cluster, job)) or None,
-        }
-        for (cluster, job, names), count in zip(bundle.index, curves, strict=True)
+    result = [
+        made | one | {"detail": details.get((one["cluster"], one["job"])) or None} for one in bundle.describe_jobs()
     ]
+    versions = bundle.versions_of_jobs()
     nothing = {"operators": 0, "curves": 0, "models_from": None}
     excluded = [key for key in details if key not in versions]
     return result + [
