@@ -1,11 +1,9 @@
-"""Waiting for conditions, and for what goes on beside."""
+"""Waiting for conditions."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -27,15 +25,3 @@ def wait_until(condition: Callable[[], T | None], within_s: float, what: str, ev
             raise NotReachedError(f"not within {within_s:g} s: {what}")
         time.sleep(every_s)
     return result
-
-
-@contextmanager
-def running_beside(work: Callable[[], None], ended: threading.Event) -> Iterator[None]:
-    """Run work in a thread until the end of the block; the event tells it to end, and is waited for."""
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.live.measures import Reading
-from benchmarks.waiting import running_beside
 from include.flink.client import FlinkClient
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
+from include.threads import running_beside
 
 READ_EVERY_S = 1.0
 _SOURCE = ("emittedInAll", "pendingRecords", "oldestDueMs")

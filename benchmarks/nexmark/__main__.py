@@ -22,7 +22,6 @@ from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from benchmarks.nexmark.trial import Trial
 from benchmarks.nexmark.truth import find_truth
-from benchmarks.waiting import running_beside
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.local_flink.build import build_nexmark
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
@@ -33,6 +32,7 @@ from include.atomic_write import write_json, write_text
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from include.threads import running_beside
 from tools.marked_page import put_between_marks
 
 DOCUMENT = PROJECT / "docs" / "nexmark.md"

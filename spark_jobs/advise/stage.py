@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from include.atomic_write import write_json, write_text
 from include.settings import Settings
 from include.stages import Stage, StageRequest
+from include.threads import running_beside
 from include.utc import format_utc
 from include.version import stage_version
 from spark_jobs.advise.fleet import describe_fleet
@@ -89,10 +90,5 @@ def shown_progress(spark: SparkSession, jobs: int) -> Iterator[None]:
                 shown = finished
                 print(f"tidewise: progress advise {finished} of {min(jobs, MOST_TASKS)}", flush=True)
 
-    thread = threading.Thread(target=print_progress, daemon=True)
-    thread.start()
-    try:
+    with running_beside(print_progress, done):
         yield
-    finally:
-        done.set()
-        thread.join()

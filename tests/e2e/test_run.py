@@ -26,6 +26,7 @@ from planted_secrets import Planted, connection_values, find_secrets, plant, pro
 from cli.embedded import below
 from cli.run import place_data
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
+from include.threads import running_beside
 from include.utc import parse_utc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -91,13 +92,8 @@ class ProcessWatch:
             while not ended.wait(2.0):
                 self.lines.update(process_list().splitlines())
 
-        thread = threading.Thread(target=collect)
-        thread.start()
-        try:
+        with running_beside(collect, ended):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
 
 def settings_with_secrets(folder: Path, planted: Planted) -> Path:

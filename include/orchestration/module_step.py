@@ -1,0 +1,29 @@
+"""A task that runs a module of the project as a process of its own, without Spark."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+from airflow.providers.standard.operators.bash import BashOperator
+
+from include.settings import PROJECT
+
+
+def module_step(task_id: str, module: str, **options: Any) -> BashOperator:
+    """Return the task.
+
+    Args:
+        task_id: of the task.
+        module: with its arguments, as `python -m` takes them; a template of Airflow.
+        options: of the operator.
+    """
+    return BashOperator(
+        task_id=task_id,
+        bash_command=f"exec {shlex.quote(sys.executable)} -m {module}",
+        cwd=str(PROJECT),
+        env={"PYTHONPATH": str(PROJECT)},
+        append_env=True,
+        **options,
+    )
