@@ -73,7 +73,7 @@ class MeasuredTests:
     def limits_s(self, tests: Iterable[str]) -> tuple[float, float]:
         """Return after how many seconds of the processor, and by the clock, some tests do not end any more."""
         durations = [self.durations[test] for test in tests]
-        return 20 + 5 * sum(one.cpu_s for one in durations), 300 + 20 * sum(one.wall_s for one in durations)
+        return 20 + 5 * sum(one.cpu_s for one in durations), 60 + 10 * sum(one.wall_s for one in durations)
 
     def write(self, file: Path) -> None:
         """Write it whole."""
