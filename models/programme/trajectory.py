@@ -99,7 +99,8 @@ class Day:
         """Return what the programme decides while the load is as expected.
 
         Args:
-            tolerance: a step stays in its band while no other decision is cheaper by more than this.
+            tolerance: a step stays in its band while no other decision is cheaper by more than this; of sizes within it
+                one that carries the expected load is taken.
             paid: (J,) what is paid for a slot in each step on top of its own price; None where slots are not short.
         """
         free = _follow(self, self.costs, tolerance)
@@ -125,9 +126,10 @@ def _follow(day: Day, costs: Costs, tolerance: float, passed_s: Sequence[float] 
         stay, go = costs[step]
         values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
         begin = begin or values
-        others = np.where(np.arange(len(values.go)) == place, np.inf, values.go)
-        best, down_s = int(others.argmin()), 0.0
-        if others[best] < values.stay:
+        each = np.where(np.arange(len(values.go)) == place, values.stay, values.go)
+        ahead = levels.log_load[step : step + 2, EXPECTED].max()
+        best, down_s = _select(each, place, sizes.log_capacity[:, step] >= ahead, tolerance), 0.0
+        if best != place:
             at = max(step, 1)  # at the first step the load is known: the band is that of the next
             near = _Decision(*costs[at], place, best, terms.rescale_price)
             spread = near.find_levels(ages, age, tolerance)
@@ -138,6 +140,23 @@ def _follow(day: Day, costs: Costs, tolerance: float, passed_s: Sequence[float] 
         age = max(age + down_s + (count * STEP_S - down_s) * (1.0 - ratio), 0.0)
     assert begin is not None
     return Trajectory(tuple(turns), begin, tuple(ages_s))
+
+
+def _select(costs: Floats, place: int, carries: Floats, tolerance: float) -> int:
+    """Return the cheapest size; of those within the tolerance the cheapest that carries what is expected.
+
+    Where the load is as likely above a capacity as below it, waiting may be the cheaper decision by a little.  A plan
+    that is late whenever the load is as expected is still the worse one.
+
+    Args:
+        costs: (K,) of staying at ``place``, and of going to each other size.
+        place: that runs; it wins where all cost the same.
+        carries: (K,) whether it carries the load expected until the decision after the next.
+        tolerance: difference of costs that does not count.
+    """
+    order = np.argsort(costs + np.where(np.arange(len(costs)) == place, 0.0, 1e-9), kind="stable")
+    near = order[costs[order] <= costs[order[0]] + tolerance]
+    return int(next((one for one in near if carries[one]), order[0]))
 
 
 @dataclass(frozen=True, slots=True)

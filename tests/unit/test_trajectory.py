@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.programme.horizon import STEPS, spread_levels
-from models.programme.load_outlook import LoadOutlook
+from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.programme import Sizes, Terms, solve
 from models.programme.trajectory import DAY_STEPS, Day
 
@@ -21,7 +21,7 @@ CAPACITY = 1000.0
 def outlook(loads: np.ndarray) -> LoadOutlook:
     """Return an outlook of a day that follows a forecast's shape, with a spread of 4% to 12%."""
     sd = 0.04 + 0.08 * np.minimum(np.arange(288) / 96, 1.0)
-    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, "champion", 1.0, 0.05)
+    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, Followed("champion", 1.0), 0.05)
 
 
 def sizes(running: float, steps: tuple[int, ...]) -> Sizes:

@@ -160,7 +160,8 @@ def _explain(day: JobDay, turn: Turn, end_s: int) -> str:
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     values = Values(turn.values.stay, turn.values.go[order])
     at_s = day.start_s + STEP_S * turn.first
-    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s)
+    place = order.index(turn.place_to)
+    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s, place=place)
     if turn.age_s <= day.terms.late_after_s:
         lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
         chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))
