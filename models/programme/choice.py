@@ -35,7 +35,7 @@ class Choice:
         place: of the size among those that were compared; 0 to stay.
         slots_from, slots_to: before and after.
         saved: what the other decision would cost more until ``until_s``: staying, or the best change where it stays;
-            negative where that is cheaper, by less than counts, and does not carry what is expected.
+            negative where that is cheaper, but late if the load is as expected.
         other_slots: of that best change; those of before where nothing but staying was possible.
         until_s: end of the programme's horizon, epoch seconds.
         load_low_per_s, load_high_per_s: band of the load of the next two hours, 10% to 90% at its lowest and highest.
@@ -150,7 +150,7 @@ def describe_choice(choice: Choice, now_s: int) -> str:
     other = "staying costs" if is_change else f"{choice.other_slots} would cost"
     costs = f"{other} {choice.saved:.2f} more by {until}"
     if choice.saved < 0:
-        costs = f"{other} {-choice.saved:.2f} less by {until}, without carrying the load that is expected"
+        costs = f"{other} {-choice.saved:.2f} less by {until}, and is late if the load is as expected"
     if not is_change and choice.other_slots == choice.slots_to:
         costs = ""
     risk = "less than 1%" if choice.late_chance < _LEAST_SHARE else f"{choice.late_chance:.0%}"

@@ -48,6 +48,7 @@ class JobDay:
         start_s: end of the newest step that was seen, epoch seconds.
         until_s: end of the plan.
         charges: what is paid for slots that are short.
+        has_budget: whether the cluster's slots are allocated.
     """
 
     job: Snapshot
@@ -56,6 +57,7 @@ class JobDay:
     start_s: int
     until_s: int
     charges: SlotCharges = field(default_factory=SlotCharges)
+    has_budget: bool = False
 
     @property
     def outlook(self) -> LoadOutlook:
@@ -103,7 +105,8 @@ def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
     """Return the plan of a day and its steps with their bands."""
     job = day.job
     paid = day.charges.per_slot(day.start_s, DAY_STEPS)
-    made = day.solved.follow(TOLERANCE * job.options.costs.rescale_weight, paid)
+    margin = TOLERANCE * job.options.costs.rescale_weight
+    made = day.solved.follow(margin, paid, avoids_lateness=not day.has_budget)
     turns = _drop_passed(day, made.turns)
     if not turns:
         return Schedule(job.graph.names, (_hold(day, made),)), ()

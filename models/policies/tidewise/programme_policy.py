@@ -72,7 +72,7 @@ class Programme:
         if day is None:
             return hold(situation, _UNKNOWN_SIZES), memory
         charges = SlotCharges.of(situation)
-        schedule, due = plan_day(replace(day, charges=charges))
+        schedule, due = plan_day(replace(day, charges=charges, has_budget=situation.slot_prices.has_budget))
         first, *later = schedule.decisions
         first = replace(first, reason=first.reason + _describe_obstacles(job, known))
         made = replace(schedule, decisions=(first, *later))
