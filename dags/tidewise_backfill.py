@@ -37,9 +37,8 @@ def backfill_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
 @dag(
     dag_id="tidewise_backfill",
     schedule=None,
-    doc_md=__doc__,
     params={**INTERVAL_PARAMS, "cluster": CLUSTER},
-    **dag_options("backfill"),
+    **dag_options(__doc__, "backfill"),
 )
 def tidewise_backfill() -> None:
     """Wire the DAG."""

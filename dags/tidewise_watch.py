@@ -17,8 +17,7 @@ from include.settings import load_settings
 @dag(
     dag_id="tidewise_watch",
     schedule=CronTriggerTimetable(load_settings().schedules.watch, timezone="UTC"),
-    doc_md=__doc__,
-    **dag_options("watch"),
+    **dag_options(__doc__, "watch"),
 )
 def tidewise_watch() -> None:
     """Wire the DAG."""

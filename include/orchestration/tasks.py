@@ -11,13 +11,16 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Param
 
 from include.orchestration.assets import application_inlets, application_outlets
+from include.orchestration.parameters import refuse_at_once
 from include.orchestration.run_window import (
     controller_arguments,
     requested_as_of,
     requested_end,
     requested_start,
 )
-from include.orchestration.stage_operator import StageOperator, report_failure
+from include.orchestration.stage_operator import RUNBOOK, StageOperator, report_failure
+from include.orchestration.task_states import remember_failure, remember_success
+from include.orchestration.webhook_notifier import WebhookNotifier
 from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
@@ -55,11 +58,12 @@ INTERVAL_PARAMS = {
     ),
 }
 MACROS = {
-    "start_of": requested_start,
-    "end_of": requested_end,
-    "as_of_of": requested_as_of,
-    "controller_arguments_of": controller_arguments,
+    "start_of": refuse_at_once(requested_start),
+    "end_of": refuse_at_once(requested_end),
+    "as_of_of": refuse_at_once(requested_as_of),
+    "controller_arguments_of": refuse_at_once(controller_arguments),
 }
+FAILURE_NOTIFIER = WebhookNotifier(f"its log in Airflow; {RUNBOOK}")
 
 _INTERVAL = "params, data_interval_start | default(none), data_interval_end | default(none)"
 _FORCE = "--force={{ 'yes' if params.force else 'no' }}"
@@ -164,9 +168,16 @@ def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperato
     )
 
 
-def dag_options(*tags: str) -> dict[str, Any]:
-    """Return what every DAG of the project has in common."""
+def dag_options(doc: str | None, *tags: str) -> dict[str, Any]:
+    """Return what every DAG of the project has in common.
+
+    Args:
+        doc: of its file; the first sentence is what Airflow's list of DAGs shows.
+        tags: of the DAG.
+    """
     return {
+        "doc_md": doc,
+        "description": " ".join((doc or "").partition("\n\n")[0].split()),
         "start_date": datetime(2024, 1, 1, tzinfo=UTC),  # no backfill reaches further back
         "catchup": False,
         "max_active_runs": 1,
@@ -178,6 +189,7 @@ def dag_options(*tags: str) -> dict[str, Any]:
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=10),
-            "on_failure_callback": report_failure,
+            "on_failure_callback": [report_failure, remember_failure, FAILURE_NOTIFIER],
+            "on_success_callback": remember_success,
         },
     }
