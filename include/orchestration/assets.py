@@ -103,3 +103,9 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.REPORT: [PAGE],
     }
     return writes[stage]
+
+
+def list_assets() -> list[Asset]:
+    """Return all of them."""
+    written = [asset for stage in Stage for asset in outlets(stage)]
+    return list(dict.fromkeys([RAW, *CONTROLLED, *written]))

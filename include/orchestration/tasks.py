@@ -38,24 +38,42 @@ OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
-def _timestamp(description: str) -> Param:
-    return Param(None, description=description, type=["null", "string"], format="date-time")
+# Airflow checks these when a run is asked for, on its page before anything is started. A full hour in UTC may be written
+# with the half hours of some offsets.
+_FULL_HOUR = (
+    r"^\d{4}-\d\d-\d\dT\d\d:"
+    r"(00(:00(\.0+)?)?(Z|[+-]\d\d:?00)?|(15|30|45)(:00(\.0+)?)?[+-]\d\d:?(15|30|45))$"
+)
+
+
+def _timestamp(description: str, **options: Any) -> Param:
+    return Param(None, description=description, **{"type": ["null", "string"], "format": "date-time", **options})
 
 
 AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default: the run's own")
 JOB_PARAM = Param(
-    None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
+    None,
+    description='"cluster/job"; default: every job whose policy uses a profile',
+    type=["null", "string"],
+    pattern="^$|^[^/]+/.+$",
 )
 THEN_PLAN_PARAM = Param(False, description="make a plan as soon as the models are there", type="boolean")
 DRY_RUN_PARAM = Param(False, description="only log what would be done", type="boolean")
+FORCE_PARAM = Param(
+    False,
+    description="replace rows whose raw files are gone by what is left of them; else such a run is refused",
+    type="boolean",
+)
 INTERVAL_PARAMS = {
-    "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
-    "end": _timestamp("end of the hours to ingest, exclusive"),
-    "force": Param(
-        False,
-        description="replace rows whose raw files are gone by what is left of them; else such a run is refused",
-        type="boolean",
-    ),
+    "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval", pattern=_FULL_HOUR),
+    "end": _timestamp("end of the hours to ingest, exclusive, a full hour; with start", pattern=_FULL_HOUR),
+    "force": FORCE_PARAM,
+}
+PAST_HOURS_PARAMS = {
+    # No default: without hours there is nothing to do, and Airflow's page asks for them.
+    "start": Param(description="first full hour (ISO 8601, UTC)", type="string", format="date-time", pattern=_FULL_HOUR),
+    "end": Param(description="end, exclusive, a full hour", type="string", format="date-time", pattern=_FULL_HOUR),
+    "force": FORCE_PARAM,
 }
 MACROS = {
     "start_of": refuse_at_once(requested_start),
