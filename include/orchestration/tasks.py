@@ -26,20 +26,20 @@ from include.stages import Stage
 SPARK_POOL = "tidewise_spark"
 CONTROL_POOL = "tidewise_control"
 UPKEEP_POOL = "tidewise_upkeep"
-BACKFILL_POOL = "tidewise_backfill"
+IMPORT_POOL = "tidewise_import"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
     UPKEEP_POOL: (1, "Upkeep of the tables"),
     CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
-    BACKFILL_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
+    IMPORT_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
 }
 OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
-# Airflow checks these when a run is asked for, on its page before anything is started. A full hour in UTC may be written
-# with the half hours of some offsets.
+# Airflow checks these when a run is asked for, before anything is started. A full hour in UTC may be written with the
+# half hours of some offsets.
 _FULL_HOUR = (
     r"^\d{4}-\d\d-\d\dT\d\d:"
     r"(00(:00(\.0+)?)?(Z|[+-]\d\d:?00)?|(15|30|45)(:00(\.0+)?)?[+-]\d\d:?(15|30|45))$"
@@ -48,6 +48,10 @@ _FULL_HOUR = (
 
 def _timestamp(description: str, **options: Any) -> Param:
     return Param(None, description=description, **{"type": ["null", "string"], "format": "date-time", **options})
+
+
+def _hour(description: str) -> Param:
+    return Param(description=description, type="string", format="date-time", pattern=_FULL_HOUR)
 
 
 AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default: the run's own")
@@ -71,8 +75,8 @@ INTERVAL_PARAMS = {
 }
 PAST_HOURS_PARAMS = {
     # No default: without hours there is nothing to do, and Airflow's page asks for them.
-    "start": Param(description="first full hour (ISO 8601, UTC)", type="string", format="date-time", pattern=_FULL_HOUR),
-    "end": Param(description="end, exclusive, a full hour", type="string", format="date-time", pattern=_FULL_HOUR),
+    "start": _hour("first full hour (ISO 8601, UTC)"),
+    "end": _hour("end, exclusive, a full hour"),
     "force": FORCE_PARAM,
 }
 MACROS = {

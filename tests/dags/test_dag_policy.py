@@ -30,7 +30,7 @@ SCHEDULES = {
 }
 TASKS = {
     "tidewise_control": ["control"],
-    "tidewise_backfill": ["backfill", "ingest"],
+    "tidewise_import": ["import_hours", "ingest"],
     "tidewise_plan": ["forecast_plan_report"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
@@ -69,7 +69,7 @@ def test_schedule(dags, dag_id):
 def test_every_other_dag_is_triggered_by_hand(dags):
     by_hand = set(dags) - set(SCHEDULES)
     # Nobody is asked for a yes unless some job is in mode approve.
-    assert by_hand == {"tidewise_profile", "tidewise_backfill", "tidewise_approve"}
+    assert by_hand == {"tidewise_profile", "tidewise_import", "tidewise_approve"}
     assert all(type(dags[dag_id].timetable).__name__ == "NullTimetable" for dag_id in by_hand)
 
 
