@@ -100,7 +100,7 @@ def test_past_hours_have_to_be_named_and_a_job_is_in_a_cluster(dags):
 
 
 def test_wrong_parameters_are_said_at_once_and_no_retry_follows(dags):
-    with pytest.raises(AirflowFailException, match="parameters cannot be used: .*both start and end"):
+    with pytest.raises(AirflowFailException, match=r"parameters cannot be used: .*both start and end"):
         rendered(dags, "tidewise_ingest", "ingest", params={"start": "2026-11-01T00:00:00Z"})
 
 
