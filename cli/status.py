@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
+from cli.light_start import leave_pandas_out
 from cli.questions import add_common, answer, open_reader, print_lines
 from fleet.facts import FleetFacts, HealthFact
 from fleet.health import Fault, describe_age
@@ -124,4 +125,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -22,9 +22,10 @@ from fleet.waiting import list_waiting
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.control.lifted_blocks import LiftedBlockStore
+from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
 from include.settings import Settings
-from include.stage_states import StageStates
+from include.stage_states import StageState, StageStates
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 
@@ -90,11 +91,18 @@ class FleetReader:
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
             judge_raw_folder(raw, Path(raw).is_dir()),
-            *judge_stages(self._stages.read(), now_s),
+            *judge_stages(self._read_stages(), now_s),
             *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def _read_stages(self) -> list[StageState]:
+        """Return how the tasks ended; nothing where nobody knows, of which plans and metrics that get old tell."""
+        try:
+            return self._stages.read()
+        except StoreUnreadableError:
+            return []
 
     def _decide(self, last: LastRows) -> tuple[dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]]:
         """Return the rows as facts; a row that was read before is not read again."""

@@ -30,7 +30,6 @@ def lake(tmp_path, monkeypatch) -> Path:
     file = tmp_path / "settings.toml"
     paths = f'lake = "{tmp_path}/lake"\nraw = "{tmp_path}/raw"\nout = "{tmp_path}/out"\n'
     file.write_text(f'[paths]\n{paths}[clusters.prod]\nrest_url = "http://j"\n')
-    (tmp_path / "lake").mkdir()
     monkeypatch.setenv("TIDEWISE_SETTINGS", str(file))
     return tmp_path / "lake"
 
@@ -63,7 +62,13 @@ def test_its_command_fails_with_what_to_do(dags, lake) -> None:
     assert task.retries == 0
 
 
-def test_each_fault_is_one_message_with_where_what_and_what_to_do(dags, lake, webhook) -> None:
+@pytest.fixture
+def old_lake(lake) -> Path:
+    lake.mkdir()
+    return lake
+
+
+def test_each_fault_is_one_message_with_where_what_and_what_to_do(dags, old_lake, webhook) -> None:
     task = dags["tidewise_watch"].get_task("watch")
     for _ in range(2):  # the second run sends nothing more
         with pytest.raises(FleetNeedsPersonError, match="faults need a person"):
@@ -78,7 +83,7 @@ def test_each_fault_is_one_message_with_where_what_and_what_to_do(dags, lake, we
     assert set(webhook.paths) == {"/T0/B0/secret"}
 
 
-def test_a_failed_task_is_sent_at_once_and_not_again_by_the_watch_and_its_end_once(dags, lake, webhook) -> None:
+def test_a_failed_task_is_sent_at_once_and_not_again_by_the_watch_and_its_end_once(dags, old_lake, webhook) -> None:
     watch = dags["tidewise_watch"].get_task("watch")
     for callback in dags["tidewise_plan"].get_task("forecast_plan_report").on_failure_callback:
         callback(failed())
@@ -95,7 +100,7 @@ def test_a_failed_task_is_sent_at_once_and_not_again_by_the_watch_and_its_end_on
 
 
 @pytest.mark.parametrize("how", ["none", "gone", "broken", "slow"])
-def test_no_webhook_and_a_bad_one_harm_nothing(lake, webhook, monkeypatch, how) -> None:
+def test_no_webhook_and_a_bad_one_harm_nothing(old_lake, webhook, monkeypatch, how) -> None:
     if how == "none":
         monkeypatch.delenv("AIRFLOW_CONN_TIDEWISE_WEBHOOK")
     elif how == "gone":
@@ -107,18 +112,18 @@ def test_no_webhook_and_a_bad_one_harm_nothing(lake, webhook, monkeypatch, how) 
         monkeypatch.setattr("include.orchestration.webhook_connection.WITHIN_S", 0.3)
     FAILURE_NOTIFIER(failed())
     assert webhook.texts == []
-    assert not (lake / FOLDER).exists()
+    assert not (old_lake / FOLDER).exists()
 
 
-def test_wrong_parameters_are_no_fault_of_the_fleet(lake) -> None:
+def test_wrong_parameters_are_no_fault_of_the_fleet(old_lake) -> None:
     remember_failure(failed(cause=ParametersError("not on a full hour")))
-    assert StageStates(str(lake)).read() == []
+    assert StageStates(str(old_lake)).read() == []
     remember_failure(failed())
-    (state,) = StageStates(str(lake)).read()
+    (state,) = StageStates(str(old_lake)).read()
     assert (state.task, state.error) == ("tidewise_plan.plan", "spark-submit ended with 1")
 
 
-def test_a_watch_that_cannot_read_the_fleet_is_sent_itself(lake, webhook) -> None:
+def test_a_watch_that_cannot_read_the_fleet_is_sent_itself(old_lake, webhook) -> None:
     report_watch_failure(failed("watch", FleetNeedsPersonError("3 faults need a person")))
     assert webhook.texts == []
     report_watch_failure(failed("watch", RuntimeError("Bash command failed")))
