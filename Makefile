@@ -33,8 +33,12 @@ setup: python  ## install everything into .venv and .cache (a second run takes n
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
 	@$(PY) -m cli.run $(ARGS)
 
+.PHONY: demo
+demo: setup  ## a Flink cluster with a load, the controller and the page on this machine; ARGS="--mode dry-run"
+	@$(PY) -m cli.demo $(ARGS)
+
 .PHONY: ui
-ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
+ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run`; ARGS="--on all" switches DAGs on
 	@$(PY) -m cli.ui $(ARGS)
 
 .PHONY: backtest
@@ -47,7 +51,7 @@ advise: setup  ## what the last days would have cost under Tidewise and others: 
 
 ##@ Connect a cluster
 .PHONY: init
-init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
+init: setup  ## write a tidewise.toml for a cluster of yours, or add it to yours; ARGS="--rest-url http://jobmanager:8081"
 	@$(PY) -m cli.init $(ARGS)
 
 .PHONY: doctor

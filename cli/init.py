@@ -173,11 +173,9 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
     text = add_cluster(target, answers) if is_added else render(answers)
     settings = check_settings(tomllib.loads(text))
     write_file(target, text)
-    done = (
-        f"cluster {answers.name} added to {target} (as before: {target.name}.before)"
-        if is_added
-        else f"{target} written"
-    )
+    done = f"{target} written"
+    if is_added:
+        done = f"cluster {answers.name} added to {target} (as it was: {target.name}.before)"
     console.print(f"init: {done}, in dry-run mode: nothing is sent to Flink", highlight=False, soft_wrap=True)
     worst = Level.OK
     if not options.offline:
