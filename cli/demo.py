@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
-from cli.embedded import LOOPBACK, below
+from cli.embedded import LOOPBACK
 from cli.local_flink.cluster import ClusterOptions, FlinkSetupError, LocalCluster
 from cli.local_flink.load import LoadOptions, submit_load
 from cli.ui import Group, Service, UiError, require_free, wait_for
@@ -30,6 +30,15 @@ TRIES = 3
 _LOOK_EVERY_S = 10.0
 # As a fleet has it in hours, in minutes: windows of 10 s, an evaluation each half minute.
 SETTINGS = """# Written by `make demo` at its start.
+[paths]
+lake = "{out}/lake"
+raw = "{out}/raw"
+out = "{out}"
+
+[mlflow]
+tracking_uri = "sqlite:///{out}/mlflow.db"
+artifact_root = "{out}/mlartifacts"
+
 [clusters.demo]
 rest_url = "{rest_url}"
 window_s = 10
@@ -72,11 +81,11 @@ def start_cluster(work_dir: Path, slots: int) -> LocalCluster:
 def write_settings(out: Path, rest_url: str, slots: int, mode: str) -> dict[str, str]:
     """Write the settings; returns the environment under which controller and page use them."""
     file = out / "tidewise.toml"
-    write_text(file, SETTINGS.format(rest_url=rest_url, slots=slots, mode=mode))
+    write_text(file, SETTINGS.format(out=out, rest_url=rest_url, slots=slots, mode=mode))
     others = {name: text for name, text in os.environ.items() if not name.startswith("TIDEWISE_")}
     (out / "lake").mkdir(parents=True, exist_ok=True)
     (out / "raw").mkdir(parents=True, exist_ok=True)
-    return others | below(out) | {SETTINGS_FILE_VARIABLE: str(file.resolve())}
+    return others | {SETTINGS_FILE_VARIABLE: str(file.resolve())}
 
 
 def run(options: argparse.Namespace) -> None:
@@ -99,8 +108,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"demo: page   {page}/   (read-only)")
         print(f"demo: Flink  {cluster.rest_url}   (job {load.job_name} = {job_id})")
         print(f"demo: a day of its load takes {options.day_minutes:g} min; mode {options.mode}; logs in {out / 'logs'}")
-        print(f"demo: in another terminal, after: export {SETTINGS_FILE_VARIABLE}={out / 'tidewise.toml'} "
-              f"TIDEWISE__PATHS__LAKE={out / 'lake'}")  # fmt: skip
+        print("demo: no DAG runs, so there are no plans: the controller decides by what it measures")
+        print(f"demo: in another terminal, after: export {SETTINGS_FILE_VARIABLE}={out / 'tidewise.toml'}")
         print(f"demo:   make status, make log, make why ARGS={CLUSTER}/{load.job_name}. Ctrl-C stops everything.",
               flush=True)  # fmt: skip
         follow(cluster, group, job_id)

@@ -37,7 +37,7 @@ class WatchOperator(BashOperator):  # type: ignore[misc]  # mypy does not follow
         """
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "status.json"
-            self.env = {**(self.env or {}), FILE: str(file)}
+            self.env: dict[str, str] = {**(self.env or {}), FILE: str(file)}
             try:
                 result = super().execute(context)
             except AirflowException:

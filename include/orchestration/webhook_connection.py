@@ -18,7 +18,10 @@ class WebConnection(Protocol):
     port: int | None
     schema: str | None
     password: str | None
-    extra_dejson: Mapping[str, Any]
+
+    @property
+    def extra_dejson(self) -> Mapping[str, Any]:
+        """Its extra."""
 
 
 def find_webhook(connection_id: str) -> Webhook | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,7 +60,7 @@ def ask_json(capsys: pytest.CaptureFixture[str], command: str, *argv: str) -> di
 def test_status_says_what_runs_what_is_old_and_what_to_do(world, capsys) -> None:
     code, shown, _ = ask(capsys, "status")
     assert code == 1
-    assert "live: 1 jobs (1 auto), 4 slots; controller 0 s ago, plan never" in shown
+    assert re.search(r"live: 1 jobs \(1 auto\), 4 slots; controller \d+ s ago, plan never", shown)
     assert "Plan old (plan_old)" in shown
     assert "-> does tidewise_plan run?" in shown
     assert "Controller late" not in shown
