@@ -57,7 +57,7 @@ def watch_step() -> WatchOperator:
     return WatchOperator(
         task_id="watch",
         **module_options(f'cli.status --json-file "${FILE}"'),
-        retries=0,
+        retries=1,  # of a process that was lost; what needs a person fails at once
         execution_timeout=timedelta(minutes=5),
         on_failure_callback=report_watch_failure,
         on_success_callback=None,
