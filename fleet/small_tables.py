@@ -11,13 +11,17 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.tables import (
+    BACKTESTS,
+    FORECAST_SCORES,
     INTERVENTIONS,
+    JOB_DAYS,
     MODEL_VERSIONS,
     OBSERVATIONS,
     PLANS,
     QUALITY,
     QUARANTINE,
     RESCALE_OUTCOMES,
+    STEP_RESULTS,
     Table,
 )
 from include.tables.plan_row import READ_COLUMNS, PlanRow
@@ -25,10 +29,17 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
+RESULTS_OF_DAYS = 183
 JobKey = tuple[str, str]
 T = TypeVar("T")
-_QUALITY = ("interval_end", "cluster", "rows", "quarantined", "quarantined_files")
-_MODELS = ("as_of", "model_version", "gate", "gate_detail")
+_QUALITY = (
+    *("interval_start", "interval_end", "cluster", "rows", "metric_values", "late", "duplicate", "missing_windows"),
+    *("not_measured", "quarantined", "quarantined_files"),
+)
+_MODELS = (
+    *("as_of", "model_version", "gate", "gate_detail", "jobs", "operators", "observations"),
+    *("capacity_mape", "recovery_mape", "latency_mape", "champion_before"),
+)
 _QUARANTINE = ("cluster", "reason", "detail", "raw", "line_number", "observed_at", "source_file", "date", "hour")
 _OBSERVED = (
     *("operator", "window_start", "window_s", "parallelism", "is_source", "observed_processing_rate_per_s"),
@@ -111,6 +122,30 @@ class SmallTables:
         )
         return rows
 
+    def read_days(self, now_s: float) -> list[dict[str, Any]]:
+        """Return how jobs ran on each of the last dates, half a year at most."""
+        return self._read_last(JOB_DAYS, now_s, RESULTS_OF_DAYS)
+
+    def read_results(self, now_s: float) -> list[dict[str, Any]]:
+        """Return the results of the steps of the last dates, half a year at most."""
+        return self._read_last(STEP_RESULTS, now_s, RESULTS_OF_DAYS)
+
+    def read_backtests(self, now_s: float) -> list[dict[str, Any]]:
+        """Return the newest comparison of policies of the last five weeks."""
+        return _newest(self._read_last(BACKTESTS, now_s, 35), now_s)
+
+    def read_scores(self, now_s: float) -> list[dict[str, Any]]:
+        """Return which method makes the newest forecast of each source, with its scores."""
+        rows = self._read_last(FORECAST_SCORES, now_s, 7)
+        return [row for row in _newest(rows, now_s) if row["champion"]]
+
+    def _read_last(self, table: Table, now_s: float, days: int) -> list[dict[str, Any]]:
+        today, columns = date_of(now_s), list(table.columns)
+        since = today - timedelta(days=days)
+        read = self._table(table).read
+        rows: list[dict[str, Any]] = self._once(table, today, lambda: read(columns, since, today).to_pylist())
+        return rows
+
     def read_interventions(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return what persons did within a span of time, in its order."""
         columns = [name for name in INTERVENTIONS.columns if name != "date"]
@@ -160,3 +195,9 @@ def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict
         if wanted[key] == row["as_of"]:
             result.setdefault(key, []).append(PlanRow.of(row))
     return {key: tuple(steps) for key, steps in result.items()}
+
+
+def _newest(rows: list[dict[str, Any]], now_s: float) -> list[dict[str, Any]]:
+    made = [row for row in rows if row["as_of"].timestamp() <= now_s]
+    newest = max((row["as_of"] for row in made), default=None)
+    return [row for row in made if row["as_of"] == newest]
