@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -29,8 +29,9 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
-RESULTS_OF_DAYS = 183
+RESULTS_OF_DAYS = 92
 JobKey = tuple[str, str]
+RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
 T = TypeVar("T")
 _QUALITY = (
     *("interval_start", "interval_end", "cluster", "rows", "metric_values", "late", "duplicate", "missing_windows"),
@@ -122,29 +123,32 @@ class SmallTables:
         )
         return rows
 
-    def read_days(self, now_s: float) -> list[dict[str, Any]]:
-        """Return how jobs ran on each of the last dates, half a year at most."""
+    def read_days(self, now_s: float) -> RowsOfJobs:
+        """Return how jobs ran on each of the last dates, a quarter at most."""
         return self._read_last(JOB_DAYS, now_s, RESULTS_OF_DAYS)
 
-    def read_results(self, now_s: float) -> list[dict[str, Any]]:
-        """Return the results of the steps of the last dates, half a year at most."""
+    def read_results(self, now_s: float) -> RowsOfJobs:
+        """Return the results of the steps of the last dates, a quarter at most."""
         return self._read_last(STEP_RESULTS, now_s, RESULTS_OF_DAYS)
 
-    def read_backtests(self, now_s: float) -> list[dict[str, Any]]:
-        """Return the newest comparison of policies of the last five weeks."""
-        return _newest(self._read_last(BACKTESTS, now_s, 35), now_s)
+    def read_backtests(self, now_s: float) -> RowsOfJobs:
+        """Return the comparisons of policies of the last five weeks."""
+        return self._read_last(BACKTESTS, now_s, 35)
 
-    def read_scores(self, now_s: float) -> list[dict[str, Any]]:
-        """Return which method makes the newest forecast of each source, with its scores."""
-        rows = self._read_last(FORECAST_SCORES, now_s, 7)
-        return [row for row in _newest(rows, now_s) if row["champion"]]
+    def read_scores(self, now_s: float) -> RowsOfJobs:
+        """Return the scores of the methods of forecasting of the last week."""
+        return self._read_last(FORECAST_SCORES, now_s, 7)
 
-    def _read_last(self, table: Table, now_s: float, days: int) -> list[dict[str, Any]]:
+    def _read_last(self, table: Table, now_s: float, days: int) -> RowsOfJobs:
         today, columns = date_of(now_s), list(table.columns)
-        since = today - timedelta(days=days)
-        read = self._table(table).read
-        rows: list[dict[str, Any]] = self._once(table, today, lambda: read(columns, since, today).to_pylist())
-        return rows
+
+        def read() -> RowsOfJobs:
+            result: dict[JobKey, list[dict[str, Any]]] = {}
+            for row in self._table(table).read(columns, today - timedelta(days=days), today).to_pylist():
+                result.setdefault((row["cluster"], row["job"]), []).append(row)
+            return result
+
+        return self._once(table, today, read)
 
     def read_interventions(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return what persons did within a span of time, in its order."""
@@ -197,7 +201,8 @@ def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict
     return {key: tuple(steps) for key, steps in result.items()}
 
 
-def _newest(rows: list[dict[str, Any]], now_s: float) -> list[dict[str, Any]]:
+def select_newest(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mapping[str, Any]]:
+    """Return of rows with ``as_of`` those that were made last until a time."""
     made = [row for row in rows if row["as_of"].timestamp() <= now_s]
     newest = max((row["as_of"] for row in made), default=None)
     return [row for row in made if row["as_of"] == newest]

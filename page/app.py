@@ -17,6 +17,8 @@ from include.control.small_objects import StoreUnreadableError
 from include.settings import SettingsError
 from include.utc import parse_utc
 from page.acting import add_acts
+from page.advice import advice_policy
+from page.data_view import read_data
 from page.fleet_view import Query, form_view
 from page.job_view import HOURS, read_view
 from page.rendering import render
@@ -52,7 +54,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
 
     async def secure(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
         response = await call_next(request)
-        response.headers.update(_headers(access))
+        for name, value in _headers(access).items():
+            response.headers.setdefault(name, value)
         return response
 
     app.middleware("http")(secure)
@@ -71,6 +74,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             view=form_view(look, query),
             query=query,
             data_end_s=newest_s if is_old else None,
+            has_advice=source.has_advice(),
         )
 
     def show_job(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
@@ -108,8 +112,27 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             why=why,
             done=DONE.get(asked.get("done", ""), ""),
             problem=problem,
+            has_advice=source.has_advice(),
             token=form_token(access.secret, visitor.login, now_s) if access.secret else "",
         )
+
+    def show_results(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
+        now_s = read_moment(request.query_params.get("at", ""), source.clock()) or source.clock()
+        month = request.query_params.get("month", "")
+        results = source.read_results(now_s, month)
+        return _page("results.html.j2", access, visitor, now_s=now_s, results=results, has_advice=results.advised)
+
+    def show_data(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
+        now_s = read_moment(request.query_params.get("at", ""), source.clock()) or source.clock()
+        with source.reading() as reader:
+            data = read_data(reader, now_s)
+        return _page("data.html.j2", access, visitor, now_s=now_s, data=data, has_advice=source.has_advice())
+
+    def show_advice() -> HTMLResponse:
+        text = source.read_advice()
+        if text is None:
+            raise HTTPException(404, "no advice was made: make advise writes it")
+        return HTMLResponse(text, headers={"Content-Security-Policy": advice_policy(text)})
 
     def show_metrics() -> PlainTextResponse:
         text = format_metrics(source.read().facts)
@@ -123,6 +146,9 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
 
     app.get("/", response_class=HTMLResponse)(show_fleet)
     app.get("/job", response_class=HTMLResponse)(show_job)
+    app.get("/results", response_class=HTMLResponse)(show_results)
+    app.get("/data", response_class=HTMLResponse)(show_data)
+    app.get("/advice", response_class=HTMLResponse)(show_advice)
     app.get("/metrics")(show_metrics)
     app.get("/static/{name}")(serve_static)
     if access.secret:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from fleet.facts import JobFacts, OutcomeFact
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, line_of_act, select_acts
 from fleet.log_tables import rows_of_job
+from fleet.small_tables import select_newest
 from fleet.undoable import NothingToUndoError, Undoable
 from include.control.approvals import WaitingStep
 from include.lake_table import timestamp_of
@@ -23,12 +25,17 @@ from include.settings import Settings
 from include.utc import DAY_S
 from models.control.case import SENDS
 from page.charts import Area, Chart, Line, Point
+from page.curves import Curve
 from page.fleet_view import JobLine, line_of
+from page.money import Price, price_of
+from page.shortfall import SlotPrice, slot_price_of
+from page.shown_names import names_of
 from page.source import Look
 
 HOURS = (6, 24, 72, 168)
 """So far back a job may be shown; ahead at most a day."""
-RESCALES, ACTS = 20, 20
+RESCALES, ACTS, RESULTS, DECISIONS = 20, 20, 12, 40
+RAN_DAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,40 @@ class LimitLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionLine:
+    """A decision on a job, or several of the same kind one after the other; texts are those of the last."""
+
+    at_s: float
+    until_s: float
+    verb: str
+    reason: str
+    step_id: str
+    detail: str
+    answer: str
+    is_dry_run: bool
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RanLately:
+    """How a job ran on the last dates.
+
+    Attributes:
+        seconds: that were measured.
+        slot_hours, late_minutes, rescales, restarts: in that time, and not a day; lateness None where nobody tells it.
+        due, as_planned: steps of plans.
+    """
+
+    seconds: float
+    slot_hours: float
+    late_minutes: float | None
+    rescales: int
+    restarts: int
+    due: int
+    as_planned: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """All that the page shows of a job."""
 
@@ -69,10 +110,25 @@ class JobView:
     undo_problem: str
     undo_warnings: tuple[str, ...]
     waiting: tuple[WaitingStep, ...]
+    results: tuple[Mapping[str, Any], ...]
+    ran: RanLately | None
+    policies: tuple[Mapping[str, Any], ...]
+    decisions: tuple[DecisionLine, ...]
+    curves: tuple[Curve, ...]
+    price: Price | None
+    slot_price: SlotPrice | None
+    names: Mapping[str, str]
 
 
 def read_view(
-    reader: FleetReader, look: Look, cluster: str, job: str, *, hours: int, why_at: datetime | None
+    reader: FleetReader,
+    look: Look,
+    cluster: str,
+    job: str,
+    *,
+    hours: int,
+    why_at: datetime | None,
+    curves: Sequence[Curve] = (),
 ) -> JobView | None:
     """Return the view of a job; None where nobody knows it."""
     facts = next((one for one in look.facts.jobs if (one.cluster, one.job) == (cluster, job)), None)
@@ -94,6 +150,14 @@ def read_view(
         undo_problem=problem,
         undo_warnings=() if undoable is None else tuple(list_undo_warnings(settings, undoable, now_s)),
         waiting=tuple(read_waiting(reader, look, cluster, job)),
+        results=tuple(list_results(reader.tables.read_results(now_s).get((cluster, job), ()), now)),
+        ran=sum_days(reader.tables.read_days(now_s).get((cluster, job), ()), now),
+        policies=tuple(list_policies(reader.tables.read_backtests(now_s).get((cluster, job), ()), now_s)),
+        decisions=tuple(list_decisions(log, now_s)),
+        curves=tuple(curves),
+        price=price_of(settings),
+        slot_price=slot_price_of(settings, cluster, job),
+        names=names_of(facts.steps, [one.operator for one in curves]),
     )
 
 
@@ -135,6 +199,55 @@ def list_rescales(
             outcome=outcomes.get(row["step_id"]),
         )
     return sorted(lines.values(), key=lambda line: -line.at_s)[:RESCALES]
+
+
+def list_results(rows: Iterable[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
+    """Return the last results of a job's steps, the newest first."""
+    mine = [row for row in rows if row["apply_at"] <= now]
+    return sorted(mine, key=lambda row: row["apply_at"], reverse=True)[:RESULTS]
+
+
+def sum_days(rows: Iterable[Mapping[str, Any]], now: datetime) -> RanLately | None:
+    """Return how a job ran on the last dates; None where nobody has measured it."""
+    mine = [row for row in rows if row["until"] <= now]
+    mine = [row for row in sorted(mine, key=lambda row: row["date"])[-RAN_DAYS:] if row["measured_s"]]
+    if not mine:
+        return None
+    known_s = sum(row["late_known_s"] or 0.0 for row in mine)
+    return RanLately(
+        seconds=sum(row["measured_s"] for row in mine),
+        slot_hours=sum(row["slot_hours"] or 0.0 for row in mine),
+        late_minutes=sum(row["late_minutes"] or 0.0 for row in mine) if known_s else None,
+        rescales=sum(row["rescales"] or 0 for row in mine),
+        restarts=sum(row["restarts"] or 0 for row in mine),
+        due=sum(row["steps_due"] or 0 for row in mine),
+        as_planned=sum(row["steps_as_planned"] or 0 for row in mine),
+    )
+
+
+def list_policies(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mapping[str, Any]]:
+    """Return what a job would have cost under each policy, the cheapest first and those that failed last."""
+    newest = select_newest(rows, now_s)
+    return sorted(newest, key=lambda row: (row["cost_vs_clairvoyant"] or math.inf, row["policy"]))
+
+
+def list_decisions(log: Sequence[Mapping[str, Any]], now_s: float) -> list[DecisionLine]:
+    """Return the decisions on a job within a day, the newest first; what was decided again and again is one line."""
+    lines: list[DecisionLine] = []
+    for row in log:
+        at_s = row["at"].timestamp()
+        if not now_s - DAY_S <= at_s <= now_s:
+            continue
+        same = (row["verb"], row["reason"], row["step_id"] or "")
+        last = lines[-1] if lines else None
+        if last is not None and (last.verb, last.reason, last.step_id) == same:
+            times = last.times + (not row["answer"])
+            last = replace(last, until_s=at_s, detail=row["detail"] or "", answer=row["answer"] or "", times=times)
+            lines[-1] = last
+        else:
+            texts = (row["detail"] or "", row["answer"] or "")
+            lines.append(DecisionLine(at_s, at_s, *same, *texts, bool(row["is_dry_run"])))
+    return lines[::-1][:DECISIONS]
 
 
 def list_limits(settings: Settings, cluster: str, job: str) -> list[LimitLine]:

@@ -49,9 +49,16 @@ def judge_risk(
         return Risk("bad", "needs you", job.waiting[0].detail, (2, p_late or 0.0))
     if p_late is None:
         return Risk("unknown", "unknown", "no plan says how likely it is late", (0, 0.0))
-    level = "bad" if p_late >= BAD else "warn" if p_late >= WARN else "ok"
+    level = level_of(p_late)
     hint = "highest probability of the next 24 h that the load exceeds the capacity in the worst bin of a step"
     return Risk(level, f"risk {p_late:.0%}", hint, (1, p_late))
+
+
+def level_of(p_late: float | None) -> str:
+    """Return how P(late) is coloured."""
+    if p_late is None:
+        return "unknown"
+    return "bad" if p_late >= BAD else "warn" if p_late >= WARN else "ok"
 
 
 def highest_p_late(plan: Sequence[PlanRow], now_s: float) -> float | None:

@@ -87,9 +87,4 @@ def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
     inside = of_days & F.col("at").between(F.lit(since), F.lit(as_of))
     own = F.col("origin").isin(*OF_NO_PLAN) & (F.col("verb") == "rescale") & F.isnull("answer")
     latest = F.max_by(F.struct("origin", "slots_from", F.col("slots_to").alias("slots")), "at").alias("latest")
-    return (
-        log.where(inside & own)
-        .groupBy(*STEP)
-        .agg(latest, F.max("at").alias("at"))
-        .select(*STEP, "latest.*", "at")
-    )
+    return log.where(inside & own).groupBy(*STEP).agg(latest, F.max("at").alias("at")).select(*STEP, "latest.*", "at")
