@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from fleet.small_tables import SmallTables
 from fleet.waiting import list_waiting
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
-from include.control.lifted_blocks import LiftedBlockStore
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.pins import PersonalPin, PinStore
 from include.control.undo_orders import UndoStore
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
@@ -45,7 +46,7 @@ class FleetReader:
         self._decisions: dict[tuple[Any, ...], DecisionFact] = {}
         self._plans: Mapping[JobKey, tuple[PlanRow, ...]] = {}
         self._steps: dict[JobKey, tuple[StepFact, ...]] = {}
-        self._approvals, self._lifted = ApprovalStore(lake), LiftedBlockStore(lake)
+        self._approvals, self._lifted, self._pins = ApprovalStore(lake), LiftedBlockStore(lake), PinStore(lake)
 
     def read(self, now_s: float) -> FleetFacts:
         """Return the fleet at a time, epoch seconds.
@@ -102,6 +103,14 @@ class FleetReader:
         )
         return newest, sent
 
+    def read_lifted(self) -> list[LiftedBlock]:
+        """Return the blocks and suspensions that persons have lifted."""
+        return self._lifted.read()
+
+    def read_pins(self, now_s: float) -> Sequence[PersonalPin]:
+        """Return the parallelism that persons demand of jobs at a time."""
+        return self._pins.read(now_s).pins
+
     def read_holds(self, now_s: float) -> list[HoldFact]:
         """Return all holds in force; a log that cannot be read tells of none.
 
@@ -122,7 +131,7 @@ class FleetReader:
     ) -> list[HoldFact]:
         return [
             *list_fixed_holds(self.settings, self._variables),
-            *list_holds_of_persons(self._holds.read(now_s), self._undos.read()),
+            *list_holds_of_persons([*self._holds.read(now_s), *self._pins.read(now_s).holds], self._undos.read()),
             *list_holds_after_changes(last, lifted, now_s),
         ]
 

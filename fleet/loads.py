@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 LOAD_COLUMNS = (
     *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
-    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms"),
+    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms", "parallelism"),
 )
 
 
@@ -26,6 +26,7 @@ class LoadFact:
         busy_share: mean over the subtasks of the busiest operator.
         pending_records: backlog of all sources.
         lag_s: age of the oldest backlog.
+        slots: largest parallelism of its operators.
     """
 
     at_s: float
@@ -34,6 +35,7 @@ class LoadFact:
     busy_share: float | None
     pending_records: float | None
     lag_s: float | None
+    slots: int | None
 
 
 def sum_operators(windows: pa.Table) -> pa.Table:
@@ -49,9 +51,10 @@ def sum_operators(windows: pa.Table) -> pa.Table:
     columns["sources"] = pc.cast(is_source, pa.int32())
     columns["busy"] = _known(windows["busy_share"])
     columns["pending"] = of_sources(windows["pending_records"])
+    columns["parallelism"] = windows["parallelism"]
     columns["latency_ms"] = of_sources(windows["latency_ms"])
     figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
-    figures += [("latency_ms", "max"), ("window_s", "max")]
+    figures += [("latency_ms", "max"), ("window_s", "max"), ("parallelism", "max")]
     return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
 
 
@@ -66,6 +69,7 @@ def load_of(row: Mapping[str, Any]) -> LoadFact:
         busy_share=row["busy_max"],
         pending_records=row["pending_sum"],
         lag_s=None if latency_ms is None else latency_ms / 1000,
+        slots=row["parallelism_max"],
     )
 
 

@@ -32,6 +32,9 @@ DONE = {
     "release": "Released. The controller goes on at its next tick.",
     "approve": "Approved. The controller sends it at its next tick, if it still wants it.",
     "deny": "Denied. It is not sent.",
+    "pin": "Pinned. The controller brings the job there after its cooldown, and plans are not followed until then.",
+    "unpin": "The pin is off. The controller follows plans again.",
+    "lift": "Lifted. It may be tried again.",
     "undo": "Ordered. The controller takes it back at its next tick; then the job is on hold for two hours.",
 }
 

@@ -15,10 +15,13 @@ from fleet.explanation import Explanation, explain, outcome_of
 from fleet.facts import JobFacts, OutcomeFact
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, line_of_act, select_acts
+from fleet.loads import LoadFact
 from fleet.log_tables import rows_of_job
 from fleet.small_tables import select_newest
 from fleet.undoable import NothingToUndoError, Undoable
+from fleet.waiting import Block, find_blocks
 from include.control.approvals import WaitingStep
+from include.control.pins import PersonalPin, find_pin
 from include.lake_table import timestamp_of
 from include.orchestration.waiting_steps import find_waiting
 from include.settings import Settings
@@ -110,6 +113,8 @@ class JobView:
     undo_problem: str
     undo_warnings: tuple[str, ...]
     waiting: tuple[WaitingStep, ...]
+    blocks: tuple[Block, ...]
+    pin: PersonalPin | None
     results: tuple[Mapping[str, Any], ...]
     ran: RanLately | None
     policies: tuple[Mapping[str, Any], ...]
@@ -150,6 +155,8 @@ def read_view(
         undo_problem=problem,
         undo_warnings=() if undoable is None else tuple(list_undo_warnings(settings, undoable, now_s)),
         waiting=tuple(read_waiting(reader, look, cluster, job)),
+        blocks=tuple(read_blocks(reader, look, cluster, job)),
+        pin=find_pin(reader.read_pins(now_s), cluster, job),
         results=tuple(list_results(reader.tables.read_results(now_s).get((cluster, job), ()), now)),
         ran=sum_days(reader.tables.read_days(now_s).get((cluster, job), ()), now),
         policies=tuple(list_policies(reader.tables.read_backtests(now_s).get((cluster, job), ()), now_s)),
@@ -167,6 +174,15 @@ def read_waiting(reader: FleetReader, look: Look, cluster: str, job: str) -> lis
     row = reader.log.read_last(cluster, job) if ids else None
     waits = [] if row is None else find_waiting([row], look.settings, look.facts.at_s)
     return [one for one in waits if one.step_id in ids]
+
+
+def read_blocks(reader: FleetReader, look: Look, cluster: str, job: str) -> list[Block]:
+    """Return what of a job only a person lifts."""
+    if not any((one.cluster, one.job) == (cluster, job) for one in look.facts.waiting if one.kind != "approval"):
+        return []
+    row = reader.log.read_last(cluster, job)
+    lifted = [one.block_id for one in reader.read_lifted() if (one.cluster, one.job) == (cluster, job)]
+    return [] if row is None else find_blocks(row, look.settings, lifted)
 
 
 def list_rescales(
@@ -316,7 +332,7 @@ def _draw(
     slots = chart(
         "Slots",
         lines=(
-            Line("ran", "ran", _slots_that_ran(log, since_s, now_s, facts.slots_now), is_steps=True),
+            Line("ran", "ran", _slots_that_ran(ran, log, since_s, now_s, facts.slots_now), is_steps=True),
             Line("planned", "planned", _slots_planned(planned, facts.slots_now, now_s), is_steps=True),
         ),
     )
@@ -339,21 +355,24 @@ def _spans_of(bands: Sequence[Band]) -> list[tuple[float, float, float, float]]:
 
 
 def _slots_that_ran(
-    log: Sequence[Mapping[str, Any]], since_s: float, now_s: float, slots_now: int | None
+    ran: Sequence[LoadFact], log: Sequence[Mapping[str, Any]], since_s: float, now_s: float, slots_now: int | None
 ) -> list[Point]:
-    """Return the slots of the decisions, each of which notes what ran; before the first nobody has noted it."""
-    points: list[Point] = []
+    """Return the slots of the windows, and of decisions outside of them: each notes what ran."""
+    measured = [(one.at_s, None if one.slots is None else float(one.slots)) for one in ran]
+    first_s, last_s = (ran[0].at_s, ran[-1].until_s) if ran else (math.inf, -math.inf)
+    noted: list[Point] = []
     before: Point | None = None
     for row in log:
         at_s = row["at"].timestamp()
-        if row["slots_from"] is None or at_s > now_s:
+        if row["slots_from"] is None or at_s > now_s or first_s <= at_s < last_s:
             continue
         if at_s < since_s:
             before = (since_s, float(row["slots_from"]))
         else:
-            points.append((at_s, float(row["slots_from"])))
+            noted.append((at_s, float(row["slots_from"])))
     last = float(slots_now) if slots_now is not None else None
-    return [*([before] if before else []), *points, (now_s, last)]
+    points = sorted([*([before] if before else []), *measured, *noted], key=lambda point: point[0])
+    return [*points, (now_s, last)]
 
 
 def _slots_planned(planned: Sequence[tuple[float, float, Any]], slots_now: int | None, now_s: float) -> list[Point]:

@@ -110,7 +110,7 @@ def describe_saving(one: PlanSaving | None, price: Price | None = None) -> str:
     until = f"{datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
     less = "fewer" if one.slot_hours > 0 else "more"
     return (
-        f"{show_number(abs(one.slot_hours), 1)} of {show_number(one.of_slot_hours, 0)} slot-hours {less}"
+        f"{show_number(abs(one.slot_hours), 1 if abs(one.slot_hours) < 100 else 0)} of {show_number(one.of_slot_hours, 0)} slot-hours {less}"
         f"{share}{money} until {until}"
     )
 

@@ -13,9 +13,9 @@ from markupsafe import Markup
 from include.settings import Settings
 from include.utc import parse_utc
 from models.advice.intervals import LEAST_DAYS, LEVEL
+from page.shown_names import mark_name, name_jobs
 from spark_jobs.advise.drawing import calibration_svg, week_svg
 from spark_jobs.advise.fleet import MONTH_DAYS
-from page.shown_names import mark_name, name_jobs
 
 TEMPLATE = "page.html.j2"
 LABELS = {"take": "saves", "other": "another is cheaper", "keep": "what ran is cheaper", "open": "cannot be told"}
