@@ -85,6 +85,7 @@ class JobResult:
         restarts: failures of the job, whoever caused them.
         before: what ran before the first rescale; None where nobody measured it.
         since: dates of the period after it; None without a whole one.
+        slots_ran: mean over the time that was measured in the period; None where nothing was.
         slots_before: slots that are compared with: of ``before``, else those that the first rescale left.
         saved: slot-hours a day against those; None where they cannot be told.
         late: late minutes a day more than before; None where they cannot be told.
@@ -101,6 +102,7 @@ class JobResult:
     restarts: int
     before: Days | None
     since: Days | None
+    slots_ran: float | None
     slots_before: float | None
     saved: Estimate | None
     late: Estimate | None
@@ -184,6 +186,7 @@ def judge_job(key: JobKey, period: Period, rows: _Rows, advice: str) -> JobResul
         restarts=sum(row["restarts"] or 0 for row in inside),
         before=before,
         since=_days_of(since),
+        slots_ran=_mean_slots(inside),
         slots_before=slots_before,
         saved=_saved(slots_before, since),
         late=_more_late(earlier, since),
@@ -287,6 +290,11 @@ def _more_late(before: Sequence[Row], since: Sequence[Row]) -> Estimate | None:
 
 def _slots(row: Row) -> float:
     return 3600.0 * float(row["slot_hours"] or 0.0) / float(row["measured_s"])
+
+
+def _mean_slots(rows: Sequence[Row]) -> float | None:
+    measured_s = sum(row["measured_s"] or 0.0 for row in rows)
+    return 3600.0 * sum(row["slot_hours"] or 0.0 for row in rows) / measured_s if measured_s else None
 
 
 def _late_a_day(row: Row) -> float:

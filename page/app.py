@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -12,15 +13,14 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest, is_hour_of_day, resolve_time
+from fleet.moments import find_newest, resolve_time
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SettingsError
-from include.utc import parse_utc
 from page.acting import add_acts
-from page.advice import advice_policy
-from page.data_view import read_data
 from page.fleet_view import Query, form_view
+from page.further_pages import add_pages
 from page.job_view import HOURS, read_view
+from page.moments import read_moment
 from page.rendering import render
 from page.source import FleetSource
 from page.visitors import Access, Visitor, form_token
@@ -70,8 +70,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
         is_old = newest_s is not None and look.facts.at_s - newest_s > OLD_S
         return _page(
             "fleet.html.j2",
-            access,
             visitor,
+            access=access,
             now_s=look.facts.at_s,
             look=look,
             view=form_view(look, query),
@@ -102,8 +102,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             raise HTTPException(404, f"nothing is known of a job {name!r}: capitals count")
         return _page(
             "job.html.j2",
-            access,
             visitor,
+            access=access,
             status=status,
             now_s=look.facts.at_s,
             view=view,
@@ -119,24 +119,6 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             token=form_token(access.secret, visitor.login, now_s) if access.secret else "",
         )
 
-    def show_results(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
-        now_s = read_moment(request.query_params.get("at", ""), source.clock()) or source.clock()
-        month = request.query_params.get("month", "")
-        results = source.read_results(now_s, month)
-        return _page("results.html.j2", access, visitor, now_s=now_s, results=results, has_advice=results.advised)
-
-    def show_data(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
-        now_s = read_moment(request.query_params.get("at", ""), source.clock()) or source.clock()
-        with source.reading() as reader:
-            data = read_data(reader, now_s)
-        return _page("data.html.j2", access, visitor, now_s=now_s, data=data, has_advice=source.has_advice())
-
-    def show_advice() -> HTMLResponse:
-        text = source.read_advice()
-        if text is None:
-            raise HTTPException(404, "no advice was made: make advise writes it")
-        return HTMLResponse(text, headers={"Content-Security-Policy": advice_policy(text)})
-
     def show_metrics() -> PlainTextResponse:
         text = format_metrics(source.read().facts)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
@@ -149,9 +131,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
 
     app.get("/", response_class=HTMLResponse)(show_fleet)
     app.get("/job", response_class=HTMLResponse)(show_job)
-    app.get("/results", response_class=HTMLResponse)(show_results)
-    app.get("/data", response_class=HTMLResponse)(show_data)
-    app.get("/advice", response_class=HTMLResponse)(show_advice)
+    add_pages(app, source, access, partial(_page, access=access))
     app.get("/metrics")(show_metrics)
     app.get("/static/{name}")(serve_static)
     if access.secret:
@@ -168,25 +148,7 @@ def read_query(request: Request) -> Query:
     return Query(**texts, page=int(page) if page.isdigit() and len(page) < 6 else 1)
 
 
-def read_moment(text: str, now_s: float) -> float | None:
-    """Return a time of an address, epoch seconds: ``03:00``, or ISO 8601; None for an empty one.
-
-    Raises:
-        HTTPException: it is neither.
-    """
-    if not text:
-        return None
-    if is_hour_of_day(text):
-        return resolve_time(text, now_s).timestamp()
-    try:
-        return parse_utc(text if text[-1:] in "Zz" or "+" in text else f"{text}Z").timestamp()
-    except ValueError as error:
-        raise HTTPException(
-            422, f"expected a time such as 03:00 or 2026-11-20T18:00:00Z (UTC), not {text[:80]!r}"
-        ) from error
-
-
-def _page(template: str, access: Access, visitor: Visitor, *, status: int = 200, **content: Any) -> HTMLResponse:
+def _page(template: str, visitor: Visitor, *, access: Access, status: int = 200, **content: Any) -> HTMLResponse:
     text = render(template, visitor=visitor, home=access.home, acts=bool(access.secret), **content)
     return HTMLResponse(text, status)
 
@@ -206,7 +168,7 @@ def _headers(access: Access) -> dict[str, str]:
 
 def _add_errors(app: FastAPI, access: Access) -> None:
     def page(status: int, text: str) -> HTMLResponse:
-        return _page("error.html.j2", access, Visitor(), status=status, text=text, code=status, now_s=None)
+        return _page("error.html.j2", Visitor(), access=access, status=status, text=text, code=status, now_s=None)
 
     async def refuse(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         status = error.status_code if isinstance(error, StarletteHTTPException) else 500

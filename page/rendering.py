@@ -109,10 +109,8 @@ def describe_saving(one: PlanSaving | None, price: Price | None = None) -> str:
     money = "" if price is None else f", {price.show(abs(one.slot_hours))}"
     until = f"{datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
     less = "fewer" if one.slot_hours > 0 else "more"
-    return (
-        f"{show_number(abs(one.slot_hours), 1 if abs(one.slot_hours) < 100 else 0)} of {show_number(one.of_slot_hours, 0)} slot-hours {less}"
-        f"{share}{money} until {until}"
-    )
+    amount = show_number(abs(one.slot_hours), 1 if abs(one.slot_hours) < 100 else 0)
+    return f"{amount} of {show_number(one.of_slot_hours)} slot-hours {less}{share}{money} until {until}"
 
 
 def show_number(value: float | None, digits: int = 0) -> str:

@@ -95,7 +95,7 @@ class ResultsReader:
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
             price = price_of(self.reader.settings)
             compared = select_newest(backtests, now_s)
-            self._views[key] = form_results(period, days, steps, compared, advice, price)
+            self._views[key] = form_results(period, days, steps, compared, advice=advice, price=price)
         return self._views[key]
 
 
@@ -114,6 +114,7 @@ def form_results(
     days: Sequence[Mapping[str, Any]],
     steps: Sequence[Mapping[str, Any]],
     backtests: Sequence[Mapping[str, Any]],
+    *,
     advice: Mapping[JobKey, str] | None,
     price: Price | None,
 ) -> ResultsView:
