@@ -128,11 +128,17 @@ def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
     for name, faults in CARDS:
-        mine = [one for one in facts.health if one.name in set(faults)]
+        mine = [one for one in facts.health if one.name in set(faults) and not _is_of_later(one, facts)]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
         result.append(Card(name, len(needs), tuple(_group(shown))))
     return tuple(result)
+
+
+def _is_of_later(one: HealthFact, facts: FleetFacts) -> bool:
+    """Whether a fact is about a lease that was renewed after the time that is looked at: of then nobody knows."""
+    ticked = {each.cluster: each.ticked_at_s for each in facts.clusters}.get(one.scope)
+    return one.name == Fault.CONTROLLER_LATE and ticked is not None and ticked > facts.at_s
 
 
 def _group(facts: Iterable[HealthFact]) -> list[CardLine]:

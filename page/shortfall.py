@@ -39,6 +39,8 @@ def describe_shortfall(step: StepFact, price: SlotPrice | None) -> str:
     if step.capacity_per_s is None or step.load_q90_per_s is None or step.capacity_per_s >= step.load_q90_per_s:
         return ""
     below = f"Below the 90% load: {show_rate(step.capacity_per_s)} against {show_rate(step.load_q90_per_s)}"
+    if show_rate(step.capacity_per_s) == show_rate(step.load_q90_per_s):
+        return ""
     if _CLIPPED in step.reason:
         return f"{below}, because no more is allowed or would help."
     if price is None or step.effective_at_s is None or step.valid_until_s is None:
