@@ -10,6 +10,7 @@ from fleet.facts import DecisionFact, FleetFacts, HealthFact, HoldFact, JobFacts
 from fleet.health import Fault
 from fleet.loads import LoadFact
 from fleet.savings import PlanSaving, saving_of, sum_savings
+from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 from page.money import Price, price_of
 from page.risk import Risk, judge_risk
@@ -76,6 +77,7 @@ class JobLine:
     next_step: StepFact | None
     slots_peak: int | None
     saving: PlanSaving | None
+    plan: Sequence[PlanRow] = ()
 
     @property
     def name(self) -> str:
@@ -164,6 +166,7 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
         next_step=sends[0] if sends else None,
         slots_peak=max((slots for slots in within if slots is not None), default=None),
         saving=saving_of(job, now_s),
+        plan=plan,
     )
 
 

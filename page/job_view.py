@@ -164,7 +164,7 @@ def read_view(
         curves=tuple(curves),
         price=price_of(settings),
         slot_price=slot_price_of(settings, cluster, job),
-        names=names_of(facts.steps, [one.operator for one in curves]),
+        names=names_of(look.plans.get((cluster, job), ()), [one.operator for one in curves]),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+from markupsafe import Markup
 
 from fleet.explanation_text import (
     describe_outcome,
@@ -29,7 +30,7 @@ from page.fleet_view import SHOWS, SORTS, JobLine
 from page.money import Price
 from page.risk import WARN, level_of
 from page.shortfall import describe_shortfall, describe_slot_price
-from page.shown_names import WHOLE_MAX, mark_text, names_of
+from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
 
 def render(template: str, **content: Any) -> str:
@@ -50,6 +51,7 @@ def _environment() -> jinja2.Environment:
         rate=show_rate,
         age=describe_age,
         short=shorten_name,
+        short_job=lambda name: shorten_name(name, JOB_NAME_MAX),
         percent=_percent,
         change=describe_change,
         decision=name_decision,
@@ -69,7 +71,7 @@ def _environment() -> jinja2.Environment:
         saving=describe_saving,
         text=mark_text,
         whole=lambda name: shorten_text(name, WHOLE_MAX),
-        reason=lambda step: mark_text(step.reason, names_of([step])),
+        reason=_reason,
         level=level_of,
         shortfall=describe_shortfall,
         meaning_of_price=describe_slot_price,
@@ -123,6 +125,14 @@ def show_signed(value: float | None, digits: int = 1) -> str:
     if value is None:
         return "–"
     return "0" if round(value, digits) == 0 else f"{value:+,.{digits}f}".replace("-", "\u2212")
+
+
+def _reason(line: JobLine) -> Markup:
+    """Return why a job's next step comes, or why it has none."""
+    if line.next_step is not None:
+        return mark_text(line.next_step.reason, names_of([line.next_step]))
+    refused = "refused: " if line.job.plan_status == "refused" else ""
+    return Markup(refused) + mark_text(line.job.plan_reason or "no plan yet", names_of(line.plan))
 
 
 def _percent(share: float | None) -> str:

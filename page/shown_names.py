@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from fleet.facts import StepFact
 from include.short_names import shorten_name, shorten_names, shorten_text, split_at_names
+from include.tables.plan_row import PlanRow
 
 JOB_NAME_MAX = 40
 """Letters of a job's name: it stands in a narrow column of every table."""
@@ -41,7 +42,7 @@ def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
     return Markup("").join(parts).strip()
 
 
-def names_of(steps: Iterable[StepFact], others: Iterable[str] = ()) -> dict[str, str]:
+def names_of(steps: Iterable[StepFact | PlanRow], others: Iterable[str] = ()) -> dict[str, str]:
     """Return whole name -> short name of the operators of steps, and of others."""
     of_steps = {name for step in steps for name in (*step.parallelism_from, *step.parallelism_to)}
     return shorten_names({*of_steps, *others})

@@ -120,7 +120,12 @@ def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
     run = store.find_finished(load_bundle(settings).model_version)
     assert run is not None
     page = (Path(settings.paths.out) / "report.html").read_text()
-    assert page.count("<section id=") == len(STRANGE_NAMES) + 1
+    assert page.count('<main class="part" id="job-') == len(STRANGE_NAMES) + 1
+    days = lake.few(tables.JOB_DAYS).read(["job", "measured_s"], synthetic.AS_OF.date(), synthetic.AS_OF.date())
+    assert set(days["job"].to_pylist()) == {
+        *STRANGE_NAMES,
+        *({row["job"] for row in plans(settings)} - {*STRANGE_NAMES}),
+    }
     assert "Not drawn" not in page
     assert "<script" not in page
 

@@ -52,7 +52,7 @@ def step_row(job: str, **changes: Any) -> dict[str, Any]:
 def refused_row(job: str, **changes: Any) -> dict[str, Any]:
     """Return the row of a plan that was refused."""
     times = dict.fromkeys(("apply_at", "effective_at", "valid_until"))
-    return step_row(job, status="refused", refusal="no_model", slots=None, **times | changes)
+    return step_row(job, **{"status": "refused", "refusal": "no_model", "slots": None, **times, **changes})
 
 
 def write_jobs(lake: Path, plans: Sequence[Mapping[str, Any]], others: Iterable[str] = ()) -> None:
