@@ -1,4 +1,4 @@
-"""The page of ``make advise``, shown as it was written."""
+"""The page of ``make advise``, shown as it was written but for its link to the fleet."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import hashlib
 import re
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
+
+def link_to_fleet(text: str) -> str:
+    """Return it with the live page in the place of the saved one."""
+    return text.replace('href="report.html"', 'href="./"', 1)
 
 
 def advice_policy(text: str) -> str:

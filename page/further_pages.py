@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
-from page.advice import advice_policy
+from page.advice import advice_policy, link_to_fleet
 from page.data_view import read_data
 from page.moments import read_moment
 from page.source import FleetSource
@@ -47,7 +47,7 @@ def add_pages(app: FastAPI, source: FleetSource, access: Access, show: Callable[
         text = source.read_advice()
         if text is None:
             raise HTTPException(404, "no advice was made: make advise writes it")
-        return HTMLResponse(text, headers={"Content-Security-Policy": advice_policy(text)})
+        return HTMLResponse(link_to_fleet(text), headers={"Content-Security-Policy": advice_policy(text)})
 
     app.get("/results", response_class=HTMLResponse)(show_results)
     app.get("/data", response_class=HTMLResponse)(show_data)

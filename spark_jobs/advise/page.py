@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -62,6 +63,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
         learning_days=settings.backtest.learning_days,
         late_after_s=settings.planner.costs.late_after_s,
         costs=settings.planner.costs,
+        has_report=(Path(settings.paths.out) / "report.html").is_file(),
         days_of=day_names(parse_utc(advice["first"]), advice["days"]),
     )
 
