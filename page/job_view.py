@@ -31,7 +31,7 @@ from page.charts import Area, Chart, Line, Point
 from page.curves import Curve
 from page.fleet_view import JobLine, line_of
 from page.money import Price, price_of
-from page.shortfall import SlotPrice, slot_price_of
+from page.shortfall import SlotPrice, describe_standing, slot_price_of
 from page.shown_names import names_of
 from page.source import Look
 
@@ -122,6 +122,7 @@ class JobView:
     curves: tuple[Curve, ...]
     price: Price | None
     slot_price: SlotPrice | None
+    standing: str
     names: Mapping[str, str]
 
 
@@ -164,6 +165,7 @@ def read_view(
         curves=tuple(curves),
         price=price_of(settings),
         slot_price=slot_price_of(settings, cluster, job),
+        standing=next((text for text in map(describe_standing, look.plans.get((cluster, job), ())) if text), ""),
         names=names_of(look.plans.get((cluster, job), ()), [one.operator for one in curves]),
     )
 

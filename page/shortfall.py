@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fleet.facts import StepFact
 from fleet.shown import show_rate
 from include.settings import Settings
+from include.tables.plan_row import PlanRow
 
 _CLIPPED = "clipped to the maximum"
 
@@ -50,6 +51,18 @@ def describe_shortfall(step: StepFact, price: SlotPrice | None) -> str:
     return (
         f"{below}, on purpose: one slot more for these {hours:.1f} h costs as much as {worth:.1f} late minutes, "
         "and planning expects to prevent fewer."
+    )
+
+
+def describe_standing(row: PlanRow) -> str:
+    """Return what is said of a job that stays as it is below its 90% load; empty for any other."""
+    capacity, load = row.expected_capacity_per_s, row.expected_load_q90_per_s
+    if row.status != "hold" or capacity is None or load is None or capacity >= load:
+        return ""
+    late = "" if row.p_late is None else f", P(late) {row.p_late:.0%}"
+    return (
+        f"What runs sustains {show_rate(capacity)}, and the 90% load is {show_rate(load)}{late}. Nothing larger is "
+        "planned for the reason above; between plans the controller follows the load that is measured."
     )
 
 

@@ -79,6 +79,9 @@ def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
     )
     assert "Below the 90% load: 70k/s against 81.3k/s, because no more is allowed or would help." in text
     assert "24%" in text
+    stays = step_row("stays", status="hold", expected_capacity_per_s=70e3, p_late=0.4, slots=6, parallelism_to={})
+    LakeTable(str(lake), PLANS).append([stays])
+    assert "What runs sustains 70k/s, and the 90% load is 81.3k/s, P(late) 40%." in words(save(lake))
 
 
 def test_what_was_promised_stands_beside_what_came_and_nothing_is_a_day_of_25_minutes(lake: Path) -> None:
