@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+COARSE_S = 1800
 LOAD_COLUMNS = (
     *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
     *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms", "parallelism"),
@@ -56,6 +58,22 @@ def sum_operators(windows: pa.Table) -> pa.Table:
     figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
     figures += [("latency_ms", "max"), ("window_s", "max"), ("parallelism", "max")]
     return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
+
+
+def coarsen_windows(windows: pa.Table) -> pa.Table:
+    """Return rows of :func:`sum_operators` in half hours: of loads the mean, of all else the largest."""
+    is_whole = pc.and_(pc.greater(windows["load_count"], 0), pc.equal(windows["load_count"], windows["sources_sum"]))
+    columns = {name: windows[name] for name in ("cluster", "job", "busy_max", "pending_sum", "latency_ms_max")}
+    columns["parallelism_max"] = windows["parallelism_max"]
+    columns["window_start"] = pc.floor_temporal(windows["window_start"], multiple=30, unit="minute")
+    columns["load"] = pc.if_else(is_whole, windows["load_sum"], None)
+    largest = ("busy_max", "pending_sum", "latency_ms_max", "parallelism_max")
+    figures = [("load", "mean"), ("load", "count"), *((name, "max") for name in largest)]
+    made = pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
+    renamed = {"load_mean": "load_sum", **{f"{name}_max": name for name in largest}}
+    made = made.rename_columns([renamed.get(name, name) for name in made.column_names])
+    seconds = pa.array(np.full(len(made), COARSE_S))
+    return made.append_column("sources_sum", made["load_count"]).append_column("window_s_max", seconds)
 
 
 def load_of(row: Mapping[str, Any]) -> LoadFact:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
@@ -20,7 +21,7 @@ from benchmarks.pipeline.made_fleet import CLUSTER, Size, hour_before, job_name,
 from controller.limits.limits_of_job import open_limits
 from fleet import recent_tables
 from fleet.bands import Band
-from fleet.loads import LoadFact
+from fleet.loads import COARSE_S, LoadFact, coarsen_windows, load_of
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
 from include.lake_table import LakeTable
@@ -317,23 +318,43 @@ def test_a_jobs_page_has_load_forecasts_plan_and_slots(many) -> None:
     assert "4,200,000 records wait" in page
 
 
-def test_what_is_scanned_for_a_job_is_what_is_in_memory(fleet, monkeypatch) -> None:
+def test_what_is_older_than_a_day_is_the_same_in_half_hours(fleet, monkeypatch) -> None:
     end, job = hour_before(time.time()), (CLUSTER, "job-0003")
     monkeypatch.setattr(recent_tables, "ANCHOR_H", 1)
 
     def read() -> tuple[list[LoadFact], list[Band]]:
-        tables, since, now = (
-            recent_tables.RecentTables(str(fleet)),
-            end - timedelta(hours=2),
-            end + timedelta(minutes=1),
-        )
-        return tables.read_loads(*job, since, end), tables.read_bands(*job, since, now, end + timedelta(hours=1))
+        tables, since = recent_tables.RecentTables(str(fleet)), end - timedelta(hours=2)
+        loads = tables.read_loads(*job, since, end)
+        return loads, tables.read_bands(*job, since, end + timedelta(minutes=1), end + timedelta(hours=1))
 
     loads, bands = read()
-    assert (len(loads), len({one.at_s for one in bands})) == (24, len(bands))
-    assert len(bands) >= 24
-    monkeypatch.setattr(recent_tables, "HOURS", 0)
-    assert read() == (loads, bands)
+    monkeypatch.setattr(recent_tables, "HOURS", -8)
+    coarse, wide = read()
+    assert (len(loads), len(coarse)) == (24, 4)
+    for one in coarse:
+        mine = [each for each in loads if one.at_s <= each.at_s < one.at_s + COARSE_S]
+        assert len(mine) == 6
+        assert one.load_per_s == pytest.approx(sum(each.load_per_s or 0.0 for each in mine) / 6)
+        assert one.busy_share == max(each.busy_share or 0.0 for each in mine)
+        assert (one.lag_s, one.slots, one.until_s) == (mine[0].lag_s, 8, one.at_s + COARSE_S)
+    for band in wide:
+        within = [each for each in bands if band.at_s <= each.at_s < band.at_s + COARSE_S]
+        assert band.q90_per_s == pytest.approx(sum(each.q90_per_s for each in within) / len(within))
+    assert len(wide) * 6 == len(bands)
+
+
+def test_a_load_that_one_source_does_not_tell_is_in_no_half_hour() -> None:
+    at = datetime(2026, 11, 20, 18, tzinfo=UTC)
+    rows = [
+        {"cluster": "c", "job": "j", "window_start": at + timedelta(minutes=5 * place), "load_sum": 10.0 * place}
+        | {"load_count": count, "sources_sum": 2, "busy_max": 0.5, "pending_sum": None, "latency_ms_max": None}
+        | {"window_s_max": 300, "parallelism_max": 4}
+        for place, count in enumerate((2, 1, 2))
+    ]
+    facts = [load_of(row) for row in coarsen_windows(pa.Table.from_pylist(rows)).to_pylist()]
+    assert [(one.load_per_s, one.pending_records, one.slots) for one in facts] == [(10.0, None, 4)]
+    none = coarsen_windows(pa.Table.from_pylist([row | {"load_count": 0} for row in rows])).to_pylist()
+    assert [load_of(row).load_per_s for row in none] == [None]
 
 
 def test_metrics_are_those_of_the_command(many) -> None:
