@@ -44,6 +44,8 @@ class FleetReader:
         self.log, self.tables, self.recent = LogTables(lake), SmallTables(lake), RecentTables(lake)
         self._holds, self._undos = HoldStore(lake), UndoStore(lake)
         self._decisions: dict[tuple[Any, ...], DecisionFact] = {}
+        self._decided: tuple[LastRows, dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]] | None = None
+        self._modes: dict[JobKey, str] = {}
         self._plans: Mapping[JobKey, tuple[PlanRow, ...]] = {}
         self._steps: dict[JobKey, tuple[StepFact, ...]] = {}
         self._approvals, self._lifted, self._pins = ApprovalStore(lake), LiftedBlockStore(lake), PinStore(lake)
@@ -70,7 +72,7 @@ class FleetReader:
             jobs.append(
                 _job_of(
                     key,
-                    settings,
+                    self._mode_of(*key),
                     last=newest.get(key),
                     sent=sent.get(key),
                     plan=plans.get(key, ()),
@@ -92,8 +94,17 @@ class FleetReader:
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
 
+    def _mode_of(self, cluster: str, job: str) -> str:
+        """Return a job's mode; settings do not change while a reader lives."""
+        key = (cluster, job)
+        if key not in self._modes:
+            self._modes[key] = self.settings.mode_of(cluster, job)
+        return self._modes[key]
+
     def _decide(self, last: LastRows) -> tuple[dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]]:
         """Return the rows as facts; a row that was read before is not read again."""
+        if self._decided is not None and self._decided[0] is last:
+            return self._decided[1], self._decided[2]
         before, self._decisions = self._decisions, {}
         for row in (*last.newest.values(), *last.sent.values()):
             key = tuple(row[name] for name in KEYS)
@@ -101,6 +112,7 @@ class FleetReader:
         newest, sent = (
             {key: self._decisions[tuple(row[name] for name in KEYS)] for key, row in rows.items()} for rows in last
         )
+        self._decided = last, newest, sent
         return newest, sent
 
     def read_lifted(self) -> list[LiftedBlock]:
@@ -187,7 +199,7 @@ def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
 
 def _job_of(
     key: JobKey,
-    settings: Settings,
+    mode: str,
     *,
     last: DecisionFact | None,
     sent: DecisionFact | None,
@@ -203,7 +215,7 @@ def _job_of(
     slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
     return JobFacts(
         *key,
-        mode=settings.mode_of(*key),
+        mode=mode,
         state="" if decision is None else decision.state,
         slots_now=slots_now,
         last_decision=decision,

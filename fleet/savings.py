@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fleet.facts import JobFacts, StepFact
+from fleet.facts import JobFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,20 @@ def saving_of(job: JobFacts, now_s: float) -> PlanSaving | None:
     A plan's own figure of a step (``slot_hours_saved``) is against the slots of the step before it, so the figures of
     several steps do not add up to what staying takes.
     """
-    if job.slots_now is None:
+    if job.slots_now is None or not job.steps:
         return None
-    spans = [_span_of(step, now_s) for step in job.steps]
-    known = [one for one in spans if one is not None]
-    if not known or len(known) < len(spans):
-        return None
-    hours = [(end - begin) / 3600 for begin, end, _ in known]
-    saved = sum((job.slots_now - slots) * length for (*_, slots), length in zip(known, hours, strict=True))
-    return PlanSaving(saved, job.slots_now * sum(hours), max(end for _, end, _ in known))
+    saved_s, length_s, until_s = 0.0, 0.0, now_s
+    for step in job.steps:
+        begin_s, end_s, slots = step.effective_at_s, step.valid_until_s, step.slots_to
+        if begin_s is None or end_s is None or slots is None:
+            return None
+        seconds = max(end_s - max(begin_s, now_s), 0.0)
+        saved_s, length_s, until_s = (
+            saved_s + (job.slots_now - slots) * seconds,
+            length_s + seconds,
+            max(until_s, end_s),
+        )
+    return PlanSaving(saved_s / 3600, job.slots_now * length_s / 3600, until_s)
 
 
 def sum_savings(savings: Sequence[PlanSaving]) -> PlanSaving | None:
@@ -51,10 +56,3 @@ def sum_savings(savings: Sequence[PlanSaving]) -> PlanSaving | None:
         return None
     total, of = sum(one.slot_hours for one in savings), sum(one.of_slot_hours for one in savings)
     return PlanSaving(total, of, max(one.until_s for one in savings))
-
-
-def _span_of(step: StepFact, now_s: float) -> tuple[float, float, int] | None:
-    if step.effective_at_s is None or step.valid_until_s is None or step.slots_to is None:
-        return None
-    begin_s = max(step.effective_at_s, now_s)
-    return begin_s, max(step.valid_until_s, begin_s), step.slots_to

@@ -13,7 +13,7 @@ from fleet.savings import PlanSaving, saving_of, sum_savings
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 from page.money import Price, price_of
-from page.risk import Risk, judge_risk
+from page.risk import Risk, judge_risk, look_ahead
 from page.source import Look
 
 ROWS = 50
@@ -75,7 +75,6 @@ class JobLine:
     load: LoadFact | None
     peak_q90_per_s: float | None
     next_step: StepFact | None
-    slots_peak: int | None
     saving: PlanSaving | None
     plan: Sequence[PlanRow] = ()
 
@@ -129,18 +128,16 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
 def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
+    of_later = {one.cluster for one in facts.clusters if one.ticked_at_s is not None and one.ticked_at_s > facts.at_s}
     for name, faults in CARDS:
-        mine = [one for one in facts.health if one.name in set(faults) and not _is_of_later(one, facts)]
+        kinds = set(faults)
+        mine = [one for one in facts.health if one.name in kinds]
+        if of_later:  # of a lease that was renewed after the time that is looked at nobody knows how it was then
+            mine = [one for one in mine if one.name != Fault.CONTROLLER_LATE or one.scope not in of_later]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
         result.append(Card(name, len(needs), tuple(_group(shown))))
     return tuple(result)
-
-
-def _is_of_later(one: HealthFact, facts: FleetFacts) -> bool:
-    """Whether a fact is about a lease that was renewed after the time that is looked at: of then nobody knows."""
-    ticked = {each.cluster: each.ticked_at_s for each in facts.clusters}.get(one.scope)
-    return one.name == Fault.CONTROLLER_LATE and ticked is not None and ticked > facts.at_s
 
 
 def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
@@ -154,17 +151,13 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
-    ahead = [row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s]
-    loads = [row.expected_load_q90_per_s for row in ahead if row.expected_load_q90_per_s is not None]
-    sends = [step for step in job.steps if (step.apply_at_s or 0.0) >= now_s]
-    within = [step.slots_to for step in job.steps if (step.effective_at_s or 0.0) < now_s + DAY_S]
+    ahead = look_ahead(plan, now_s)
     return JobLine(
         job=job,
-        risk=judge_risk(job, plan, load, look.settings.planner.costs.late_after_s, now_s),
+        risk=judge_risk(job, ahead.p_late, load, look.settings.planner.costs.late_after_s),
         load=load,
-        peak_q90_per_s=max(loads, default=None),
-        next_step=sends[0] if sends else None,
-        slots_peak=max((slots for slots in within if slots is not None), default=None),
+        peak_q90_per_s=ahead.peak_q90_per_s,
+        next_step=next((step for step in job.steps if (step.apply_at_s or 0.0) >= now_s), None),
         saving=saving_of(job, now_s),
         plan=plan,
     )

@@ -101,7 +101,8 @@ def _slots_that_ran(
             noted.append((at_s, float(row["slots_from"])))
     last = float(slots_now) if slots_now is not None else None
     points = sorted([*([before] if before else []), *measured, *noted], key=lambda point: point[0])
-    return [*points, (now_s, last)]
+    changes = [one for place, one in enumerate(points) if not place or one[1] != points[place - 1][1]]
+    return [*changes, (now_s, last)]
 
 
 def _slots_planned(planned: Sequence[tuple[float, float, Any]], slots_now: int | None, now_s: float) -> list[Point]:
