@@ -80,7 +80,8 @@ def write_step_results(lake: Lake, as_of: datetime, late_after_s: float) -> int:
     steps = due_steps(lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG), since, as_of).toPandas()
     rows: list[dict[str, object]] = []
     if len(steps):
-        names = steps[_JOB].drop_duplicates().to_dict("records")
+        pairs = steps[_JOB].drop_duplicates().itertuples(index=False)
+        names = [{"cluster": str(cluster), "job": str(job)} for cluster, job in pairs]
         mine = rows_of(lake.spark, dict.fromkeys(_JOB, "STRING"), names)
         load = _of(bin_load(lake.read(tables.OBSERVATIONS), since, as_of, late_after_s), mine)
         rescales = _of(recent_rescales(lake.read(tables.RESCALES), since, as_of), mine)
