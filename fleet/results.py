@@ -159,8 +159,8 @@ def judge_jobs(
     for name, rows in (("days", days), ("steps", steps), ("backtests", backtests)):
         for row in rows:
             getattr(jobs.setdefault((row["cluster"], row["job"]), _Rows()), name).append(row)
-    said = advice or {}
-    results = [judge_job(key, period, rows, said.get(key, "")) for key, rows in jobs.items()]
+    objections = advice or {}
+    results = [judge_job(key, period, rows, objections.get(key, "")) for key, rows in jobs.items()]
     known = [one for one in results if one.measured_s or one.sent or one.due]
     return sorted(known, key=lambda one: (not one.against, -_amount(one), one.cluster, one.job))
 

@@ -31,10 +31,10 @@ class ResultsView:
         months: that can be asked for, as 2026-11, the newest first.
         jobs: those that Tidewise advises against itself first, at most :data:`JOBS`.
         others: how many jobs more there are.
-        measured: jobs whose saving can be told.
+        measured: jobs whose saving can be measured.
         saved: slot-hours a day of all those together.
         before: slot-hours a day that they took before.
-        late: late minutes a day more of all jobs for which it can be told; None without any.
+        late: late minutes a day more of all jobs for which it can be measured; None without any.
         promises: of all jobs together.
         sent: status -> number of steps that were decided on.
         due, as_planned: steps of plans.
@@ -83,13 +83,13 @@ class ResultsReader:
     def read(self, now_s: float, month: str = "") -> ResultsView:
         """Return the view of a month (2026-11), or of the last days."""
         tables = self.reader.tables
-        found = (tables.read_days(now_s), tables.read_results(now_s), tables.read_backtests(now_s))
-        if not all(one is other for one, other in zip(found, self._read, strict=True)):
-            self._read, self._views = found, {}
+        tables_read = (tables.read_days(now_s), tables.read_results(now_s), tables.read_backtests(now_s))
+        if not all(one is other for one, other in zip(tables_read, self._read, strict=True)):
+            self._read, self._views = tables_read, {}
         today = datetime.fromtimestamp(now_s, UTC).date()
         key = (month, today)
         if key not in self._views:
-            days, steps, backtests = (list(chain.from_iterable(one.values())) for one in found)
+            days, steps, backtests = (list(chain.from_iterable(one.values())) for one in tables_read)
             advice = read_advice(Path(self.reader.settings.paths.out))
             period = choose_period(month, today)
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
@@ -120,9 +120,9 @@ def form_results(
 ) -> ResultsView:
     """Return the view of a period."""
     jobs = judge_jobs(period, days, steps, backtests, advice)
-    told = [one for one in jobs if one.saved is not None and one.slots_before is not None]
+    measured = [one for one in jobs if one.saved is not None and one.slots_before is not None]
     decided = [row for row in steps if period.has(row["date"])]
-    kept = keep_promises([row for row in decided if row["status"] == "confirmed" and row["origin"] == "plan"])
+    promises = keep_promises([row for row in decided if row["status"] == "confirmed" and row["origin"] == "plan"])
     sent: dict[str, int] = {}
     for one in jobs:
         for status, count in one.sent.items():
@@ -132,11 +132,11 @@ def form_results(
         months=tuple(sorted({f"{row['date']:%Y-%m}" for row in (*days, *steps)}, reverse=True)),
         jobs=tuple(jobs[:JOBS]),
         others=max(len(jobs) - JOBS, 0),
-        measured=len(told),
-        saved=_sum([one.saved for one in told if one.saved is not None]),
-        before=sum(24.0 * (one.slots_before or 0.0) for one in told),
+        measured=len(measured),
+        saved=_sum([one.saved for one in measured if one.saved is not None]),
+        before=sum(24.0 * (one.slots_before or 0.0) for one in measured),
         late=_sum([one.late for one in jobs if one.late is not None]),
-        promises=kept,
+        promises=promises,
         sent=sent,
         due=sum(one.due for one in jobs),
         as_planned=sum(one.as_planned for one in jobs),

@@ -189,9 +189,9 @@ class LimitsSnapshot:
 
     def _pin_by_person(self, limits: Limits, cluster: str, job: str) -> Limits:
         """Return limits with a person's pin, unless the settings have one: that goes before."""
-        found = find_pin(self.pins, cluster, job)
+        pin = find_pin(self.pins, cluster, job)
         has_own = limits.pin is not None or limits.pin_all is not None
-        return limits if found is None or has_own else replace(limits, pin_all=found.parallelism)
+        return limits if pin is None or has_own else replace(limits, pin_all=pin.parallelism)
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
         pin, until = of_job.pin, of_job.pin_until

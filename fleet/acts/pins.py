@@ -35,13 +35,13 @@ def unpin_job(settings: Settings, cluster: str, job: str, *, by: str, reason: st
         StoreUnreadableError: it may still be there.
     """
     store = PinStore(settings.paths.lake)
-    found = find_pin(store.read(now_s).pins, cluster, job)
-    if found is None:
+    pin = find_pin(store.read(now_s).pins, cluster, job)
+    if pin is None:
         raise NotPinnedError(f"no person has pinned {cluster}/{job}")
     store.take_off(cluster, job)
-    detail = f"was at {found.parallelism}{f' by {found.by}' if found.by else ''}"
+    detail = f"was at {pin.parallelism}{f' by {pin.by}' if pin.by else ''}"
     record_intervention(settings.paths.lake, Intervention(now_s, Act.UNPIN, f"{cluster}/{job}", by, reason, detail))
-    return found
+    return pin
 
 
 def check_pin(settings: Settings, cluster: str, job: str, parallelism: int) -> None:

@@ -70,8 +70,8 @@ def write_job_days(lake: Lake, as_of: datetime, late_after_s: float) -> int:
 
 def _counted_until(lake: Lake) -> dict[date, datetime]:
     rows = lake.few(tables.JOB_DAYS).read(["date", "until"], date.min, date.max)
-    found = rows.group_by("date").aggregate([("until", "max")]).to_pylist()
-    return {row["date"]: row["until_max"] for row in found}
+    newest = rows.group_by("date").aggregate([("until", "max")]).to_pylist()
+    return {row["date"]: row["until_max"] for row in newest}
 
 
 def write_step_results(lake: Lake, as_of: datetime, late_after_s: float) -> int:
