@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -145,6 +145,8 @@ def judge_jobs(
     steps: Iterable[Row],
     backtests: Iterable[Row] = (),
     advice: Mapping[JobKey, str] | None = None,
+    *,
+    worth_of: Callable[[str, str], float | None],
 ) -> list[JobResult]:
     """Return each job that was measured or decided on in a period, those that Tidewise advises against itself first.
 
@@ -154,18 +156,21 @@ def judge_jobs(
         steps: rows of gold.step_results, those before the period as well.
         backtests: rows of gold.backtests of the newest comparison.
         advice: job -> sentence of ``make advise`` against Tidewise.
+        worth_of: cluster, job -> late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
     """
     jobs: dict[JobKey, _Rows] = {}
     for name, rows in (("days", days), ("steps", steps), ("backtests", backtests)):
         for row in rows:
             getattr(jobs.setdefault((row["cluster"], row["job"]), _Rows()), name).append(row)
     objections = advice or {}
-    results = [judge_job(key, period, rows, objections.get(key, "")) for key, rows in jobs.items()]
+    results = [
+        judge_job(key, period, rows, advice=objections.get(key, ""), worth=worth_of(*key)) for key, rows in jobs.items()
+    ]
     known = [one for one in results if one.measured_s or one.sent or one.due]
     return sorted(known, key=lambda one: (not one.against, -_amount(one), one.cluster, one.job))
 
 
-def judge_job(key: JobKey, period: Period, rows: _Rows, advice: str) -> JobResult:
+def judge_job(key: JobKey, period: Period, rows: _Rows, *, advice: str, worth: float | None) -> JobResult:
     """Return the result of one job."""
     days = sorted(rows.days, key=lambda row: row["date"])
     own = sorted((row for row in rows.steps if row["status"] == "confirmed"), key=lambda row: row["apply_at"])
@@ -192,7 +197,7 @@ def judge_job(key: JobKey, period: Period, rows: _Rows, advice: str) -> JobResul
         late=_more_late(earlier, since),
         promises=keep_promises([row for row in decided if row["status"] == "confirmed" and row["origin"] == "plan"]),
     )
-    return _with_doubts(result, rows.backtests, advice)
+    return _with_doubts(result, rows.backtests, advice, worth)
 
 
 def keep_promises(steps: Sequence[Row]) -> Promises:
@@ -233,13 +238,8 @@ def wilson(count: int, of: int) -> tuple[float, float]:
     return max((middle - spread) / (1 + squared), 0.0), min((middle + spread) / (1 + squared), 1.0)
 
 
-def _with_doubts(one: JobResult, backtests: Sequence[Row], advice: str) -> JobResult:
-    doubts = []
-    if one.saved is not None and one.saved.high < 0 and not (one.late is not None and one.late.high < 0):
-        late = "" if one.late is None else ", and is late no less"
-        doubts.append(f"it takes {-one.saved.mean:.1f} slot-hours a day more than what ran before{late}")
-    if one.late is not None and one.late.low > 0:
-        doubts.append(f"it is late for {one.late.mean:.1f} minutes a day more than before")
+def _with_doubts(one: JobResult, backtests: Sequence[Row], advice: str, worth: float | None) -> JobResult:
+    doubts = [text for text in [_describe_loss(one, worth)] if text]
     bad = sum(one.sent.get(name, 0) for name in ("failed", "rolled_back"))
     if bad and bad > one.sent.get("confirmed", 0):
         doubts.append(f"{bad} of its rescales failed or were taken back, {one.sent.get('confirmed', 0)} stayed")
@@ -253,6 +253,26 @@ def _with_doubts(one: JobResult, backtests: Sequence[Row], advice: str) -> JobRe
         doubts.append(advice)
     values = {name: getattr(one, name) for name in one.__slots__}
     return JobResult(**{**values, "against": tuple(doubts)})
+
+
+def _describe_loss(one: JobResult, worth: float | None) -> str:
+    """Return that a job costs more than before, beyond the intervals; empty where it does not.
+
+    Args:
+        one: the job.
+        worth: late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
+    """
+    saved, late = one.saved, one.late
+    if saved is None:
+        return f"it is late for {late.mean:.1f} minutes a day more than before" if late and late.low > 0 else ""
+    slots = f"{abs(saved.mean):.1f} slot-hours a day {'fewer' if saved.mean >= 0 else 'more'} than before"
+    if late is None or worth is None:
+        return f"it takes {slots}" if saved.high < 0 else ""
+    loss = late.mean - worth * saved.mean
+    if loss - math.hypot(late.mean - late.low, worth * (saved.high - saved.mean)) <= 0:
+        return ""
+    more = f"{abs(late.mean):.1f} minutes a day {'more' if late.mean >= 0 else 'less'}"
+    return f"it takes {slots} and is late for {more}: together worth {loss:.1f} late minutes a day more"
 
 
 def _days_of(rows: Sequence[Row]) -> Days | None:

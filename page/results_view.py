@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
@@ -17,6 +17,7 @@ from fleet.results import JobKey, JobResult, Period, Promises, judge_jobs, keep_
 from fleet.small_tables import RowsOfJobs, select_newest
 from models.advice.intervals import Estimate
 from page.money import Price, price_of
+from page.shortfall import SlotPrice, slot_price_of
 
 DAYS = 30
 JOBS = 200
@@ -95,8 +96,17 @@ class ResultsReader:
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
             price = price_of(self.reader.settings)
             compared = select_newest(backtests, now_s)
-            self._views[key] = form_results(period, days, steps, compared, advice=advice, price=price)
+            self._views[key] = form_results(
+                period, days, steps, compared, advice=advice, price=price, worth_of=self._worth_of
+            )
         return self._views[key]
+
+    def _worth_of(self, cluster: str, job: str) -> float | None:
+        return _minutes_of(slot_price_of(self.reader.settings, cluster, job))
+
+
+def _minutes_of(price: SlotPrice | None) -> float | None:
+    return None if price is None else price.late_minutes_per_slot_hour
 
 
 def choose_period(month: str, today: date) -> Period:
@@ -117,9 +127,10 @@ def form_results(
     *,
     advice: Mapping[JobKey, str] | None,
     price: Price | None,
+    worth_of: Callable[[str, str], float | None],
 ) -> ResultsView:
     """Return the view of a period."""
-    jobs = judge_jobs(period, days, steps, backtests, advice)
+    jobs = judge_jobs(period, days, steps, backtests, advice, worth_of=worth_of)
     measured = [one for one in jobs if one.saved is not None and one.slots_before is not None]
     decided = [row for row in steps if period.has(row["date"])]
     promises = keep_promises([row for row in decided if row["status"] == "confirmed" and row["origin"] == "plan"])

@@ -33,7 +33,7 @@ def step(back: float = 0.0, status: str = "confirmed", **changes: Any) -> dict[s
 
 
 def judge(days: list[dict[str, Any]], steps: list[dict[str, Any]], **more: Any) -> JobResult:
-    [one] = judge_jobs(NOVEMBER, days, steps, **more)
+    [one] = judge_jobs(NOVEMBER, days, steps, worth_of=lambda *_: 0.5, **more)
     return one
 
 
@@ -74,8 +74,14 @@ def test_tidewise_advises_against_itself_where_it_costs_more_or_is_later() -> No
     before = [day(-back, 4, late=1.0 + back % 2) for back in range(1, 6)]
     after = [day(back, 8 + back % 2, late=20.0 + back) for back in range(1, 7)]
     worse = judge([*before, *after], [step()])
-    assert "it takes 108.0 slot-hours a day more than what ran before, and is late no less" in worse.against
-    assert any(text.startswith("it is late for 21.9") for text in worse.against)
+    assert worse.against == (
+        "it takes 108.0 slot-hours a day more than before and is late for 21.9 minutes a day more: "
+        "together worth 75.9 late minutes a day more",
+    )
+    cheaper = [day(back, 2, late=5.0) for back in range(1, 7)]  # 48 slot-hours a day for 3.4 late minutes
+    assert judge([*before, *cheaper], [step()]).against == ()
+    unknown = [row | {"late_known_s": 0.0} for row in after]
+    assert judge([*before, *unknown], [step()]).against == ("it takes 108.0 slot-hours a day more than before",)
     compared = {"cluster": "live", "job": "orders", "as_of": datetime(2026, 11, 19, tzinfo=UTC), "policy": "ds2"}
     rows = [compared | {"recommended": True, "in_use": False}]
     [one] = judge(before, [], backtests=rows, advice={("live", "orders"): "what ran is cheaper"}).against[:1]
@@ -89,7 +95,7 @@ def test_tidewise_advises_against_itself_where_it_costs_more_or_is_later() -> No
 def test_jobs_that_tidewise_advises_against_come_first() -> None:
     good = [day(-1, 10), day(1, 2)]
     bad = [row | {"job": "zz"} for row in (day(-1, 2), day(-2, 2), day(1, 9), day(2, 9))]
-    jobs = judge_jobs(NOVEMBER, [*good, *bad], [step(), step() | {"job": "zz"}])
+    jobs = judge_jobs(NOVEMBER, [*good, *bad], [step(), step() | {"job": "zz"}], worth_of=lambda *_: None)
     assert [one.job for one in jobs] == ["zz", "orders"]
 
 
@@ -113,7 +119,15 @@ def test_a_month_ends_today_at_most() -> None:
 def test_the_fleet_is_the_sum_of_its_jobs() -> None:
     days = [day(-1, 10), day(-2, 10), *(day(back, 6) for back in range(1, 5))]
     others = [row | {"job": "other"} for row in days]
-    view = form_results(NOVEMBER, [*days, *others], [step(), step() | {"job": "other"}], [], advice=None, price=None)
+    view = form_results(
+        NOVEMBER,
+        [*days, *others],
+        [step(), step() | {"job": "other"}],
+        [],
+        advice=None,
+        price=None,
+        worth_of=lambda *_: 0.5,
+    )
     assert view.saved is not None
     assert (view.saved.mean, view.before, view.measured, view.rescales) == (2 * 96.0, 480.0, 2, 2)
     assert view.months == ("2026-11",)
