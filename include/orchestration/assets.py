@@ -47,7 +47,10 @@ _BRONZE_AND_SILVER = (
     tables.RESCALES,
 )
 _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.JOBS, tables.OPERATOR_KEYS, tables.RESCALES)
-_SHOWN = (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
+_SHOWN = (
+    *(tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS),
+    tables.OBSERVATIONS,
+)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
 
@@ -100,7 +103,7 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
         Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
         Stage.ADVISE: [ADVICE],
-        Stage.REPORT: [PAGE],
+        Stage.REPORT: [asset_of(tables.JOB_DAYS), asset_of(tables.STEP_RESULTS), PAGE],
     }
     return writes[stage]
 
