@@ -13,6 +13,7 @@ from include.policy_parameters import read_parameters
 from include.settings.advise import Advise
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
+from include.settings.events import Event, EventName, find_overlap
 from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
@@ -54,6 +55,7 @@ class Settings(Section):
     training: Training = Training()
     forecast: Forecast = Forecast()
     planner: Planner = Planner()
+    events: dict[EventName, Event] = Field(default_factory=dict)
     policies: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="parameters of policies, each in a section of its own"
     )
@@ -157,6 +159,7 @@ class Settings(Section):
             "planner.parameters": list(self.planner.parameters),
             "planner.jobs": list(self.planner.jobs),
             "profiling.jobs": list(self.profiling.jobs),
+            **{f"events.{name}.jobs": one.job_keys for name, one in self.events.items()},
             "forecast.time_zones": list(self.forecast.time_zones),
             "forecast.holidays": list(self.forecast.holidays),
         }
@@ -166,6 +169,13 @@ class Settings(Section):
         contradiction = find_contradiction(self.limits, self.clusters)
         if contradiction:
             raise ValueError(contradiction)
+        return self
+
+    @model_validator(mode="after")
+    def _events_are_apart(self) -> Settings:
+        overlap = find_overlap(self.events)
+        if overlap:
+            raise ValueError(overlap)
         return self
 
     @model_validator(mode="after")

@@ -62,6 +62,9 @@ FORECASTS = Table(
         "fallback_reason": "STRING",  # why it is no forecast to plan with; null where it is
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
+        "event": "STRING",  # name of the event that people know of and that the quantiles hold; null without one
+        "event_factor": "DOUBLE",  # q50 with it over q50 without; null without one
+        "event_spread": "DOUBLE",  # standard deviation of the logarithm of what it is uncertain of; null without one
     },
     keys=("as_of", "cluster", "job", "operator", "bin_start"),
     partition_by=("date",),

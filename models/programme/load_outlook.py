@@ -33,6 +33,7 @@ class LoadOutlook:
         source: which path is followed; empty where the level is held.
         forecast_weight: share of the forecast in what is expected of an hour ahead.
         forecast_missed: usual relative error of the forecast an hour ahead, at the measured height; NaN without one.
+        event: what the events that people know of make of it, as a sentence says it; empty without any.
     """
 
     mean: Floats
@@ -45,6 +46,7 @@ class LoadOutlook:
     source: str
     forecast_weight: float
     forecast_missed: float
+    event: str = ""
 
     def quantile_per_s(self, z: float, steps: int) -> Floats:
         """Return (steps,) the load of the next steps at a standard score, transients included, records/s."""

@@ -18,6 +18,7 @@ from include.flink.job_states import BATCH
 from include.settings import Settings
 from include.short_names import shorten_name
 from include.tables.plan_row import PlanRow
+from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
@@ -33,7 +34,7 @@ from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices, weight_of
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
-from spark_jobs.job_inputs.newest_rows import QUANTILES
+from spark_jobs.job_inputs.newest_rows import OF_EVENTS, QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
@@ -253,9 +254,21 @@ def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
     quantiles = {name: levels[:, at] for name, at in places.items()}
     fallback = min(filter(None, bins["fallback"].tolist()), default=None)
     try:
-        return SourceForecast(int(first[0]), bin_s, quantiles, fallback)
+        return SourceForecast(int(first[0]), bin_s, quantiles, fallback, **_read_events(bins, places))
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.NO_FORECAST, str(error)) from error
+
+
+def _read_events(bins: Columns, places: Mapping[str, Ints]) -> dict[str, dict[str, Floats]]:
+    """Return what of the quantiles is that of events; nothing of a forecast without any."""
+    made = [np.array(bins[name], float) for name in OF_EVENTS if name in bins]  # a forecast may be of before them
+    if not made or not np.isfinite(made[0]).any():
+        return {}
+    filled = [np.where(np.isfinite(values), values, usual) for values, usual in zip(made, (1.0, 0.0), strict=True)]
+    names = ("factor", "spread")
+    return {
+        name: {source: values[at] for source, at in places.items()} for name, values in zip(names, filled, strict=True)
+    }
 
 
 def _with_present_names(state: JobState, memory: Any) -> Any:

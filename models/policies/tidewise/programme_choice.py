@@ -17,10 +17,11 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.programme.capacity_belief import CapacityBelief, measure
 from models.programme.choice import Choice, choose_size
+from models.programme.event_path import raise_outlook
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
-from models.programme.load_paths import LEAST_PER_S, STEP_S
+from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
 
 MARGIN: Final = 0.15
@@ -80,7 +81,8 @@ def choose(
         left_out: operators that limit nothing.
         is_stuck: an operator is short that cannot grow: no size works its backlog off.
     """
-    outlook = look_ahead(law, memory.planned.total)
+    events = memory.planned.read_events(law.newest, 1 + AHEAD)
+    outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
