@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from include.settings.limits import TimeWithZone
 from include.settings.names import JobKey
 from include.settings.section import NAME, Section, Text
+from include.settings.zoned_time import TimeWithZone
 
 EventName = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=200)]
 Factor = Annotated[float, Field(gt=0, le=1000)]

@@ -15,6 +15,7 @@ from models.control.memory_guard import check_memory
 from models.control.partial_rise import fit_rise
 from models.control.reasons import Reason
 from models.control.resubmission import restore_lost
+from models.control.schedules import keep_schedule
 from models.control.state import OF_A_PERSON, Intention, Mode, Origin, Parallelism
 from models.control.undo import form_undo, is_held_after_change
 
@@ -26,7 +27,7 @@ def desired_parallelism(case: Case) -> Intention | None:
     if undo is not None:
         target = {**undo.parallelism, **pin}
         return replace(undo, parallelism=bound_target(target, case.observed, allow_any_step(case.limits)))
-    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case)
+    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case) or keep_schedule(case)
     if wanted is None:
         return None
     bounded = replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))

@@ -43,6 +43,7 @@ class Limits:
         operator_min, operator_max: least and largest parallelism of some vertices.
         left_alone: vertices whose bounds are never changed.
         mode_reason, blackout_reason, hold_reason: why, for a person.
+        schedule_reason: which schedules are on that bound slots or vertices, for a person; empty without any.
         lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
@@ -77,6 +78,7 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+    schedule_reason: str = ""
     guards: Guards = field(default_factory=Guards)
     lifted_blocks: tuple[str, ...] = ()
     concurrent_rescales: float = math.inf
@@ -93,7 +95,7 @@ _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
 _OF_THE_JOB = frozenset({"lifted_blocks", "undo"})  # not of a level
 _OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
-_REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
+_REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason", "schedule_reason"})
 
 
 def combine_limits(levels: Iterable[Limits]) -> Limits:

@@ -13,6 +13,11 @@ class Reason(NamedReason):
     PLAN = "plan", "the due step of the plan", "nothing"
     REACTIVE = "reactive", "the reactive controller, or a policy that decides in the controller, wants it", "nothing"
     PIN = "pin", "a person has pinned the parallelism", "nothing"
+    SCHEDULE = (
+        "schedule",
+        "a schedule of the job is on, and what runs is outside of it; the detail names it",
+        "nothing, or `schedules` in the job's limits",
+    )
     UNDO = "undo", "a person takes our last rescale back (`make undo`)", "nothing: the job is on hold until its end"
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (

@@ -34,9 +34,10 @@ class Origin(StrEnum):
     PIN = "pin"
     RESTORE = "restore"
     UNDO = "undo"
+    SCHEDULE = "schedule"
 
 
-OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO})
+OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO, Origin.SCHEDULE})
 """What a person demands needs nobody's yes, and is not cut to a part."""
 
 

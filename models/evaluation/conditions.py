@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from include.settings import FleetLimits, Forecast, Planner, Training
+from include.settings.slot_schedules import SlotSchedule
 from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
 from models.forecasting.known_events import KnownEvent
@@ -120,6 +121,7 @@ class Conditions:
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
         parameters: policy -> its parameters that are set.
         events: source -> events that people know of.
+        schedules: of the job's slots, by name.
     """
 
     cadence: Cadence = field(default_factory=Cadence)
@@ -132,3 +134,4 @@ class Conditions:
     fleet: FleetPrior | None = None
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     events: Mapping[str, Sequence[KnownEvent]] = field(default_factory=dict)
+    schedules: Mapping[str, SlotSchedule] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from include.flink.job_states import BATCH
 from include.settings import Settings
 from include.short_names import shorten_name
 from include.tables.plan_row import PlanRow
+from include.utc import HOUR_S
 from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
@@ -25,13 +26,14 @@ from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.hosting.memories import store
 from models.job_models import JobModels
-from models.policies.immediate_change import add_expectations
+from models.policies.immediate_change import add_expectations, name_schedules
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import PastLoads, Policy, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
+from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices, weight_of
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
 from spark_jobs.job_inputs.newest_rows import OF_EVENTS, QUANTILES
@@ -195,6 +197,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner.for_job(state.cluster, state.job),
         job=f"{state.cluster}/{state.job}",
+        bounds=_bound_slots(task, state),
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
     offer = task.offers.get(state.cluster, SlotPrices.free())
@@ -204,6 +207,11 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         return situation
     past = PastLoads(state.past_loads["at"].astype(np.int64), state.past_loads["load_per_s"].astype(float))
     return replace(situation, past_loads=past)
+
+
+def _bound_slots(task: PlanTask, state: JobState) -> SlotBounds:
+    until_s = task.as_of_s + HOUR_S * task.settings.planner.horizon_h
+    return SlotBounds.of(task.settings.job_limits(state.cluster, state.job).schedules, task.as_of_s, until_s)
 
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
@@ -291,7 +299,7 @@ def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) ->
     try:
         chosen, remembered = recall_memory(task, name, state)
         schedule, memory = chosen.decide(situation, remembered)
-        return add_expectations(schedule, situation), store(name, memory)
+        return name_schedules(add_expectations(schedule, situation), situation.bounds), store(name, memory)
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.STALE_FORECAST, str(error)) from error
     except GraphError as error:

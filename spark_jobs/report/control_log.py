@@ -17,7 +17,7 @@ STEP = ("cluster", "job", "step_id")
 _ROWS_READ = 2 * LINES_SHOWN  # a decision that sends has a second row
 # How the step ids of requests end that take an earlier one back.
 _TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
-_BY = {"reactive": "reactive controller, ", "pin": "a person's pin, "}
+_BY = {"reactive": "reactive controller, ", "pin": "a person's pin, ", "schedule": "a schedule, "}
 
 
 def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
