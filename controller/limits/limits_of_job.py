@@ -161,6 +161,7 @@ class LimitsSnapshot:
             guards=_guards_of(apply),
             lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
             approval_band=settings.approval.band,
+            neighbours=tuple(sorted(settings.neighbours_of(cluster, job))),
         )
         limited = limit_operators(combined, of_job, vertex_ids)
         bounds = SlotBounds.of(of_job.schedules, self.now_s, self.now_s + 1.0)

@@ -165,6 +165,11 @@ class JobLimits(_Level):
         description="of two jobs that want more slots than there are, the one with the higher priority gets them; in "
         "the plans of a cluster with a budget each step of it halves what the job pays for slots",
     )
+    fed_by: tuple[Text, ...] = Field(
+        (),
+        description="jobs of the cluster whose output it reads through a topic: while one of two such jobs is rescaled "
+        "or catches up, the other waits",
+    )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
     schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from include.settings.clusters import Cluster
+from include.settings.feeds import find_feed_fault
 from include.settings.limits import FleetLimits, JobLimits
 from include.settings.slot_schedules import find_schedule_contradiction
 
@@ -68,6 +69,8 @@ def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iter
                 f'limits.jobs."{key}".mode = "{limits.mode}" needs clusters.{name}.rest_url, to which steps are sent; '
                 f"write rest_url as well"
             )
+    if fault := find_feed_fault(fleet.jobs):
+        yield fault
     highest = {key: _find_highest(fleet, clusters, key) for key in fleet.jobs}
     budgets = {name: one.slots_total for name, one in clusters.items() if one.slots_total is not None}
     contradiction = find_schedule_contradiction(fleet.jobs, highest, budgets)

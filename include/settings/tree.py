@@ -14,6 +14,7 @@ from include.settings.advise import Advise
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
 from include.settings.events import Event, EventName, find_overlap
+from include.settings.feeds import list_neighbours
 from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
@@ -78,6 +79,11 @@ class Settings(Section):
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""
         return self.limits.jobs.get(f"{cluster}/{job}", _UNNAMED_JOB)
+
+    def neighbours_of(self, cluster: str, job: str) -> frozenset[str]:
+        """Return the jobs, ``cluster/job``, that feed a job through a topic or that it feeds."""
+        of_jobs = {key.partition("/")[2]: one for key, one in self.limits.jobs.items() if key.startswith(f"{cluster}/")}
+        return frozenset(f"{cluster}/{one}" for one in list_neighbours(job, self.cluster(cluster), of_jobs))
 
     def mode_of(self, cluster: str, job: str | None = None) -> Mode:
         """Return how far Tidewise may go with a job, or with a cluster's jobs that have no mode of their own."""

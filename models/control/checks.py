@@ -204,6 +204,14 @@ def check_pace(case: Case) -> Action | None:
     return _check_others(case)
 
 
+def check_neighbours(case: Case) -> Action | None:
+    """Wait while a job that feeds this one, or that it feeds, is rescaled; a job that is down has no stop to add."""
+    others = case.observed.neighbours_rescaled
+    if not others or case.observed.is_restarting or form_undo(case.limits.undo, case.observed, case.now_s) is not None:
+        return None
+    return Action(Verb.WAIT, Reason.NEIGHBOUR_RESCALES, f"{', '.join(others)} is being rescaled or catches up")
+
+
 def _check_others(case: Case) -> Action | None:
     """Wait while as many other jobs of the cluster as are allowed at once are being rescaled."""
     most, others = case.limits.concurrent_rescales, case.observed.cluster_rescales

@@ -47,6 +47,7 @@ class Limits:
         lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
+        neighbours: jobs, ``cluster/job``, that feed it through a topic or that it feeds.
         undo: what a person wants back, where nothing else holds the job; None without it.
     """
 
@@ -83,6 +84,7 @@ class Limits:
     lifted_blocks: tuple[str, ...] = ()
     concurrent_rescales: float = math.inf
     bad_steps_max: int = 100
+    neighbours: tuple[str, ...] = ()
     undo: Undo | None = None
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
@@ -133,7 +135,7 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
         return combine_guards((one, other))
     if name in {"pin", "pin_all"}:
         return one if other is None else other
-    if name in {"approvals", "left_alone"}:
+    if name in {"approvals", "left_alone", "neighbours"}:
         return (*one, *(each for each in other if each not in one))
     if name in _OF_VERTICES:
         pick = _OF_VERTICES[name]

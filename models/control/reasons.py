@@ -299,6 +299,11 @@ class Reason(NamedReason):
         "as many other jobs of the cluster are being rescaled as `limits.concurrent_rescales` allows",
         "nothing",
     )
+    NEIGHBOUR_RESCALES = (
+        "neighbour_rescales",
+        "a job that feeds it, or that it feeds, is being rescaled or catches up: two stops at once would add up",
+        "nothing: it goes out when the other has caught up, five minutes after its rescale at the latest",
+    )
     UNKNOWN_REASON = (
         "unknown_reason",
         "never decided: it stands for a reason in the log that this release does not know, after a return to it",
