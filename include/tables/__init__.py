@@ -10,6 +10,7 @@ from __future__ import annotations
 from include.tables.bronze import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from include.tables.gold import (
     BACKTESTS,
+    CERTIFICATES,
     FORECAST_SCORES,
     FORECASTS,
     MODEL_JOBS,
@@ -29,6 +30,7 @@ __all__ = [
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
     "BY_PERSONS",
+    "CERTIFICATES",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
@@ -79,6 +81,7 @@ TABLES: tuple[Table, ...] = (
     POLICY_MEMORY,
     PROFILES,
     BACKTESTS,
+    CERTIFICATES,
 )
 """The tables that stages write."""
 

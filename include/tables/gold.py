@@ -214,3 +214,36 @@ BACKTESTS = Table(
     partition_by=("date",),
     checks={"scored_or_failed": "cost IS NOT NULL OR error IS NOT NULL"},
 )
+
+CERTIFICATES = Table(
+    "gold.certificates",  # what a day of a job's last ones cost, beside the least for the load that came
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "days": "DOUBLE",  # that are compared
+        "measured_share": "DOUBLE",  # of the time, from which a day's cost is taken
+        "cost": "DOUBLE",  # of a day, as measured, in the planner's own prices; so are the next three
+        "least": "DOUBLE",  # lower bound of any policy, with the capacities that the models expect
+        "least_low": "DOUBLE",  # with capacities at the ends of their interval of 80%
+        "least_high": "DOUBLE",
+        "ratio": "DOUBLE",  # cost over the least
+        "ratio_low": "DOUBLE",
+        "ratio_high": "DOUBLE",
+        "regret": "DOUBLE",  # cost less the least, of a day
+        "slot_hours": "DOUBLE",  # of a day of what ran; so are the next two
+        "late_minutes": "DOUBLE",
+        "rescales": "DOUBLE",
+        "best_slot_hours": "DOUBLE",  # of a day of the bound's own choices; so are the next two
+        "best_late_minutes": "DOUBLE",
+        "best_rescales": "DOUBLE",
+        "reason": "STRING",  # largest part of the regret, as a sentence; null where there is hardly any
+        "skipped": "STRING",  # why a job has none; it has no figures
+        "model_version": "STRING",  # of the champion from which the replica was made
+        "code_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
+    checks={"certified_or_skipped": "cost IS NOT NULL OR skipped IS NOT NULL"},
+)
