@@ -37,8 +37,8 @@ def render(report: Report) -> str:
         report=report,
         sections=sections,
         policy=CONTENT_SECURITY_POLICY,
-        jobs=name_jobs([*(job.job for job in report.jobs), *_cells_of(report.forecasts, "job")]),
-        operators=shorten_names(_cells_of(report.forecasts, "operator")),
+        jobs=name_jobs([*(job.job for job in report.jobs), *_cells_of_all(report, "job")]),
+        operators=shorten_names(_cells_of_all(report, "operator")),
     )
 
 
@@ -63,6 +63,11 @@ def draw_job(job: JobReport, as_of: datetime) -> dict[str, object]:
 def write(report: Report, path: Path) -> None:
     """Write the page whole or not at all."""
     write_text(path, render(report))
+
+
+def _cells_of_all(report: Report, column: str) -> list[str]:
+    tables = (report.forecasts, report.certificates, report.events)
+    return [cell for table in tables for cell in _cells_of(table, column)]
 
 
 def _cells_of(table: tuple[Sequence[str], Sequence[Sequence[str]]], column: str) -> list[str]:

@@ -202,6 +202,8 @@ class Report:
     quarantine: tuple[Sequence[str], Sequence[Sequence[str]]]
     models: tuple[Sequence[str], Sequence[Sequence[str]]]
     forecasts: tuple[Sequence[str], Sequence[Sequence[str]]]
+    certificates: tuple[Sequence[str], Sequence[Sequence[str]]] = ((), ())
+    events: tuple[Sequence[str], Sequence[Sequence[str]]] = ((), ())
 
     @property
     def warnings(self) -> list[str]:

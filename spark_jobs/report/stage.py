@@ -17,11 +17,12 @@ from include.version import stage_version
 from spark_jobs.lake import Lake
 from spark_jobs.report.carried_out import count_carried_out
 from spark_jobs.report.control_log import STEP, logged_rows, step_outcomes
+from spark_jobs.report.events import event_table
 from spark_jobs.report.job_reports import Rows, job_reports
 from spark_jobs.report.outcomes import PLAN_REACHES, due_steps, newest_backtests, recent_rescales
 from spark_jobs.report.page import write
 from spark_jobs.report.page_data import Report
-from spark_jobs.report.text_tables import forecast_rows, model_rows, quality_rows, quarantine_rows
+from spark_jobs.report.text_tables import certificate_rows, forecast_rows, model_rows, quality_rows, quarantine_rows
 from spark_jobs.session import threads
 
 JOBS_SHOWN = 40
@@ -112,6 +113,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, log, forecasts = (lake.read(table) for table in (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS))
     compared = lake.read(tables.BACKTESTS).where(of_last_days(as_of, BACKTEST_DAYS))
+    certified = lake.read(tables.CERTIFICATES).where(of_last_days(as_of, BACKTEST_DAYS))
     refused = lake.read(tables.QUARANTINE).where(of_last_days(as_of, PLAN_DAYS))
     scored = lake.read(tables.FORECAST_SCORES).where(of_last_days(as_of, PLAN_DAYS))
     plan = add_outcomes(newest_plan(plans, as_of), log, now).cache()
@@ -137,6 +139,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         quarantine = pool.submit(lambda: quarantine_rows(refused))
         models = pool.submit(lambda: model_rows(lake.read(tables.MODEL_VERSIONS), as_of))
         scores = pool.submit(lambda: forecast_rows(scored, as_of))
+        certificates = pool.submit(lambda: certificate_rows(certified, as_of))
+        events = pool.submit(event_table, lake, settings, now)
         rows = Rows(
             plan=steps.result(),
             load=load.result(),
@@ -157,6 +161,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
             quarantine=quarantine.result(),
             models=models.result(),
             forecasts=scores.result(),
+            certificates=certificates.result(),
+            events=events.result(),
         )
     path = Path(settings.paths.out) / "report.html"
     write(report, path)

@@ -54,6 +54,24 @@ def model_rows(versions: DataFrame, as_of: Column) -> TextTable:
     return text_table(versions.where(F.col("as_of") <= as_of).orderBy(F.desc("as_of")).select(*columns).limit(10))
 
 
+def certificate_rows(certificates: DataFrame, as_of: Column) -> TextTable:
+    """The newest certificates, the jobs with most regret first, then those without one and why."""
+    made = certificates.where(F.col("as_of") <= as_of)
+    newest = made.agg(F.max("as_of").alias("as_of"))
+    interval = F.format_string("%.2f (%.2f to %.2f)", "ratio", "ratio_low", "ratio_high")
+    columns: list[Column | str] = [
+        "cluster",
+        "job",
+        F.coalesce(interval, F.lit("")).alias("cost_over_the_least"),
+        F.format_string("%.1f", "regret").alias("regret_a_day"),
+        F.format_string("%.1f", "slot_hours").alias("slot_hours_a_day"),
+        F.format_string("%.1f", "late_minutes").alias("late_minutes_a_day"),
+        F.coalesce("reason", "skipped", F.lit("")).alias("why"),
+    ]
+    ranked = made.join(F.broadcast(newest), "as_of", "left_semi").orderBy(F.desc_nulls_last("regret"), "cluster", "job")
+    return text_table(ranked.select(*columns))
+
+
 def forecast_rows(scores: DataFrame, as_of: Column) -> TextTable:
     """The champion of each series with its backtest scores."""
     made = scores.where((F.col("as_of") <= as_of) & F.col("champion"))
