@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
-from include.settings.advise import Advise
+from include.settings.advise import Advise, find_empty_objective
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
 from include.settings.events import Event, EventName, find_overlap
@@ -151,7 +151,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _goals_can_be_met(self) -> Settings:
-        unmet = self.planner.find_unmet_goal()
+        unmet = self.planner.find_unmet_goal() or find_empty_objective(self.advise.objectives)
         if unmet:
             raise ValueError(unmet)
         return self
@@ -164,6 +164,7 @@ class Settings(Section):
             "planner.policies": list(self.planner.policies),
             "planner.parameters": list(self.planner.parameters),
             "planner.jobs": list(self.planner.jobs),
+            "advise.objectives": list(self.advise.objectives),
             "profiling.jobs": list(self.profiling.jobs),
             **{f"events.{name}.jobs": one.job_keys for name, one in self.events.items()},
             "forecast.time_zones": list(self.forecast.time_zones),
