@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -61,20 +63,35 @@ def list_rows(trace_name: str, policies: Sequence[str], seeds: int, days: int) -
     return rows
 
 
-def build_table(rows: Sequence[Row], policies: Sequence[str]) -> Table:
+def list_cells(rows: Sequence[Row], policies: Sequence[str]) -> list[list[str]]:
     """Return means over traces and seeds, a row per case."""
-    table = Table(title=f"cost / late minutes / slot-hours of the event and {AROUND_H:g} h before and after it")
-    table.add_column("case", no_wrap=True)
-    for policy in policies:
-        table.add_column(policy, justify="right")
+    result = []
     for case in CASES:
-        cells = []
+        cells = [case.title]
         for policy in policies:
             mine = [row for row in rows if row["title"] == case.title and row["policy"] == policy]
             means = [sum(float(str(row[key])) for row in mine) / len(mine) for key in _SHOWN]
             cells.append(" / ".join(f"{mean:.1f}" for mean in means))
-        table.add_row(case.title, *cells)
+        result.append(cells)
+    return result
+
+
+def build_table(rows: Sequence[Row], policies: Sequence[str]) -> Table:
+    """Return the table that is printed."""
+    table = Table(title=f"cost / late minutes / slot-hours of the event and {AROUND_H:g} h before and after it")
+    table.add_column("case", no_wrap=True)
+    for policy in policies:
+        table.add_column(policy, justify="right")
+    for cells in list_cells(rows, policies):
+        table.add_row(*cells)
     return table
+
+
+def format_csv(rows: Sequence[Row], policies: Sequence[str]) -> str:
+    """Return the same as the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([["case", *policies], *list_cells(rows, policies)])
+    return text.getvalue()
 
 
 _SHOWN = ("cost", "late_minutes", "slot_hours")
@@ -88,10 +105,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--policy", nargs="+", default=list(POLICIES), metavar="NAME", help=f"default: {POLICIES}")
     parser.add_argument("--seeds", type=whole_number(1), default=1, metavar="N", help="default: 1, which is 100")
     parser.add_argument("--days", type=whole_number(3), default=DAYS, metavar="N", help=f"the last has it ({DAYS})")
+    parser.add_argument("--csv", type=Path, metavar="OUT", help="where the table goes")
     parser.add_argument("--json", type=Path, metavar="OUT", help="where the rows go")
     options = parser.parse_args(argv)
-    if options.json:
-        require_writable_file(options.json, "--json")
+    for path, option in ((options.json, "--json"), (options.csv, "--csv")):
+        if path is not None:
+            require_writable_file(path, option)
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     rows: list[Row] = []
     with threadpool_limits(limits=1):
@@ -100,6 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(f"up to {name}:", build_table(rows, options.policy))
             if options.json:
                 write_text(options.json, json.dumps(rows, indent=1))
+            if options.csv:
+                write_text(options.csv, format_csv(rows, options.policy))
     return 0
 
 
