@@ -32,9 +32,14 @@ class Event(Section):
         None, description="records/s of each of its sources, in the place of a factor; with `sources` alone"
     )
     low: float | None = Field(
-        None, gt=0, description="low end of the factor or rate, below which one in ten comes; unset: 1.25 times less"
+        None,
+        gt=0,
+        le=1e15,
+        description="low end of the factor or rate, below which one in ten comes; unset: 1.25 times less",
     )
-    high: float | None = Field(None, gt=0, description="high end, above which one in ten comes; unset: 1.25 times more")
+    high: float | None = Field(
+        None, gt=0, le=1e15, description="high end, above which one in ten comes; unset: 1.25 times more"
+    )
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Event:
