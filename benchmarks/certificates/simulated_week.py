@@ -58,7 +58,12 @@ def _know(spec: JobSpec) -> JobModels:
     curves = {}
     for one, curve in zip(spec.operators, compute_curves(spec)[:, 1:], strict=True):
         curves[one.name] = CapacityCurve(p, curve, DOUBT * curve, p.copy(), curve.copy(), float(curve[0]))
-    edges = {(one.name, down): share for one in spec.operators for down, share in one.output_shares.items()}
+    edges = {
+        (one.name, down.name): one.output_shares.get(down.name, one.selectivity)
+        for one in spec.operators
+        for down in spec.operators
+        if one.name in down.upstream
+    }
     down_s = spec.restart_base_s
     recovery = RecoveryModel(down_s, 0.1 * down_s, down_s + spec.detection_s, 5.0, spec.checkpoint_interval_s / 2, 0)
     nothing = LatencyModel(np.zeros(0), np.zeros(0))

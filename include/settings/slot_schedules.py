@@ -132,19 +132,19 @@ def _list_contradictions(
 ) -> Iterator[str]:
     of_clusters: dict[str, list[_Demand]] = {}
     for job, limits in jobs.items():
-        standing = _Demand(f'limits.jobs."{job}".slots_min', job, limits.slots_min or 1, SLOTS_MAX)
+        always = _Demand(f'limits.jobs."{job}".slots_min', job, limits.slots_min or 1, SLOTS_MAX)
         key, most = highest.get(job, ("", SLOTS_MAX))
         own = [_demand_of(job, name, one) for name, one in limits.schedules.items()]
         for one in own:
             if one.least > most:
                 yield f"{one.key} = {one.least} is above {key} = {most}; write {one.key} = {most} or less"
-            if one.most < standing.least:
+            if one.most < always.least:
                 yield (
-                    f"{one.key.removesuffix('slots_min')}slots_max = {one.most} is below {standing.key} = "
-                    f"{standing.least}; write {standing.least} or more"
+                    f"{one.key.removesuffix('slots_min')}slots_max = {one.most} is below {always.key} = "
+                    f"{always.least}; write {always.least} or more"
                 )
         yield from _check_pairs(own)
-        of_clusters.setdefault(job.partition("/")[0], []).extend([standing, *own])
+        of_clusters.setdefault(job.partition("/")[0], []).extend([always, *own])
     for cluster, budget in budgets.items():
         yield from _check_budget(f"clusters.{cluster}.slots_total", budget, of_clusters.get(cluster, []))
 
@@ -182,7 +182,7 @@ def _check_budget(key: str, budget: int, demands: Sequence[_Demand]) -> Iterator
     for one in demands:
         most[one.job] = max(most.get(one.job, 1), one.least)
     if sum(most.values()) <= budget or not any(one.schedule for one in demands):
-        return  # standing limits alone are checked elsewhere
+        return  # limits without a schedule are checked elsewhere
     begins = sorted({begin for one in demands for begin, _ in _windows(one.schedule)})
     for at in begins:
         now: dict[str, tuple[int, str]] = {}

@@ -49,15 +49,10 @@ def judge_event(event: KnownEvent, came_per_s: Floats, usual_per_s: Floats, bins
     known = np.isfinite(came_per_s) & np.isfinite(usual_per_s) & ((usual_per_s > 0) | event.is_rate)
     if known.sum() < max(LEAST_SHARE * bins, 1) or not came_per_s[known].sum() > 0:
         return None
-    came, usual = came_per_s[known], np.ones(int(known.sum())) if event.is_rate else usual_per_s[known]
-    whole = float(came.sum() / usual.sum())
-    parts = [
-        float(own.sum() / other.sum())
-        for own, other in zip(
-            np.array_split(came, min(_PARTS, len(came))), np.array_split(usual, min(_PARTS, len(came))), strict=True
-        )
-    ]
-    low, high = (float(value) for value in np.quantile(parts, [0.1, 0.9]))
+    actual, usual = came_per_s[known], np.ones(int(known.sum())) if event.is_rate else usual_per_s[known]
+    whole, count = float(actual.sum() / usual.sum()), min(_PARTS, len(actual))
+    pairs = zip(np.array_split(actual, count), np.array_split(usual, count), strict=True)
+    low, high = (float(one) for one in np.quantile([own.sum() / other.sum() for own, other in pairs], [0.1, 0.9]))
     within = event.low <= whole <= event.high
     return EventOutcome(whole, min(low, whole / _LEAST_WIDTH), max(high, whole * _LEAST_WIDTH), within)
 

@@ -48,16 +48,16 @@ def describe_event(event: KnownEvent, rows: pd.DataFrame, now: datetime) -> list
         now: of the page.
     """
     unit, end_s = "/s" if event.is_rate else "x", min(event.ends_s, now.timestamp())
-    said = f"{event.value:g}{unit} ({event.low:g} to {event.high:g})"
+    announced = f"{event.value:g}{unit} ({event.low:g} to {event.high:g})"
     bins = round((end_s - event.starts_s) / float(rows["bin_s"].iloc[0]))
-    came, usual = (rows[name].astype(float).to_numpy() for name in ("came_per_s", "usual_per_s"))
-    made = judge_event(event, came, usual, bins)
+    actual, usual = (rows[name].astype(float).to_numpy() for name in ("came_per_s", "usual_per_s"))
+    made = judge_event(event, actual, usual, bins)
     if made is None:
-        return [said, "too little of it was measured", ""]
+        return [announced, "too little of it was measured", ""]
     where = "within what was said" if made.is_within else "outside of what was said"
     if event.ends_s > now.timestamp():
-        return [said, f"{made.came:.3g}{unit} so far, {where}", "it is not over"]
-    return [said, f"{made.came:.3g}{unit}, {where}", made.propose(event.is_rate)]
+        return [announced, f"{made.came:.3g}{unit} so far, {where}", "it is not over"]
+    return [announced, f"{made.came:.3g}{unit}, {where}", made.propose(event.is_rate)]
 
 
 def compare_with_forecast(observations: DataFrame, forecasts: DataFrame, event: Event, now: datetime) -> DataFrame:
@@ -80,13 +80,13 @@ def compare_with_forecast(observations: DataFrame, forecasts: DataFrame, event: 
         .select(*_SERIES, "bin_start", "bin_s", usual)
     )
     width = F.when(F.col("window_s") > 0, F.col("window_s"))
-    seen = observations.where(of_days & jobs & F.col("is_source") & is_demand() & width.isNotNull()).where(
+    measured = observations.where(of_days & jobs & F.col("is_source") & is_demand() & width.isNotNull()).where(
         F.col("window_start").between(F.lit(event.starts_at), F.lit(until - timedelta(microseconds=1)))
     )
     at_s = F.unix_timestamp("bin_start")
     window_s = F.unix_timestamp("window_start")
     near = (window_s >= at_s) & (window_s < at_s + F.col("bin_s"))
-    own = seen.select(*_SERIES, "window_start", "target_data_rate_per_s").alias("seen")
+    own = measured.select(*_SERIES, "window_start", "target_data_rate_per_s").alias("seen")
     joined = bins.alias("bins").join(
         own, [F.col(f"bins.{name}") == F.col(f"seen.{name}") for name in _SERIES] + [near], "left"
     )

@@ -10,7 +10,7 @@ from include.settings import SettingsError, check_settings
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_forecast, raise_rates
 from models.policies.tidewise.programme_memory import PlannedLoad
 from models.programme.event_path import EventPath, raise_outlook
-from models.programme.load_outlook import LoadOutlook
+from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.scheduling.demand import LEVELS, MEDIAN, SourceForecast
 
@@ -144,7 +144,8 @@ def test_an_event_is_prepared_for_a_step_before_and_kept_a_step_after() -> None:
 
 
 def outlook(steps: int) -> LoadOutlook:
-    return LoadOutlook(np.log(np.full(steps, 110.0)), np.full(steps, 0.05), 0.02, 1.0, 1.0, 10.0, (8,), "", 0.0, 0.1)
+    level, sd = np.log(np.full(steps, 110.0)), np.full(steps, 0.05)
+    return LoadOutlook(level, sd, 0.02, 1.0, 1.0, 10.0, (0, 0, 8, 0, 0, 0, 0, 0), Followed("", 0.0), 0.1)
 
 
 def test_the_outlook_of_the_load_has_the_event_and_is_less_sure_of_it() -> None:
