@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from include.settings.clusters import Cluster
 from include.settings.feeds import find_feed_fault
 from include.settings.limits import FleetLimits, JobLimits
-from include.settings.slot_schedules import find_schedule_contradiction
+from include.settings.schedules_agree import find_schedule_contradiction
 
 _NEAR = 0.75
 
