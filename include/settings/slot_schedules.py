@@ -80,7 +80,8 @@ class SlotSchedule(Section):
         zone, lasts = ZoneInfo(self.time_zone), timedelta(seconds=self.duration_s)
         until = until if self.ends_at is None else min(until, self.ends_at)
         first = (since - lasts).astimezone(zone).replace(tzinfo=None) - timedelta(hours=3)
-        times, result = croniter(self.cron, first), []
+        times = croniter(self.cron, first)
+        result: list[tuple[datetime, datetime]] = []
         while True:
             begin = times.get_next(datetime).replace(tzinfo=zone, fold=0).astimezone(UTC)
             if begin >= until:

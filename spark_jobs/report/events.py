@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -50,7 +51,7 @@ def describe_event(event: KnownEvent, rows: pd.DataFrame, now: datetime) -> list
     unit, end_s = "/s" if event.is_rate else "x", min(event.ends_s, now.timestamp())
     announced = f"{event.value:g}{unit} ({event.low:g} to {event.high:g})"
     bins = round((end_s - event.starts_s) / float(rows["bin_s"].iloc[0]))
-    actual, usual = (rows[name].astype(float).to_numpy() for name in ("came_per_s", "usual_per_s"))
+    actual, usual = (np.array(rows[name], float) for name in ("came_per_s", "usual_per_s"))
     made = judge_event(event, actual, usual, bins)
     if made is None:
         return [announced, "too little of it was measured", ""]
