@@ -244,10 +244,18 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write docs/settings.md from the settings, the tables of docs/reliability.md from the tests, of runbook.md from the reasons
+docs: setup  ## write what documents take from the code: settings, tables, reasons, metrics, commands, reliability
 	@$(PY) -m tools.settings_doc $(ARGS)
 	@$(PY) -m tools.reliability_doc
-	@$(PY) -m tools.runbook_doc
+	@$(PY) -m tools.reasons_doc
+	@$(PY) -m tools.tables_doc
+	@$(PY) -m tools.metrics_doc
+	@$(PY) -m tools.commands_doc
+
+.PHONY: site
+site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m tools.site $(ARGS)
 
 LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
@@ -255,7 +263,7 @@ lock: setup  ## resolve requirements.in into requirements.txt, with the hash of 
 	@$(LOCK) -o requirements.txt requirements.in
 	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
 	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
-	@for extra in celery postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
+	@for extra in celery docs postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
 	  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt) requirements-$$extra.in || exit 1; done
 
 .PHONY: check-deps

@@ -211,8 +211,8 @@ def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
     parser = CommandParser(prog="ui", description=__doc__)
     port = whole_number(1, 65535)
-    parser.add_argument("--airflow-port", type=port, default=8080)
-    parser.add_argument("--mlflow-port", type=port, default=5000)
+    parser.add_argument("--airflow-port", type=port, default=8080, help="default: 8080")
+    parser.add_argument("--mlflow-port", type=port, default=5000, help="default: 5000")
     options = parser.parse_args(argv)
     if options.airflow_port == options.mlflow_port:
         parser.error("--airflow-port and --mlflow-port: expected two different ports")
