@@ -62,6 +62,11 @@ def read_groups(makefile: str) -> Iterator[tuple[str, list[Target]]]:
         yield title.strip(), targets
 
 
+def find_module(target: Target) -> str:
+    """Return the module whose ``main`` a target calls."""
+    return _PACKAGES.get(target.module, target.module)
+
+
 def find_parser(module: ModuleType, words: Sequence[str] = ()) -> argparse.ArgumentParser | None:
     """Return the parser that a command makes for its arguments; None where it hands all of them on."""
     if "Parser(" not in inspect.getsource(module):
@@ -118,7 +123,7 @@ def describe_commands(makefile: str) -> str:
         for one in targets:
             if not one.module or title in FOR_DEVELOPERS:
                 continue
-            parser = find_parser(importlib.import_module(_PACKAGES.get(one.module, one.module)), one.words)
+            parser = find_parser(importlib.import_module(find_module(one)), one.words)
             if parser is not None:
                 parts += [f"### make {one.name}", describe_options(parser, one.words)]
     return "\n\n".join(parts)
