@@ -179,7 +179,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-comparisons  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
@@ -223,6 +223,11 @@ test-long-live: setup  ## two policies of `make live` and one rise of the load (
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
 	@$(PY) -m pytest tests/benchmarks/papers/test_phoebe_experiments.py tests/benchmarks/papers/test_papers_command.py tests/benchmarks/replay/test_replay_ablations.py -n 2 $(LONG) $(ARGS)
 
+.PHONY: test-long-docs
+test-long-docs: python  ## the site, pages from the code, a release rehearsed in a clone (at most 15 minutes)
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m pytest tests/long/test_site.py tests/long/test_release.py $(LONG) $(ARGS)
+
 # Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, layers, types, unit
@@ -256,6 +261,11 @@ docs: setup  ## write what documents take from the code: settings, tables, reaso
 site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"
 	@"$(PYTHON)" -m cli.setup docs
 	@$(PY) -m tools.site $(ARGS)
+
+.PHONY: cut-release
+cut-release: python  ## version, changelog, tag, site, list of parts and image of a release, or nothing; ARGS="0.3.0 --no-image"
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m tools.cut_release $(ARGS)
 
 LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
