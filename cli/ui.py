@@ -156,11 +156,13 @@ def login(home: Path) -> str:
 
 
 def runs_page(mlflow_url: str, experiment: str) -> str:
-    """Return the path of MLflow's page of training runs; nothing before the first training."""
+    """Return the path of MLflow's page of training runs, not of its GenAI view; nothing before the first training."""
     query = urlencode({"experiment_name": experiment})
     try:
         with urlopen(f"{mlflow_url}/api/2.0/mlflow/experiments/get-by-name?{query}", timeout=30) as reply:
-            return f"/#/experiments/{json.load(reply)['experiment']['experiment_id']}/runs"
+            return (
+                f"/#/experiments/{json.load(reply)['experiment']['experiment_id']}/runs?workflowType=machine_learning"
+            )
     except (HTTPError, OSError, ValueError, KeyError):
         return ""
 

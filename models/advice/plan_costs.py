@@ -35,7 +35,7 @@ from models.simulation.simulated_replica import build_replica
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 WEEK_DAYS, REPLAYED_DAYS = 7, 2
-LEAST_BEFORE_DAYS = 1  # which forecasts know
+LEAST_BEFORE_DAYS = 3  # which forecasts know: with fewer a job has no plan
 LEVEL, RESAMPLES, LEAST_JOBS = 0.9, 2000, 3
 
 

@@ -10,7 +10,7 @@ from models.training.gate import Gate, Verdict
 from spark_jobs.model_store import JOB_TABLE
 from spark_jobs.train.training_data import Inputs
 
-COVERAGE_PLOT = "coverage.png"
+COVERAGE_PLOT, COMPARISON_PAGE = "coverage.png", "comparison.html"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
 GATE_PLOT, GATE_TABLE, LATENCY_PLOT = "gate.png", "gate.json", "latency.png"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
@@ -66,7 +66,8 @@ those before it, {_percent(measured.get("recovery_coverage_80", float("nan")))} 
 **Intervals**, calibrated on hours ahead of a trial and checked on later ones: the 80% interval held
 {_percent(measured["coverage_80_all"])}, that of 95% {_percent(measured["coverage_95_all"])} (`{COVERAGE_PLOT}`).
 
-**Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
+**Plots and tables** are under Artifacts: `{COMPARISON_PAGE}` (the champion beside it on one page: gate, jobs with
+their coverage, worst operators), `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
 (predicted against seen), `{LATENCY_PLOT}` (latency over utilisation),
 `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}`
 (the gate's criteria, by the hour), `{JOB_TABLE}` (whose models each job has, and why),

@@ -81,7 +81,7 @@ class PlanComparison:
         """One sentence for a reviewer."""
         found = self.difference
         if not found.jobs:
-            return f"none of {self.asked} jobs could be compared: two days of history, a graph and a load are needed"
+            return f"none of {self.asked} jobs could be compared: five days of history, a graph and a load are needed"
         if f"{found.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
             return f"no difference: every step of {found.jobs} jobs would have been the same"
         return (

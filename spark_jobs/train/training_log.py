@@ -19,8 +19,10 @@ from models.training.job_gate import Choice, JobJudgement
 from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
+from spark_jobs.train.comparison_page import render_comparison
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
+    COMPARISON_PAGE,
     COVERAGE_PLOT,
     FORECAST_PLOT,
     GATE_PLOT,
@@ -128,6 +130,7 @@ def log_training(
     mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
     mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
     mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
+    mlflow.log_text(render_comparison(trained, inputs.as_of, plans), COMPARISON_PAGE)
     store.log_bundle(bundle)
 
 

@@ -19,7 +19,7 @@ from tests.spark import synthetic_fleet as fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 WINDOW = timedelta(minutes=5)
-DAYS = {"orders": 3.5, "clicks": 3.5, "young": 0.5}
+DAYS = {"orders": 5.5, "clicks": 5.5, "young": 0.5}
 
 
 def load_at(hour: float) -> float:

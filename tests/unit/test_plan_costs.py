@@ -45,7 +45,7 @@ def compared() -> tuple[PlanCosts, PlanCosts]:
     """A day by the same models, and by ones that take capacities for half of what they are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan_costs, "REPLAYED_DAYS", 1)
-        job, settings = subject(3.0), Settings()
+        job, settings = subject(9.0), Settings()
         return compare_plans(job, job.models, settings), compare_plans(job, models_with(5_000.0), settings)
 
 
@@ -81,9 +81,9 @@ def test_what_is_written_is_read_again_and_listed() -> None:
     assert "none of 3 jobs could be compared" in summarise(3, []).sentence
 
 
-def test_less_than_three_days_are_refused() -> None:
-    job = subject(2.9)
-    with pytest.raises(HistoryError, match=r"2\.9 days of history, 3 are needed"):
+def test_less_than_five_days_are_refused() -> None:
+    job = subject(4.9)
+    with pytest.raises(HistoryError, match=r"4\.9 days of history, 5 are needed"):
         compare_plans(job, job.models, Settings())
 
 
@@ -115,4 +115,4 @@ def test_the_days_are_of_the_last_week_and_the_same_ones_for_a_job() -> None:
         assert len(draw_days(job).rates_per_s) == len(drawn.rates_per_s)
         ends.add((len(job.rates_per_s) - len(drawn.rates_per_s)) / DAY_BINS)
     assert ends == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
-    assert len(draw_days(subject(3.0)).rates_per_s) == 3 * DAY_BINS
+    assert len(draw_days(subject(5.0)).rates_per_s) == 5 * DAY_BINS
