@@ -1,4 +1,4 @@
-"""The page of a challenger beside the champion: what is equal is no difference, jobs with their coverage, escaped names."""
+"""The page of a challenger beside the champion: equal is no difference, jobs with their coverage, escaped names."""
 
 from __future__ import annotations
 
