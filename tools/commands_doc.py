@@ -85,8 +85,8 @@ def find_parser(module: ModuleType, words: Sequence[str] = ()) -> argparse.Argum
 
 def describe_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """Return the table of a command's arguments; of one with commands of its own, those of the first word."""
-    formatter, rows = parser.formatter_class(parser.prog), []
-    for action in parser._actions:  # argparse has no public list of them
+    formatter, rows = parser._get_formatter(), list[tuple[str, str]]()
+    for action in parser._actions:  # argparse shows none of this publicly
         if isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):

@@ -38,12 +38,13 @@ def read_meanings() -> tuple[Mapping[str, str], Mapping[tuple[str, str], str]]:
         for call in find_calls(ast.parse(text)):
             name, written = call.args[0], call.args[1]
             assert isinstance(name, ast.Constant)
+            table = str(name.value)
             assert isinstance(written, ast.Dict)
             own = (comments.get(line, "") for line in range(call.lineno, name.lineno + 1))
-            tables[name.value] = " ".join(filter(None, own))
+            tables[table] = " ".join(filter(None, own))
             for key in written.keys:
                 if isinstance(key, ast.Constant):
-                    columns[name.value, key.value] = comments.get(key.lineno, "")
+                    columns[table, str(key.value)] = comments.get(key.lineno, "")
     return tables, columns | {("gold.plans", name): meaning for name, meaning in read_plan_meanings().items()}
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.resources
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -77,7 +78,7 @@ def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
 
 def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, object]]:
     """Return the rows of all jobs, those without new models first."""
-    coverage: Mapping[object, Mapping[str, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
+    coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
     costs = {} if plans is None or plans.costs.empty else plans.costs.set_index(list(JOB))["difference"].to_dict()
     rows = []
     for one in sorted(trained.judged, key=lambda one: (one.choice is Choice.NEW, one.job)):
@@ -97,7 +98,7 @@ def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, 
     return rows
 
 
-def list_worst(scores: pd.DataFrame) -> Sequence[dict[str, object]]:
+def list_worst(scores: pd.DataFrame) -> list[dict[str, str]]:
     """Return the operators with the largest mean errors of held-back windows, the worst first."""
     known = scores.dropna(subset=["error"]).astype({"error": float, "champion_error": float})
     grouped = known.groupby(list(OPERATOR)).agg(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -119,10 +119,10 @@ def compare_on_sample(
     return summarise(len(sample), sorted(results, key=lambda one: one[0]))
 
 
-def make_comparer(task: Task) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+def make_comparer(task: Task) -> Callable[[Iterable[pd.DataFrame]], Iterable[pd.DataFrame]]:
     """Return the function that Spark applies to the jobs of a partition; jobs that cannot be compared give no row."""
 
-    def compare(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def compare(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         began_s = time.perf_counter()
         for batch in batches:
             rows = []
