@@ -76,7 +76,7 @@ def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, object]]:
+def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, str]]:
     """Return the rows of all jobs, those without new models first."""
     coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
     costs = {} if plans is None or plans.costs.empty else plans.costs.set_index(list(JOB))["difference"].to_dict()
