@@ -141,8 +141,8 @@ def draw_days(subject: Subject) -> Subject:
         known = len(subject.rates_per_s) / DAY_BINS
         raise HistoryError(f"{known:.1f} days of history, {REPLAYED_DAYS + LEAST_BEFORE_DAYS} are needed")
     choices = min(WEEK_DAYS, days - LEAST_BEFORE_DAYS) - REPLAYED_DAYS + 1
-    left_out = DAY_BINS * (zlib.crc32(f"{subject.cluster}/{subject.job}".encode()) % choices)
-    return replace(subject, rates_per_s=subject.rates_per_s[: len(subject.rates_per_s) - left_out])
+    skipped_bins = DAY_BINS * (zlib.crc32(f"{subject.cluster}/{subject.job}".encode()) % choices)
+    return replace(subject, rates_per_s=subject.rates_per_s[: len(subject.rates_per_s) - skipped_bins])
 
 
 def _build_run(

@@ -79,21 +79,21 @@ class PlanComparison:
     @property
     def sentence(self) -> str:
         """One sentence for a reviewer."""
-        found = self.difference
-        if not found.jobs:
+        result = self.difference
+        if not result.jobs:
             return f"none of {self.asked} jobs could be compared: five days of history, a graph and a load are needed"
-        if f"{found.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
-            return f"no difference: every step of {found.jobs} jobs would have been the same"
+        if f"{result.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
+            return f"no difference: every step of {result.jobs} jobs would have been the same"
         return (
-            f"{found.mean:+.1%} against the champion's ({LEVEL:.0%} interval {found.low:+.1%} to {found.high:+.1%}) on "
-            f"{found.jobs} of {self.asked} jobs; {len(self.other_steps)} times one of them would have run otherwise"
+            f"{result.mean:+.1%} against the champion's ({LEVEL:.0%} interval {result.low:+.1%} to {result.high:+.1%}) on "
+            f"{result.jobs} of {self.asked} jobs; {len(self.other_steps)} times one of them would have run otherwise"
         )
 
     @property
     def measures(self) -> dict[str, float]:
         """Metrics by name."""
-        found = self.difference
-        named = {"difference": found.mean, "low": found.low, "high": found.high, "jobs": float(found.jobs)}
+        result = self.difference
+        named = {"difference": result.mean, "low": result.low, "high": result.high, "jobs": float(result.jobs)}
         return {f"plans_{name}": value for name, value in named.items() if np.isfinite(value)}
 
 
