@@ -84,9 +84,10 @@ class PlanComparison:
             return f"none of {self.asked} jobs could be compared: five days of history, a graph and a load are needed"
         if f"{result.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
             return f"no difference: every step of {result.jobs} jobs would have been the same"
+        interval = f"{LEVEL:.0%} interval {result.low:+.1%} to {result.high:+.1%}"
         return (
-            f"{result.mean:+.1%} against the champion's ({LEVEL:.0%} interval {result.low:+.1%} to {result.high:+.1%}) on "
-            f"{result.jobs} of {self.asked} jobs; {len(self.other_steps)} times one of them would have run otherwise"
+            f"{result.mean:+.1%} against the champion's ({interval}) on {result.jobs} of {self.asked} jobs; "
+            f"{len(self.other_steps)} times one of them would have run otherwise"
         )
 
     @property
