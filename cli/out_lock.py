@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cli.arguments import UsageError, require_writable
+from include.place import local_beside
+from include.settings import PROJECT
 from include.utc import format_utc
 
 FILE = "command.lock"
@@ -37,7 +39,8 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
         UsageError: nothing can be written there.
     """
     require_writable(out)
-    handle = os.open(out / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    folder = require_writable(PROJECT / local_beside(str(out)))  # an object cannot be held
+    handle = os.open(folder / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

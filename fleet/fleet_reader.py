@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -22,6 +21,7 @@ from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.undo_orders import UndoStore
+from include.place import place
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
@@ -86,7 +86,7 @@ class FleetReader:
         health = [
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
-            judge_raw_folder(raw, Path(raw).is_dir()),
+            judge_raw_folder(raw, place(raw).is_dir()),
             *judge_jobs(jobs, holds, settings.health),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))

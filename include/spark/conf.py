@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from include.place import local_beside
 from include.s3_client import S3Client, read_client
 from include.settings import Settings, s3_keys
 from include.spark.jars import LOCAL_FILES_CLASS, LOG_STORE_CLASS, SparkJars
@@ -86,7 +87,7 @@ def _everywhere(settings: Settings) -> dict[str, str]:
         # By default each sort and each broadcast takes 64 MB at once, also for a hundred rows.
         "spark.buffer.pageSize": "4m",
         # Unused, as tables are addressed by path; by default Spark would make it in the working directory.
-        "spark.sql.warehouse.dir": f"{settings.paths.out}/warehouse",
+        "spark.sql.warehouse.dir": str(local_beside(settings.paths.out) / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": settings.spark.driver_memory,

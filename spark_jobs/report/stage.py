@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pandas as pd
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from include import tables
+from include.place import place
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.utc import format_utc
@@ -158,6 +158,6 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
             models=models.result(),
             forecasts=scores.result(),
         )
-    path = Path(settings.paths.out) / "report.html"
+    path = place(settings.paths.out) / "report.html"
     write(report, path)
     return {"jobs": report.jobs_total, "shown": len(report.jobs), "report": str(path)}

@@ -61,17 +61,19 @@ def test_the_server_of_the_tests_creates_an_object_once() -> None:
         assert count_rounds_with_several_winners(address, 200) == 0
 
 
-def test_no_commit_that_was_reported_as_done_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_commit_that_was_reported_as_done_is_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with s3_server("--faults", "0.05", "--seed", "7") as address:
         for name, value in s3_environment(address).items():
-            monkeypatch.setenv(name, value)
+            if not name.startswith("TIDEWISE__MLFLOW"):
+                monkeypatch.setenv(name, value)
         reported = race(
+            tmp_path,
             [
                 ("spark", "driver-1", COMMITS),
                 ("spark", "driver-2", COMMITS),
                 ("delta-rs", "controller", COMMITS),
                 ("upkeep", "upkeep", 10**6),
-            ]
+            ],
         )
         from include.settings import load_settings
 
@@ -87,14 +89,14 @@ def test_no_commit_that_was_reported_as_done_is_lost(monkeypatch: pytest.MonkeyP
         f"{len(failed)} failed, {merges} upkeeps; requests {counts}"
     )
     print(*failed[:5], sep="\n")
-    assert counts["throttled"] and counts["failed"] and counts["cut"]
+    assert {"throttled", "failed", "cut"} <= counts.keys()
     assert len(done) > 2 * COMMITS
     assert merges
     assert done - there.keys() == set()
     assert twice == {}
 
 
-def race(writers: list[tuple[str, str, int]]) -> list[tuple[str, ...]]:
+def race(logs: Path, writers: list[tuple[str, str, int]]) -> list[tuple[str, ...]]:
     """Run programs that begin to commit at the same moment; returns writer, word and the rest of each line."""
     environment = {
         **os.environ,
@@ -109,7 +111,7 @@ def race(writers: list[tuple[str, str, int]]) -> list[tuple[str, ...]]:
             [sys.executable, script, kind, name, str(count)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=(logs / f"{name}.log").open("w"),
             env=environment,
             text=True,
         )
@@ -118,7 +120,7 @@ def race(writers: list[tuple[str, str, int]]) -> list[tuple[str, ...]]:
     try:
         for name, process in running.items():
             assert process.stdout is not None
-            assert process.stdout.readline() == "begin\n", f"{name} did not start"
+            assert process.stdout.readline() == "begin\n", (logs / f"{name}.log").read_text()[-3000:]
         for process in running.values():
             tell(process)
         ended = [(name, process) for name, process in running.items() if name != "upkeep"]

@@ -28,6 +28,10 @@ FAILED = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>InternalError</Code><Message>We encountered an internal error.'
     b"</Message></Error>"
 )
+REFUSED = (
+    b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>InvalidAccessKeyId</Code><Message>The AWS Access Key Id you '
+    b"provided does not exist in our records.</Message></Error>"
+)
 Start = Callable[..., Any]
 
 
@@ -39,10 +43,14 @@ class FaultyStore:
         share: of requests that meet a fault, 0 to 1.
         seed: of which ones.
         is_atomic: False leaves moto as it is.
+        key: id of the key that is let in; empty for any.
         ignores_conditions: as a store that knows no If-None-Match and lets a second writer replace the first.
     """
 
-    def __init__(self, store: Any, share: float, seed: int, *, is_atomic: bool, ignores_conditions: bool) -> None:
+    def __init__(
+        self, store: Any, share: float, seed: int, *, is_atomic: bool, ignores_conditions: bool, key: str
+    ) -> None:
+        self._key = key
         self._store, self._share, self._random = store, share, random.Random(seed)
         self._is_atomic, self._ignores_conditions = is_atomic, ignores_conditions
         self._changes, self._draws = threading.Lock(), threading.Lock()
@@ -54,6 +62,8 @@ class FaultyStore:
             return [" ".join(f"{name}={count}" for name, count in sorted(self.counts.items())).encode()]
         if self._ignores_conditions:
             environ.pop("HTTP_IF_NONE_MATCH", None)
+        if self._key and f"Credential={self._key}/" not in environ.get("HTTP_AUTHORIZATION", ""):
+            return _answer(start, "403 Forbidden", REFUSED)
         with self._draws:
             fault = self._random.choice(("throttled", "failed", "cut")) if self._random.random() < self._share else ""
             self.counts[environ["REQUEST_METHOD"]] += 1
@@ -103,6 +113,7 @@ def main() -> None:
     parser.add_argument("--as-moto-is", action="store_true", help="without the lock")
     parser.add_argument("--switches-often", action="store_true", help="threads take turns as often as they can")
     parser.add_argument("--ignores-conditions", action="store_true")
+    parser.add_argument("--key", default="", help="id of the key that is let in; any without it")
     parser.add_argument("--certificate", nargs=2, metavar=("CERTIFICATE", "KEY"), help="HTTPS with these PEM files")
     options = parser.parse_args()
     if options.switches_often:
@@ -114,6 +125,7 @@ def main() -> None:
         options.seed,
         is_atomic=not options.as_moto_is,
         ignores_conditions=options.ignores_conditions,
+        key=options.key,
     )
     server = make_server(
         "127.0.0.1",
