@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,16 +13,15 @@ from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
 from cli.dag_client import DagClient, DagFailedError
-from cli.embedded import airflow_environment, below
-from cli.out_lock import hold_folder
+from cli.embedded import airflow_environment
+from cli.out_lock import hold_paths
 from cli.policy_lines import policy_lines
 from cli.progress import ProgressLog
 from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
 from cli.workers import exit_on_sigterm
 from include.place import local_beside, place
-from include.settings import PROJECT, Settings, SettingsError, load_settings
-from include.spark.submission import anchor_paths
+from include.settings import PROJECT, Settings, SettingsError
 from include.stages import Stage
 from include.utc import IntervalError, format_utc
 
@@ -93,9 +91,7 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        os.environ.update({} if options.out is None else below(options.out))
-        settings = anchor_paths(load_settings())
-        with hold_folder(place(settings.paths.out), "make backtest"):
+        with hold_paths(options.out, "make backtest") as settings:
             return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     except UsageError as error:
         print(f"backtest: {error}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,13 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
-from cli.embedded import below
-from cli.out_lock import hold_folder
+from cli.out_lock import hold_paths
 from cli.run_table import WIDTH
 from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
 from include.place import place
-from include.settings import SettingsError, load_settings
-from include.spark.submission import anchor_paths
+from include.settings import SettingsError
 
 
 def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
@@ -53,9 +50,7 @@ def main(argv: Sequence[str]) -> int:
     """Show or do the upkeep; returns the exit code."""
     try:
         options = _parse(argv)
-        os.environ.update({} if options.out is None else below(options.out))
-        settings = anchor_paths(load_settings())
-        with hold_folder(place(settings.paths.out), "make maintain"):
+        with hold_paths(options.out, "make maintain") as settings:
             now = options.as_of or datetime.now(UTC)
             result = keep_up_lake(settings, now, applies=options.apply)
     except UsageError as error:

@@ -6,14 +6,16 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cli.arguments import UsageError, require_writable
-from include.place import local_beside
-from include.settings import PROJECT
+from cli.embedded import below
+from include.place import is_object, local_beside, place
+from include.settings import PROJECT, Settings, load_settings
+from include.spark.submission import anchor_paths
 from include.utc import format_utc
 
 FILE = "command.lock"
@@ -58,6 +60,31 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def hold_paths(out: Path | None, command: str, variables: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Hold where a command writes, and give the settings with which it does.
+
+    Args:
+        out: everything lies below it; None: where the settings say.
+        command: its name.
+        variables: of the environment that are set besides.
+
+    Raises:
+        OutInUseError: another process holds it.
+        UsageError: nothing can be written there.
+        SettingsError: the settings cannot be used.
+    """
+    if out is None:
+        held = place(anchor_paths(load_settings()).paths.out)
+    else:
+        held = out
+        if is_object(out):
+            load_settings()  # which say how its bucket is reached
+    with hold_folder(held, command):
+        os.environ.update({**({} if out is None else below(out)), **(variables or {})})
+        yield anchor_paths(load_settings())
 
 
 def _holder(handle: int) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -18,9 +17,9 @@ from rich.console import Console
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
-from cli.embedded import airflow_environment, below
+from cli.embedded import airflow_environment
 from cli.history import RECOVERY_S, HistoryRequest, write_history
-from cli.out_lock import hold_folder
+from cli.out_lock import hold_paths
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
@@ -28,7 +27,7 @@ from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
 from include.place import local_beside, place
 from include.raw_files import list_file_hours
-from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.settings import PROJECT, Settings, SettingsError
 from include.stages import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
@@ -157,9 +156,7 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        os.environ.update(below(options.out) | {"TIDEWISE__LIMITS__MODE": options.apply_mode})
-        settings = load_settings()
-        with hold_folder(options.out, "make run"):
+        with hold_paths(options.out, "make run", {"TIDEWISE__LIMITS__MODE": options.apply_mode}) as settings:
             return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     except UsageError as error:
         print(f"run: {error}", file=sys.stderr)
