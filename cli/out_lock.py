@@ -81,6 +81,7 @@ def hold_paths(out: Path | None, command: str, variables: Mapping[str, str] | No
     else:
         held = out
         if is_object(out):
+            os.environ.update(below(out))
             load_settings()  # which say how its bucket is reached
     with hold_folder(held, command):
         os.environ.update({**({} if out is None else below(out)), **(variables or {})})

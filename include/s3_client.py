@@ -7,6 +7,7 @@ settings are refused.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ ALLOW_HTTP = "AWS_ALLOW_HTTP"
 OTHERS_REGION = "us-east-1"
 """What stores with an endpoint of their own are asked with when no region is given."""
 _SECRET = {*SECRET_KEY, *TOKEN, *KEY_ID}
-_written: dict[str, str] = {}
+WRITTEN = "_TIDEWISE_S3_WRITTEN"
+"""Variable that says which others come from the settings: name -> hash of the value, as JSON. No user's choice."""
 
 
 class S3ClientError(ValueError):
@@ -69,10 +71,7 @@ def export_client(
     Raises:
         S3ClientError: a variable says something else than the settings, the connection, or another variable.
     """
-    for name, value in _written.items():  # of settings that were loaded before
-        if environment.get(name) == value:
-            del environment[name]
-    _written.clear()
+    _forget_written(environment)
     given = {"storage.endpoint": (ENDPOINT, endpoint), "storage.region": (REGION, region)}
     if connection_id is not None:
         given |= _read_connection(connection_id, environment)
@@ -87,21 +86,28 @@ def export_client(
             raise S3ClientError(_describe(first, (source, value), is_secret=bool(_SECRET & set(names))))
     if ENDPOINT in values:
         values.setdefault(REGION, ("", OTHERS_REGION))
-    for names, (_, value) in values.items():
-        _write(names, value, environment)
-    if read_client(environment).is_plain:
-        _write((ALLOW_HTTP,), "true", environment)
+    made = {name: value for names, (_, value) in values.items() for name in names if not environment.get(name)}
+    environment.update(made)
+    if read_client(environment).is_plain and not environment.get(ALLOW_HTTP):
+        environment[ALLOW_HTTP] = made[ALLOW_HTTP] = "true"
+    if made:
+        environment[WRITTEN] = json.dumps({name: _hash(value) for name, value in made.items()})
+
+
+def _forget_written(environment: MutableMapping[str, str]) -> None:
+    """Remove what settings that were loaded before, here or in the program that started this one, have written."""
+    for name, digest in json.loads(environment.pop(WRITTEN, "{}")).items():
+        if _hash(environment.get(name, "")) == digest:
+            del environment[name]
+
+
+def _hash(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 def _list_variables(environment: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for names in (ENDPOINT, REGION, KEY_ID, SECRET_KEY, TOKEN):
         yield from ((names, name, environment[name]) for name in names if environment.get(name))
-
-
-def _write(names: tuple[str, ...], value: str, environment: MutableMapping[str, str]) -> None:
-    for name in names:
-        if not environment.get(name):
-            environment[name] = _written[name] = value
 
 
 def _first(names: tuple[str, ...], environment: Mapping[str, str]) -> str | None:

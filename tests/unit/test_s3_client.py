@@ -15,11 +15,6 @@ from include.spark.jars import LOG_STORE_CLASS, S3_JARS, SparkJars, log_store_ja
 MINIO = "http://minio:9000"
 
 
-@pytest.fixture(autouse=True)
-def no_earlier_settings(monkeypatch):
-    monkeypatch.setattr(s3_client, "_written", {})
-
-
 def export(environment: dict[str, str], endpoint=None, region=None, connection_id=None) -> dict[str, str]:
     export_client(endpoint, region, connection_id, environment)
     return environment
@@ -55,6 +50,13 @@ def test_a_trailing_slash_is_no_other_endpoint():
     export({"AWS_ENDPOINT_URL": f"{MINIO}/"}, endpoint=MINIO)
 
 
+def test_what_a_user_changed_after_that_is_the_users():
+    environment = export({}, endpoint=MINIO)
+    environment["AWS_ENDPOINT_URL"] = "https://other"
+    with pytest.raises(S3ClientError, match="AWS_ENDPOINT_URL = https://other"):
+        export(environment, endpoint=MINIO)
+
+
 def test_settings_that_are_loaded_again_replace_the_earlier_ones_and_no_variable_of_the_user():
     environment = export({"AWS_REGION": "eu-west-1"}, endpoint=MINIO)
     export(environment, endpoint="https://other")
@@ -84,7 +86,7 @@ def test_an_airflow_connection_says_all_of_it(connection):
 
 @pytest.mark.parametrize("connection", CONNECTIONS)
 def test_a_connection_beside_another_key_is_refused_without_showing_either(connection):
-    with pytest.raises(S3ClientError, match="AIRFLOW_CONN_LAKE .password., but AWS_SECRET_ACCESS_KEY;") as refused:
+    with pytest.raises(S3ClientError, match=r"AIRFLOW_CONN_LAKE .password., but AWS_SECRET_ACCESS_KEY;") as refused:
         export({"AIRFLOW_CONN_LAKE": connection, "AWS_SECRET_ACCESS_KEY": "planted"}, connection_id="lake")
     assert "planted" not in str(refused.value)
     assert "cret" not in str(refused.value).replace("SECRET", "").replace("storage", "")
@@ -105,7 +107,7 @@ def test_a_path_on_s3_needs_the_jars(monkeypatch, tmp_path):
     monkeypatch.delenv("SPARK_ENV_LOADED", raising=False)
     monkeypatch.setenv("TIDEWISE__SPARK__JARS_DIR", str(tmp_path))
     monkeypatch.setenv("TIDEWISE__PATHS__LAKE", "s3://bucket/lake")
-    with pytest.raises(SettingsError, match="paths.lake: .* lacks hadoop-aws-3.4.2.jar.*make setup EXTRA=s3"):
+    with pytest.raises(SettingsError, match=r"paths.lake: .* lacks hadoop-aws-3.4.2.jar.*make setup EXTRA=s3"):
         load_settings()
     for path in (*(tmp_path / jar.file_name for jar in S3_JARS), log_store_jar(tmp_path)):
         path.touch()
