@@ -218,7 +218,7 @@ def prepare_s3(jdk: Jdk) -> None:
         lambda: not unusable_jars(JARS, S3_JARS),
         lambda: fetch_jars(jdk, S3_JARS),
     )
-    build = [VENV / "bin" / "python", "-m", "cli.log_store", JARS]
+    build: list[str | Path] = [VENV / "bin" / "python", "-m", "cli.log_store", JARS]
     step(
         "Delta's log store for S3",
         log_store_jar(JARS).is_file,

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_missed_hours_are_found_and_old_days_go(address: str) -> None:
 def test_a_hold_reaches_the_controller_over_http(address: str) -> None:
     done = run("cli.hold", "hold", "--reason", "test")
     assert "everything is on hold" in done.stderr + done.stdout
-    (hold,) = HoldStore(load_settings().paths.lake).read()
+    (hold,) = HoldStore(load_settings().paths.lake).read(time.time())
     assert hold.reason == "test"
     released = run("cli.hold", "release", "--all")
     assert released.returncode == 0, released.stderr
