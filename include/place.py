@@ -64,9 +64,9 @@ class ObjectPath(PosixPath):
     def _list(self) -> dict[str, Any]:
         """Return the names directly below: an object's description, None for a prefix of further ones."""
         prefix = f"{self._key}/" if self._key else ""
-        found = self._ask("list_with_delimiter", prefix or None)
-        names: dict[str, Any] = {one.rstrip("/")[len(prefix) :]: None for one in found["common_prefixes"]}
-        names |= {one["path"][len(prefix) :]: one for one in found["objects"]}
+        listed = self._ask("list_with_delimiter", prefix or None)
+        names: dict[str, Any] = {one.rstrip("/")[len(prefix) :]: None for one in listed["common_prefixes"]}
+        names |= {one["path"][len(prefix) :]: one for one in listed["objects"]}
         return {name: one for name, one in names.items() if name}
 
     def _describe(self) -> Any:

@@ -20,6 +20,12 @@ KEY_ID, SECRET_KEY, TOKEN = ("AWS_ACCESS_KEY_ID",), ("AWS_SECRET_ACCESS_KEY",), 
 ALLOW_HTTP = "AWS_ALLOW_HTTP"
 OTHERS_REGION = "us-east-1"
 """What stores with an endpoint of their own are asked with when no region is given."""
+UNSAFE = {
+    "AWS_S3_ALLOW_UNSAFE_RENAME": ("true", "1"),
+    "AWS_CONDITIONAL_PUT": ("disabled",),
+    "AWS_S3_LOCKING_PROVIDER": ("dynamodb",),
+}
+"""Variables, and their values, with which delta-rs commits otherwise than by a conditional create, as Spark does."""
 _SECRET = {*SECRET_KEY, *TOKEN, *KEY_ID}
 WRITTEN = "_TIDEWISE_S3_WRITTEN"
 """Variable that says which others come from the settings: name -> hash of the value, as JSON. No user's choice."""
@@ -71,6 +77,12 @@ def export_client(
     Raises:
         S3ClientError: a variable says something else than the settings, the connection, or another variable.
     """
+    for name, values_of_it in UNSAFE.items():
+        if environment.get(name, "").lower() in values_of_it:
+            raise S3ClientError(
+                f"{name} = {environment[name]}: delta-rs would commit without asking as Spark asks, and commits would be "
+                "lost; remove it"
+            )
     _forget_written(environment)
     given = {"storage.endpoint": (ENDPOINT, endpoint), "storage.region": (REGION, region)}
     if connection_id is not None:
@@ -131,14 +143,14 @@ def _read_connection(
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
     login, password, extra = _parse_connection(text, variable)
-    found = {
+    given = {
         "endpoint": (ENDPOINT, extra.get("endpoint_url")),
         "region": (REGION, extra.get("region_name")),
         "login": (KEY_ID, login or extra.get("aws_access_key_id")),
         "password": (SECRET_KEY, password or extra.get("aws_secret_access_key")),
         "token": (TOKEN, extra.get("aws_session_token")),
     }
-    return {f"{variable} ({part})": one for part, one in found.items()}
+    return {f"{variable} ({part})": one for part, one in given.items()}
 
 
 def _parse_connection(text: str, variable: str) -> tuple[str | None, str | None, dict[str, str]]:

@@ -64,6 +64,14 @@ def test_settings_that_are_loaded_again_replace_the_earlier_ones_and_no_variable
     assert "AWS_ALLOW_HTTP" not in environment
 
 
+@pytest.mark.parametrize("name", s3_client.UNSAFE)
+def test_a_writer_that_would_not_ask_is_refused(name):
+    for value in s3_client.UNSAFE[name]:
+        with pytest.raises(S3ClientError, match=f"{name} = {value}.*commits would be lost; remove it"):
+            export({name: value}, endpoint=MINIO)
+    export({name: "etag"}, endpoint=MINIO)
+
+
 CONNECTIONS = [
     json.dumps(
         {
