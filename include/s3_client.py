@@ -80,8 +80,8 @@ def export_client(
     for name, values_of_it in UNSAFE.items():
         if environment.get(name, "").lower() in values_of_it:
             raise S3ClientError(
-                f"{name} = {environment[name]}: delta-rs would commit without asking as Spark asks, and commits would be "
-                "lost; remove it"
+                f"{name} = {environment[name]}: delta-rs would commit otherwise than Spark, so commits would be lost"
+                "; remove it"
             )
     _forget_written(environment)
     given = {"storage.endpoint": (ENDPOINT, endpoint), "storage.region": (REGION, region)}

@@ -114,7 +114,6 @@ def main() -> None:
     parser.add_argument("--switches-often", action="store_true", help="threads take turns as often as they can")
     parser.add_argument("--ignores-conditions", action="store_true")
     parser.add_argument("--key", default="", help="id of the key that is let in; any without it")
-    parser.add_argument("--certificate", nargs=2, metavar=("CERTIFICATE", "KEY"), help="HTTPS with these PEM files")
     options = parser.parse_args()
     if options.switches_often:
         sys.setswitchinterval(1e-6)
@@ -133,13 +132,11 @@ def main() -> None:
         application,
         threaded=True,
         request_handler=_Handler,
-        ssl_context=tuple(options.certificate) if options.certificate else None,
     )
     from moto.s3.models import s3_backends
 
     s3_backends["123456789012"]["aws"].create_bucket(options.bucket, "us-east-1")
-    scheme = "https" if options.certificate else "http"
-    print(f"{scheme}://127.0.0.1:{server.server_port}", flush=True)
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
 
 
