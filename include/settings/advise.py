@@ -29,7 +29,7 @@ class Advise(Section):
     )
     seeds: int = Field(2, ge=1, le=100, description="runs of each policy, with random downtimes and noise of their own")
     policies: tuple[Text, ...] = Field(
-        ("planner", "programme", "controller_alone", "flink_autoscaler", "flink_autoscaler_tuned"),
+        ("programme", "planner", "controller_alone", "flink_autoscaler", "flink_autoscaler_tuned"),
         min_length=1,
         description="policies that are appraised, beside what ran and the best constant; the first is Tidewise's",
     )

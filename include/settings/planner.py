@@ -14,6 +14,20 @@ RECOVERS = "programme"
 """The policy that plans for a time of recovery."""
 TOLERATE = frozenset({RECOVERS, "planner", "planner_v2", "controller_alone"})
 """Policies that ask how late a job may be."""
+_PLANNERS_KEYS = {
+    "": ("load_quantile",),
+    "costs": (
+        "rescale_margin",
+        "failure_margin",
+        "recovery_quantile",
+        "overload_tolerance",
+        "overload_late_share",
+        "overload_slots_share",
+    ),
+    "timing": ("lead_margin_s", "max_lead_s", "awaits_checkpoint"),
+    "reactive": None,
+}
+"""Section -> keys that the programme does not ask: what they stand for follows from its three prices; None: all."""
 
 
 class Capacity(Section):
@@ -149,7 +163,7 @@ class JobGoals(Section):
 class Planner(Section):
     """How forecasts and models become steps."""
 
-    policy: Text = Field("planner", description="policy of every job that `policies` does not name")
+    policy: Text = Field("programme", description="policy of every job that `policies` does not name")
     policies: dict[JobKey, Text] = Field(
         default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
     )
@@ -215,6 +229,22 @@ class Planner(Section):
                 f"write it in [planner.jobs] for jobs of the policy {RECOVERS}"
             )
         return next(filter(None, (self._find_unmet_goal_of(job, goals) for job, goals in self.jobs.items())), None)
+
+    def find_unread_key(self) -> str | None:
+        """Return which key is set that the policy of all jobs does not ask; None where there is none."""
+        if self.policies_in_use != {RECOVERS}:
+            return None
+        for section, keys in _PLANNERS_KEYS.items():
+            part = getattr(self, section) if section else self
+            fields = type(part).model_fields
+            for key in keys or fields:
+                if (value := getattr(part, key)) != fields[key].default:
+                    path = ".".join(filter(None, ("planner", section, key)))
+                    return (
+                        f"{path} = {value}: the policy {RECOVERS} of all jobs does not ask it, planner and "
+                        f'controller_alone do; remove it, or write planner.policy = "planner"'
+                    )
+        return None
 
     def _find_unmet_goal_of(self, job: str, goals: JobGoals) -> str | None:
         policy = self.policy_of(*job.split("/", maxsplit=1))

@@ -143,10 +143,10 @@ class Settings(Section):
         return self
 
     @model_validator(mode="after")
-    def _goals_can_be_met(self) -> Settings:
-        unmet = self.planner.find_unmet_goal()
-        if unmet:
-            raise ValueError(unmet)
+    def _policies_ask_what_is_set(self) -> Settings:
+        fault = self.planner.find_unmet_goal() or self.planner.find_unread_key()
+        if fault:
+            raise ValueError(fault)
         return self
 
     @property

@@ -12,9 +12,9 @@ from models.advice.intervals import LEAST_DAYS, Estimate, estimate
 TITLES = {
     RAN: "what ran",
     CONSTANT: "the best constant",
-    "planner": "Tidewise",
-    "planner_v2": "Tidewise",
-    "programme": "Tidewise, its programme",
+    "planner": "Tidewise, its planner of before",
+    "planner_v2": "Tidewise, its planner of before",
+    "programme": "Tidewise",
     "controller_alone": "Tidewise, its controller without plans",
     "flink_autoscaler": "the operator's autoscaler, defaults",
     "flink_autoscaler_tuned": "the operator's autoscaler, tuned",

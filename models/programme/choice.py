@@ -34,7 +34,8 @@ class Choice:
     Attributes:
         place: of the size among those that were compared; 0 to stay.
         slots_from, slots_to: before and after.
-        saved: what the other decision would cost more until ``until_s``: staying, or the best change where it stays.
+        saved: what the other decision would cost more until ``until_s``: staying, or the best change where it stays;
+            negative where that is cheaper, but late if the load is as expected.
         other_slots: of that best change; those of before where nothing but staying was possible.
         until_s: end of the programme's horizon, epoch seconds.
         load_low_per_s, load_high_per_s: band of the load of the next two hours, 10% to 90% at its lowest and highest.
@@ -70,7 +71,14 @@ class Choice:
 
 
 def choose_size(
-    sizes: Sizes, values: Values, outlook: LoadOutlook, terms: Terms, *, age_s: float, now_s: int
+    sizes: Sizes,
+    values: Values,
+    outlook: LoadOutlook,
+    terms: Terms,
+    *,
+    age_s: float,
+    now_s: int,
+    place: int | None = None,
 ) -> Choice:
     """Return the cheapest decision with its figures.
 
@@ -81,10 +89,12 @@ def choose_size(
         terms: of the job.
         age_s: of the oldest record.
         now_s: epoch seconds.
+        place: of the size that was decided for already; None for the cheapest.
     """
     best = 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
     gain = values.stay - float(values.go[best]) if best else 0.0
-    place = best if best and gain > 0 else 0
+    place = (best if gain > 0 else 0) if place is None else place
+    saved = values.stay - float(values.go[place]) if place else -gain
     capacity = float(np.exp(sizes.log_capacity[place, 0]))
     spread = np.hypot(outlook.sd[:_SHOWN], sizes.sd[place] * capacity / (capacity + outlook.offset))
     at = (math.log(capacity + outlook.offset) - outlook.mean[:_SHOWN]) / spread
@@ -93,7 +103,7 @@ def choose_size(
         place=place,
         slots_from=round(float(sizes.slots[0])),
         slots_to=round(float(sizes.slots[place])),
-        saved=abs(gain),
+        saved=saved,
         other_slots=round(float(sizes.slots[best])),
         until_s=now_s + EVALUATIONS * STEP_S,
         load_low_per_s=float(outlook.quantile_per_s(-_SCORE, _SHOWN).min()),
@@ -102,8 +112,8 @@ def choose_size(
         capacity_per_s=capacity,
         late_min=_expect_late(capacity, outlook, terms, age_s, is_changed=place > 0),
         late_chance=1.0 if age_s > terms.late_after_s else chance,
-        path=outlook.source,
-        forecast_weight=outlook.forecast_weight,
+        path=outlook.followed.source,
+        forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
     )
 
@@ -137,11 +147,11 @@ def describe_choice(choice: Choice, now_s: int) -> str:
         f"{choice.slots_to} carry {format_rate(choice.capacity_per_s)}/s",
     ]
     until = format_clock(choice.until_s, now_s)
-    if is_change:
-        costs = f"staying costs {choice.saved:.2f} more by {until}"
-    else:
-        costs = f"{choice.other_slots} would cost {choice.saved:.2f} more by {until}"
-        if choice.other_slots == choice.slots_to:
-            costs = ""
+    other = "staying costs" if is_change else f"{choice.other_slots} would cost"
+    costs = f"{other} {choice.saved:.2f} more by {until}"
+    if choice.saved < 0:
+        costs = f"{other} {-choice.saved:.2f} less by {until}, and is late if the load is as expected"
+    if not is_change and choice.other_slots == choice.slots_to:
+        costs = ""
     risk = "less than 1%" if choice.late_chance < _LEAST_SHARE else f"{choice.late_chance:.0%}"
     return ": ".join(parts) + "".join(f"; {part}" for part in (costs, f"{risk} risk of being late") if part)

@@ -57,24 +57,41 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
         return
     # Rounded, so that what is measured to the sixth digit decides nothing.
     load = math.exp(round(math.log(max(load_per_s, LEAST_PER_S)), 3))
-    if not count or at - newest > _LONGEST_GAP:
+    if not count or (at - newest > _LONGEST_GAP and not _is_day_known(state)):
         _begin(state, load)
     else:
         if is_least:
             load = max(load, expect_now(state, at))
-        before, after = state.loads[-1], math.log(load)
-        gap = at - newest
-        logs = before + (after - before) * np.arange(1, gap + 1) / gap  # what was missed is bridged
-        state.loads = push_loads(state.loads, logs)
-        update_profile(state.profile, state.loads, at, count)
+        _bridge(state, at, load)
         _follow_mean(state, load, count)
         _learn_errors(state, at, load)
     state.counts[0], state.counts[1] = at, state.seen + 1
     _keep_origin(state, at, champion)
 
 
+def _is_day_known(state: LawState) -> bool:
+    return state.seen > DAY and not np.isnan(state.profile).any()
+
+
+def _bridge(state: LawState, at: int, load: float) -> None:
+    """Add the newest load, and what was missed before it: a line, after a longer gap along the usual day."""
+    newest, after = state.newest, math.log(load)
+    before, gap = state.loads[-1], at - newest
+    shares = np.arange(1, gap + 1) / gap
+    if gap > _LONGEST_GAP:
+        usual = state.profile[np.arange(newest, at + 1) % DAY]
+        begin, end = before - usual[0], after - usual[-1]
+        state.loads = push_loads(state.loads, usual[1:] + begin + (end - begin) * shares)
+        state.origin_at[:] = -1  # it tells nothing of what was expected, nor of the usual day
+        state.level = np.repeat(np.log(load + state.offsets)[:, None], COUNT, axis=1)
+        return
+    for step, log in enumerate((before + (after - before) * shares).tolist(), newest + 1):
+        state.loads = push_loads(state.loads, np.array([log]))
+        update_profile(state.profile, state.loads, step, state.seen)
+
+
 def _begin(state: LawState, load: float) -> None:
-    """Start from a first load, or again after a gap: the errors that were learnt stay."""
+    """Start from a first load, or again after a gap in a day that is not known: the errors that were learnt stay."""
     state.loads = np.full(len(state.loads), math.log(load))
     state.counts[2] = load
     if not state.seen:

@@ -20,6 +20,27 @@ _MISSED_LEAD: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """What the load is expected to follow.
+
+    Attributes:
+        source: which path; empty where the level is held.
+        forecast_weight: share of the forecast in what is expected.
+    """
+
+    source: str
+    forecast_weight: float
+
+    @classmethod
+    def of(cls, which: int, path: Floats) -> Followed:
+        """Return what a hypothesis follows; a path that says nothing yet holds the level."""
+        if not (PULL[which] > 0 and float(np.ptp(path)) > 0):
+            return cls("", 0.0)
+        is_forecast = SOURCE[which] == CHAMPION
+        return cls(SOURCES[SOURCE[which]], float(PULL[which]) if is_forecast else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class LoadOutlook:
     """The load of the next ``AHEAD`` steps, y = log(load + offset).
 
@@ -30,9 +51,9 @@ class LoadOutlook:
         pull, keep: g and rho of the hypothesis that was chosen.
         offset: c, records/s.
         shape: of the errors.
-        source: which path is followed; empty where the level is held.
-        forecast_weight: share of the forecast in what is expected of an hour ahead.
+        followed: by the hours that come first.
         forecast_missed: usual relative error of the forecast an hour ahead, at the measured height; NaN without one.
+        later: what is followed after them, where it is something else.
     """
 
     mean: Floats
@@ -42,9 +63,9 @@ class LoadOutlook:
     keep: float
     offset: float
     shape: error_shapes.Weights
-    source: str
-    forecast_weight: float
+    followed: Followed
     forecast_missed: float
+    later: Followed | None = None
 
     def quantile_per_s(self, z: float, steps: int) -> Floats:
         """Return (steps,) the load of the next steps at a standard score, transients included, records/s."""
@@ -69,8 +90,6 @@ def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
     fading = 1.0 + (unrest - 1.0) * 0.5 ** (leads / _RESTLESS_REACH)
     sd = np.maximum.accumulate(np.sqrt(variance * fading))
     pull, keep = float(PULL[best]), float(KEEP[best])
-    follows = pull > 0 and float(np.ptp(path)) > 0  # a path that says nothing yet holds the level
-    is_forecast = follows and SOURCE[best] == CHAMPION
     return LoadOutlook(
         mean=expect_path(best, float(state.level[scale, best]), path),
         sd=sd,
@@ -79,8 +98,7 @@ def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
         keep=keep,
         offset=offset,
         shape=error_shapes.weigh_shapes(state.shapes[scale]),
-        source=SOURCES[SOURCE[best]] if follows else "",
-        forecast_weight=pull if is_forecast else 0.0,
+        followed=Followed.of(best, path),
         forecast_missed=_find_missed(state, scale),
     )
 

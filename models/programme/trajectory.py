@@ -95,14 +95,16 @@ class Day:
         ages = np.array(list_ages(self.terms.late_after_s))
         return PathCosts.of(self.costs, ages, _follow(self, self.costs, 0.0).ages_s, self.terms.rescale_price)
 
-    def follow(self, tolerance: float, paid: Floats | None = None) -> Trajectory:
+    def follow(self, tolerance: float, paid: Floats | None = None, *, avoids_lateness: bool = False) -> Trajectory:
         """Return what the programme decides while the load is as expected.
 
         Args:
             tolerance: a step stays in its band while no other decision is cheaper by more than this.
             paid: (J,) what is paid for a slot in each step on top of its own price; None where slots are not short.
+            avoids_lateness: up to a rescale's price is paid for not being late under the expected load; not in a
+                cluster with a budget, whose allocation has seen the cheapest path.
         """
-        free = _follow(self, self.costs, tolerance)
+        free = _follow(self, self.costs, tolerance, avoids_lateness=avoids_lateness)
         if paid is None or not paid.any():
             return free
         ages = np.array(list_ages(self.terms.late_after_s))
@@ -111,7 +113,14 @@ class Day:
         return _follow(self, charge(self.costs, raised), tolerance, free.ages_s)
 
 
-def _follow(day: Day, costs: Costs, tolerance: float, passed_s: Sequence[float] | None = None) -> Trajectory:
+def _follow(
+    day: Day,
+    costs: Costs,
+    tolerance: float,
+    passed_s: Sequence[float] | None = None,
+    *,
+    avoids_lateness: bool = False,
+) -> Trajectory:
     """Return the decisions along the expected load, at the ages that they lead to or at those that are given."""
     sizes, levels, outlook, terms = day.sizes, day.levels, day.outlook, day.terms
     ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
@@ -125,19 +134,41 @@ def _follow(day: Day, costs: Costs, tolerance: float, passed_s: Sequence[float] 
         stay, go = costs[step]
         values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
         begin = begin or values
-        others = np.where(np.arange(len(values.go)) == place, np.inf, values.go)
-        best, down_s = int(others.argmin()), 0.0
-        if others[best] < values.stay:
+        each = np.where(np.arange(len(values.go)) == place, values.stay, values.go)
+        ratios = np.exp(sizes.log_capacity[:, step] - levels.log_load[step, EXPECTED])
+        stops_s = np.where(np.arange(len(each)) == place, 0.0, terms.rescale_s)
+        ends_s = np.maximum(age + stops_s + (count * STEP_S - stops_s) * (1.0 - ratios), 0.0)
+        most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
+        best = _select(each, place, ends_s > terms.late_after_s, most)
+        if best != place:
             at = max(step, 1)  # at the first step the load is known: the band is that of the next
             near = _Decision(*costs[at], place, best, terms.rescale_price)
-            spread = near.find_levels(ages, age, tolerance)
-            band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, tolerance))
+            within = max(tolerance, float(each[best] - each.min()))
+            spread = near.find_levels(ages, age, within)
+            band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, within))
             turns.append(Turn(int(firsts[step]), step, place, best, age, values, band))
-            place, down_s = best, terms.rescale_s
-        ratio = math.exp(float(sizes.log_capacity[place, step] - levels.log_load[step, EXPECTED]))
-        age = max(age + down_s + (count * STEP_S - down_s) * (1.0 - ratio), 0.0)
+            place = best
+        age = float(ends_s[best])
     assert begin is not None
     return Trajectory(tuple(turns), begin, tuple(ages_s))
+
+
+def _select(costs: Floats, place: int, is_late: np.ndarray, most: float) -> int:
+    """Return the cheapest size; where that is late at the end of the step, the cheapest that is not.
+
+    A long step counts on being looked at again within it, and a load that is as likely above a capacity as below it may
+    be waited for.  On the expected load itself that is late, and has to be worked off by a rescale more, which is what
+    avoiding it may cost.
+
+    Args:
+        costs: (K,) of staying at ``place``, and of going to each other size.
+        place: that runs; it wins where all cost the same.
+        is_late: (K,) whether the expected load leaves each late.
+        most: that a size which is not late may cost more than the cheapest.
+    """
+    order = np.argsort(costs + np.where(np.arange(len(costs)) == place, 0.0, 1e-9), kind="stable")
+    near = order[costs[order] < costs[order[0]] + most]
+    return int(next((one for one in near if not is_late[one]), order[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,11 @@ class SlotPrices:
         """Return the prices of a fleet without a budget."""
         return cls(np.zeros(1), np.zeros(1), 0.0)
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether they are those of a cluster with a budget, short or not."""
+        return len(self.low) > 1
+
     def of(self, hashes: Floats) -> Floats:
         """Return (J, T) prices for jobs with these hashes, (J,)."""
         return np.where(hashes[:, None] < self.share, self.high, self.low)

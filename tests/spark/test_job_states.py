@@ -124,7 +124,8 @@ def test_a_finished_source_is_no_part_of_the_load(told: IngestedLake) -> None:
     row, twin = plan_of(told, "snapshot"), plan_of(told, "plain")
     assert {one["operator"] for one in told.rows(FORECASTS, "snapshot")} == {"Source: orders"}
     assert row["refusal"] is None, row["reason"]
-    assert row["expected_load_q90_per_s"] == pytest.approx(twin["expected_load_q90_per_s"])
+    # Each is learnt from its own windows; the finished source would have doubled it.
+    assert row["expected_load_q90_per_s"] == pytest.approx(twin["expected_load_q90_per_s"], rel=0.02)
     assert set(row["parallelism_to"]) == set(NAMES.values())
 
 

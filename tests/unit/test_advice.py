@@ -217,15 +217,15 @@ def test_a_day_or_two_tell_nothing_for_sure():
     assert "save 90.0 slot-hours" in result.sentence
 
 
-@pytest.mark.parametrize(("mine", "alone", "policy"), [(60.0, 50.0, "controller_alone"), (60.0, 59.9, "planner")])
+@pytest.mark.parametrize(("mine", "alone", "policy"), [(60.0, 50.0, "controller_alone"), (60.0, 59.9, "programme")])
 def test_the_cheaper_of_tidewise_s_own_policies_is_named_and_no_rival(mine: float, alone: float, policy: str):
     zeros = np.zeros(0)
-    own = [Option(name, costs(level), zeros) for name, level in (("planner", mine), ("controller_alone", alone))]
+    own = [Option(name, costs(level), zeros) for name, level in (("programme", mine), ("controller_alone", alone))]
     result = judge([Option(RAN, costs(100.0), zeros), *own, Option("flink_autoscaler", costs(90.0), zeros)])
     assert (result.advice, result.better, result.policy) == (Advice.TAKE, None, policy)
-    assert ("name it in planner.policies" in result.sentence) == (policy != "planner")
+    assert ("name it in planner.policies" in result.sentence) == (policy != "programme")
     job = {"cluster": "prod", "job": "orders", "verdict": {"policy": result.policy}}
-    assert choose_policies([job], Settings()) == ({"prod/orders": policy} if policy != "planner" else {})
+    assert choose_policies([job], Settings()) == ({"prod/orders": policy} if policy != "programme" else {})
 
 
 def test_savings_and_their_price_are_told_apart():

@@ -50,7 +50,7 @@ def test_bands_hold_what_they_say_at_every_lead(kind: str) -> None:
 def test_a_day_that_repeats_is_followed_and_a_walk_is_not() -> None:
     generator = np.random.default_rng(3)
     state, _ = learn(3e4 * day_shape() * np.exp(0.02 * generator.standard_normal(DAYS * DAY)))
-    assert look_ahead(state, lambda at: None).source in {"yesterday", "profile"}
+    assert look_ahead(state, lambda at: None).followed.source in {"yesterday", "profile"}
     expected = look_ahead(state, lambda at: None)
     shape = day_shape()[:24]  # the last day ends where the next begins
     assert np.exp(expected.mean[:24]) - expected.offset == pytest.approx(3e4 * shape, rel=0.1)
@@ -74,7 +74,7 @@ def test_a_forecast_with_skill_gets_weight_and_one_without_loses_it() -> None:
         for step in range(2 * DAY):
             observe(state, MONDAY + step, float(loads[step]), forecast)
         expected = look_ahead(state, forecast)
-        assert (expected.source == "champion") == is_good
+        assert (expected.followed.source == "champion") == is_good
         assert (expected.forecast_missed < 0.05) == is_good
 
 
@@ -113,7 +113,39 @@ def test_gaps_odd_values_and_hidden_loads_do_no_lasting_harm() -> None:
     observe(state, MONDAY + DAY + 48, 10.0, lambda at: None, is_least=True)
     hidden = look_ahead(state, lambda at: None)
     assert np.exp(hidden.mean[0]) - hidden.offset == pytest.approx(100.0, rel=0.1)
-    observe(state, MONDAY + 3 * DAY, 50.0, lambda at: None)  # a day without windows: begun anew
+    assert choose(state)[0] in range(3)
+
+
+def follow_day(state: LawState, steps: range, missing: range = range(0)) -> None:
+    """Let a state see a day of a known shape, but for some steps."""
+    for step in steps:
+        if step not in missing:
+            observe(state, MONDAY + step, float(3e4 * day_shape()[step % DAY]), lambda at: None)
+
+
+def expect_hours(state: LawState) -> np.ndarray:
+    """Return the load expected of the next two hours, as a share of the largest usual one."""
+    expected = look_ahead(state, lambda at: None)
+    return (np.exp(expected.mean[:24]) - expected.offset) / 3e4
+
+
+def test_missing_windows_leave_no_hole_in_the_usual_day() -> None:
+    state = LawState.first()
+    follow_day(state, range(DAY + 144), range(100, 110))
+    assert not np.isnan(state.profile).any()
+    assert expect_hours(state) == pytest.approx(day_shape()[144:168], rel=0.15)
+
+
+def test_after_a_gap_of_six_hours_the_usual_day_is_followed_at_the_measured_height() -> None:
+    state = LawState.first()
+    follow_day(state, range(3 * DAY), range(2 * DAY + 96, 2 * DAY + 168))
+    assert state.seen > 2 * DAY
+    assert expect_hours(state) == pytest.approx(day_shape()[:24], rel=0.1)
+
+
+def test_a_day_that_is_not_known_is_begun_anew_after_a_gap() -> None:
+    state = LawState.first()
+    follow_day(state, range(144))
+    observe(state, MONDAY + DAY, 50.0, lambda at: None)
     assert state.seen == 1
     assert np.isfinite(look_ahead(state, lambda at: None).mean).all()
-    assert choose(state)[0] in range(3)

@@ -27,9 +27,9 @@ def before_upgrade(**known: Any) -> Any:
     return view(plan=plan(step(FALL)), left=left, seen=seen(), observations=windows(500.0), **known)
 
 
-def test_the_programme_is_one_line_away() -> None:
-    assert Settings().planner.policy == "planner"
-    assert PROGRAMME.planner.policy_of("c", "j") == "programme"
+def test_the_planner_is_one_line_away() -> None:
+    assert Settings().planner.policy == "programme"
+    assert SETTINGS.planner.policy_of("c", "j") == "planner"
 
 
 def test_a_plan_and_a_memory_of_the_planner_are_opened() -> None:

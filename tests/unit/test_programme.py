@@ -9,7 +9,7 @@ import pytest
 
 from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
 from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
-from models.programme.load_outlook import LoadOutlook
+from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.programme import Sizes, Terms, Values, solve
 from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_step, run_steps, weigh_ages
 
@@ -29,7 +29,7 @@ TERMS = Terms(
 
 def outlook(load: float = 1e5, sd: float = 0.03, noise: float = 0.02) -> LoadOutlook:
     spread = sd * np.sqrt(np.minimum(np.arange(1, 97), 40))
-    return LoadOutlook(np.full(96, np.log(load)), spread, noise, 1.0, 0.98, 1.0, MIXED, "", 0.0, float("nan"))
+    return LoadOutlook(np.full(96, np.log(load)), spread, noise, 1.0, 0.98, 1.0, MIXED, Followed("", 0.0), float("nan"))
 
 
 def sizes(count: int = 14, per_slot: float = 1e4, running: int = 12) -> Sizes:

@@ -104,6 +104,18 @@ def test_it_grows_when_short_and_shrinks_when_idle() -> None:
     assert "8 slots stay" in fits.reason
 
 
+def test_a_new_job_rises_at_once_and_never_falls_before_its_load_is_known() -> None:
+    short, _ = run([9500.0], lag_s=90.0)
+    assert short.wanted is not None
+    assert short.wanted["map"] > 8
+    assert "too little was seen of its load yet, so its latest windows alone decide" in short.reason
+    idle, memory = run([1000.0])
+    assert idle.wanted is None
+    assert idle.reason == "too little was seen of its load yet"
+    again, same = run([1000.0], restarts=True)
+    assert (again, store("programme", memory.policy)) == (idle, store("programme", same.policy))
+
+
 def test_its_memory_as_text_decides_the_same_and_stays_small() -> None:
     loads = noisy(5000.0, 40, 0.2)
     decision, memory = run(loads)

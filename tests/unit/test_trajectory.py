@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.programme.horizon import STEPS, spread_levels
-from models.programme.load_outlook import LoadOutlook
+from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.programme import Sizes, Terms, solve
 from models.programme.trajectory import DAY_STEPS, Day
 
@@ -21,7 +21,7 @@ CAPACITY = 1000.0
 def outlook(loads: np.ndarray) -> LoadOutlook:
     """Return an outlook of a day that follows a forecast's shape, with a spread of 4% to 12%."""
     sd = 0.04 + 0.08 * np.minimum(np.arange(288) / 96, 1.0)
-    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, "champion", 1.0, 0.05)
+    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, Followed("champion", 1.0), 0.05)
 
 
 def sizes(running: float, steps: tuple[int, ...]) -> Sizes:
@@ -31,12 +31,12 @@ def sizes(running: float, steps: tuple[int, ...]) -> Sizes:
 
 
 def day(
-    running: float, loads: np.ndarray, tolerance: float = 0.0, age_s: float = 0.0
+    running: float, loads: np.ndarray, age_s: float = 0.0, *, avoids_lateness: bool = False
 ) -> list[tuple[int, float, float]]:
     """Return (evaluation, slots before, slots after) of the steps of a day."""
     seen, rows = outlook(loads), sizes(running, DAY_STEPS)
     levels = spread_levels(seen, DAY_STEPS)
-    made = Day.solve(rows, levels, seen, TERMS, age_s).follow(tolerance)
+    made = Day.solve(rows, levels, seen, TERMS, age_s).follow(0.0, avoids_lateness=avoids_lateness)
     return [(one.first, rows.slots[one.place_from], rows.slots[one.place_to]) for one in made.turns]
 
 
@@ -71,6 +71,19 @@ def test_a_ramp_is_met_before_it_comes_and_left_after_it() -> None:
     assert 180 <= down[0] <= 188
     assert down[2] <= 6
     assert [before for _, before, _ in steps[1:]] == [after for _, _, after in steps[:-1]]
+
+
+@pytest.mark.parametrize("begin", [60, 62, 150])
+def test_a_plan_is_not_late_where_the_load_that_is_expected_tells(begin: int) -> None:
+    """A little above the capacity may be waited for, on the expected load it is two rescales instead of one."""
+    loads = np.full(288, 7000.0)
+    loads[begin:] = 8500.0
+    (late, *_, last) = day(8.0, loads)
+    assert late[0] > begin
+    assert (late[2], last[2]) == (12.0, 10.0)
+    ((first, *slots),) = day(8.0, loads, avoids_lateness=True)
+    assert begin - 4 < first <= begin
+    assert slots == [8.0, 10.0]
 
 
 def test_within_its_band_the_programme_decides_the_same() -> None:

@@ -48,6 +48,7 @@ class JobDay:
         start_s: end of the newest step that was seen, epoch seconds.
         until_s: end of the plan.
         charges: what is paid for slots that are short.
+        has_budget: whether the cluster's slots are allocated.
     """
 
     job: Snapshot
@@ -56,6 +57,7 @@ class JobDay:
     start_s: int
     until_s: int
     charges: SlotCharges = field(default_factory=SlotCharges)
+    has_budget: bool = False
 
     @property
     def outlook(self) -> LoadOutlook:
@@ -103,7 +105,8 @@ def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
     """Return the plan of a day and its steps with their bands."""
     job = day.job
     paid = day.charges.per_slot(day.start_s, DAY_STEPS)
-    made = day.solved.follow(TOLERANCE * job.options.costs.rescale_weight, paid)
+    margin = TOLERANCE * job.options.costs.rescale_weight
+    made = day.solved.follow(margin, paid, avoids_lateness=not day.has_budget)
     turns = _drop_passed(day, made.turns)
     if not turns:
         return Schedule(job.graph.names, (_hold(day, made),)), ()
@@ -160,7 +163,8 @@ def _explain(day: JobDay, turn: Turn, end_s: int) -> str:
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     values = Values(turn.values.stay, turn.values.go[order])
     at_s = day.start_s + STEP_S * turn.first
-    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s)
+    place = order.index(turn.place_to)
+    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s, place=place)
     if turn.age_s <= day.terms.late_after_s:
         lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
         chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))

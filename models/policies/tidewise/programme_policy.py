@@ -72,7 +72,7 @@ class Programme:
         if day is None:
             return hold(situation, _UNKNOWN_SIZES), memory
         charges = SlotCharges.of(situation)
-        schedule, due = plan_day(replace(day, charges=charges))
+        schedule, due = plan_day(replace(day, charges=charges, has_budget=situation.slot_prices.has_budget))
         first, *later = schedule.decisions
         first = replace(first, reason=first.reason + _describe_obstacles(job, known))
         made = replace(schedule, decisions=(first, *later))
@@ -96,7 +96,7 @@ class Programme:
             why = describe_load_unseen(unseen)
             return ReactiveDecision(None, why, remark=why), memory
         if law.seen < LEAST_STEPS:
-            return ReactiveDecision(None, _UNKNOWN_LOAD), memory
+            return _rise_early(job, known), memory
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
@@ -122,6 +122,26 @@ def price_slots(situation: Situation, memory: ProgrammeMemory) -> SlotProblem | 
     known, why = _read_situation(situation, memory)
     day = None if why else _solve_day(take_snapshot(situation), known)
     return None if day is None else state_slot_problem(day)
+
+
+def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
+    """Return what the latest windows ask for while the law is too young: more where they show a need, never less.
+
+    A law of less than two steps knows no error of its own, so it is no ground for giving up slots; but a job that gets
+    more than it can process is not to wait for ten minutes.
+    """
+    law, load = LawState.read(known.memory.law), known.present.load_per_s
+    if not load > 0:
+        return ReactiveDecision(None, _UNKNOWN_LOAD)
+    observe(law, max(job.now_s // STEP_S, law.newest + 1), load, known.memory.planned.total)
+    busy = known.present.unseen.busy_sources
+    chosen = choose(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
+    if chosen is None or chosen.choice.slots_to <= chosen.choice.slots_from:
+        return ReactiveDecision(None, _UNKNOWN_LOAD)
+    size = chosen.sizes.configurations[chosen.choice.place].tolist()
+    reason = f"{describe_choice(chosen.choice, job.now_s)}; {_UNKNOWN_LOAD}, so its latest windows alone decide"
+    wanted = dict(zip(job.graph.names, size, strict=True))
+    return ReactiveDecision(wanted, reason + _describe_obstacles(job, known))
 
 
 def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
