@@ -15,10 +15,12 @@ from deltalake.exceptions import DeltaError
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
-from include.control.interventions import Act, Intervention, record_intervention
-from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from fleet.acts.lifts import lift_blocks
+from fleet.waiting import Block
+from include.control.lifted_blocks import LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
 from include.place import place
 from include.settings import Settings, SettingsError, load_settings
@@ -76,14 +78,10 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     if not mine:
         raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {_describe(blocked)}")
     cluster, _, job = options.job.partition("/")
-    store = LiftedBlockStore(settings.paths.lake)
-    for block, target in mine:
-        by = options.by or getpass.getuser()
-        store.write(LiftedBlock(cluster, job, block.block_id, by, now_s))
-        detail = f"{target} may be tried again{f': {block.because}' if block.because else ''}"
-        one = Intervention(now_s, Act.LIFT, options.job, by, " ".join(options.reason or ()), detail)
-        record_intervention(settings.paths.lake, one)
-        print(f"{options.job}: {target} may be tried again")
+    blocks = [Block("block", cluster, job, one.block_id, target, one.because, None) for one, target in mine]
+    by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
+    for lifted in lift_blocks(settings, blocks, by=by, reason=reason, now_s=now_s):
+        print(f"{options.job}: {lifted}")
 
 
 def _describe(blocked: Blocked) -> str:
@@ -128,4 +126,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -12,12 +12,14 @@ from include.tables.gold import (
     BACKTESTS,
     FORECAST_SCORES,
     FORECASTS,
+    JOB_DAYS,
     MODEL_JOBS,
     MODEL_VERSIONS,
     PLANS,
     POLICY_MEMORY,
     PROFILES,
     RESCALE_OUTCOMES,
+    STEP_RESULTS,
 )
 from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, INTERVENTIONS, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
@@ -38,6 +40,7 @@ __all__ = [
     "INGESTED",
     "INTERVENTIONS",
     "JOBS",
+    "JOB_DAYS",
     "JOB_GRAPHS",
     "MODEL_JOBS",
     "MODEL_VERSIONS",
@@ -51,6 +54,7 @@ __all__ = [
     "QUARANTINE",
     "RESCALES",
     "RESCALE_OUTCOMES",
+    "STEP_RESULTS",
     "TABLES",
     "Table",
 ]
@@ -79,6 +83,8 @@ TABLES: tuple[Table, ...] = (
     POLICY_MEMORY,
     PROFILES,
     BACKTESTS,
+    JOB_DAYS,
+    STEP_RESULTS,
 )
 """The tables that stages write."""
 

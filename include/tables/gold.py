@@ -211,3 +211,53 @@ BACKTESTS = Table(
     partition_by=("date",),
     checks={"scored_or_failed": "cost IS NOT NULL OR error IS NOT NULL"},
 )
+
+JOB_DAYS = Table(
+    "gold.job_days",  # how each job ran on each date, and what was due: what Tidewise's effect is judged by
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "until": "TIMESTAMP",  # windows until then are counted
+        "measured_s": "DOUBLE",  # of windows whose slots are known
+        "slot_hours": "DOUBLE",  # the largest parallelism of the job's operators, over that time
+        "late_known_s": "DOUBLE",  # of windows in which a source tells the age of its backlog
+        "late_minutes": "DOUBLE",  # of these: with an age above planner.costs.late_after_s
+        "load_mean_per_s": "DOUBLE",  # of all sources; of windows in which each of them tells it
+        "load_max_per_s": "DOUBLE",
+        "rescales": "INT",
+        "restarts": "INT",
+        "downtime_s": "DOUBLE",  # of both
+        "steps_due": "INT",  # of plans that were the newest when the step's time came
+        "steps_as_planned": "INT",  # of these: asked for by the controller, in a dry run as well, and not taken back
+        "date": "DATE",
+    },
+    keys=("cluster", "job", "date"),
+    partition_by=("date",),
+)
+
+STEP_RESULTS = Table(
+    "gold.step_results",  # steps that the controller decided on: what was promised beside what came
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "step_id": "STRING",
+        "origin": "STRING",  # plan, reactive or pin
+        "apply_at": "TIMESTAMP",
+        "effective_at": "TIMESTAMP",
+        "ended_at": "TIMESTAMP",  # by the next step that took effect, by the plan, or as far as is known
+        "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting
+        "outcome": "STRING",  # the same with its named reason
+        "slots_from": "INT",
+        "slots_to": "INT",
+        "slots_ran": "DOUBLE",  # mean while it was in effect; null where nothing was measured
+        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are p_late and recovery_s
+        "load_max_per_s": "DOUBLE",  # came
+        "p_late": "DOUBLE",
+        "late_minutes": "DOUBLE",  # came; null where it is not known
+        "recovery_s": "DOUBLE",
+        "took_s": "DOUBLE",  # downtime and catch-up of its rescale; null without one
+        "date": "DATE",  # of apply_at
+    },
+    keys=("cluster", "job", "step_id", "apply_at"),
+    partition_by=("date",),
+)

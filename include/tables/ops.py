@@ -131,7 +131,7 @@ INTERVENTIONS = Table(
     "ops.interventions",
     {
         "at": "TIMESTAMP",
-        "act": "STRING",  # hold, release, approve, deny, lift, undo, and what was done to models
+        "act": "STRING",  # hold, release, approve, deny, lift, undo, pin, unpin, and what was done to models
         "scope": "STRING",  # all, a cluster, or cluster/job
         "by": "STRING",  # who
         "reason": "STRING",  # why, in their words

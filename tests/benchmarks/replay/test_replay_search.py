@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 import pytest
 
-from benchmarks.replay import ablation_table, best_form_table, cost_summary, tables, tuning
+from benchmarks.replay import ablation_table, best_form_table, cost_summary, own_policies_table, tables, tuning
 from benchmarks.replay.best_forms import BestForm, read_forms, read_found, write_found
 from benchmarks.replay.cost_rows import compare_costs, read_costs
 from benchmarks.replay.paired_intervals import compute_ratio
@@ -180,7 +180,10 @@ def test_the_table_is_bold_where_a_rival_is_cheaper_and_says_what_was_run() -> N
     assert "`j`, test traces t; 1 seed;" in best_form_table.describe_run(rows)
 
 
-@pytest.mark.parametrize(("module", "name"), [(best_form_table, "best_forms"), (ablation_table, "ablations")])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(best_form_table, "best_forms"), (ablation_table, "ablations"), (own_policies_table, "own_policies")],
+)
 def test_each_job_has_a_table_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
 ) -> None:
@@ -189,7 +192,7 @@ def test_each_job_has_a_table_of_its_own(
     monkeypatch.setattr(module, "PAGE", page)
     monkeypatch.setattr(module, "PUBLISHED", tmp_path)
     rows = [
-        {"trace": "t", "job": job, "policy": policy, "seed": 0, "segment": segment, "cost": cost * share}
+        {"trace": "t", "job": job, "policy": policy, "seed": 0, "segment": segment, "days": 8.0, "cost": cost * share}
         | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0, "cost_vs_clairvoyant": cost / 8.0}
         | {"bound": 5.0 * share, "cost_vs_bound": cost / 5.0}
         for job, factor in (("wordcount", 1.0), ("eight", 3.0))

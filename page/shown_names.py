@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup
 
+from fleet.facts import StepFact
 from include.short_names import shorten_name, shorten_names, shorten_text, split_at_names
+from include.tables.plan_row import PlanRow
 
 JOB_NAME_MAX = 40
 """Letters of a job's name: it stands in a narrow column of every table."""
 TEXT_MAX = 1000  # letters of a sentence
-_WHOLE_MAX = 2000  # letters of a tooltip
+WHOLE_MAX = 2000  # letters of a tooltip
 
 
 def mark_name(name: str, short: Mapping[str, str] | None = None) -> Markup:
@@ -40,6 +42,12 @@ def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
     return Markup("").join(parts).strip()
 
 
+def names_of(steps: Iterable[StepFact | PlanRow], others: Iterable[str] = ()) -> dict[str, str]:
+    """Return whole name -> short name of the operators of steps, and of others."""
+    of_steps = {name for step in steps for name in (*step.parallelism_from, *step.parallelism_to)}
+    return shorten_names({*of_steps, *others})
+
+
 def name_jobs(names: Iterable[str]) -> dict[str, str]:
     """Return whole name -> short name of the jobs of a page."""
     return shorten_names(names, JOB_NAME_MAX)
@@ -56,4 +64,4 @@ def _fit(part: str, room: int) -> str:
 def _mark(shown: str, whole: str) -> Markup:
     if shown == whole:
         return Markup.escape(shown)
-    return Markup('<span title="{}">{}</span>').format(shorten_text(whole, _WHOLE_MAX), shown)
+    return Markup('<span title="{}">{}</span>').format(shorten_text(whole, WHOLE_MAX), shown)
