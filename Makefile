@@ -186,7 +186,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
@@ -225,6 +225,11 @@ test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS
 .PHONY: test-long-live
 test-long-live: setup  ## two policies of `make live` and one rise of the load (at most 30 minutes)
 	@$(PY) -m pytest tests/long/test_live_short.py $(LONG) $(ARGS)
+
+.PHONY: test-long-buckets
+test-long-buckets: setup  ## every path on S3, and many programs that commit to one table there (at most 60 minutes)
+	@$(MAKE) --no-print-directory setup EXTRA=s3
+	@$(PY) -m pytest tests/long/test_commits_on_s3.py tests/long/test_paths_on_s3.py tests/long/test_run_on_s3.py -s $(LONG) $(ARGS)
 
 .PHONY: test-long-comparisons
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
