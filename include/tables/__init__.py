@@ -34,6 +34,7 @@ __all__ = [
     "BRONZE_METRICS",
     "BY_PERSONS",
     "CERTIFICATES",
+    "EVENT_RESULTS",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
