@@ -33,8 +33,12 @@ setup: python  ## install everything into .venv and .cache (a second run takes n
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
 	@$(PY) -m cli.run $(ARGS)
 
+.PHONY: demo
+demo: setup  ## a Flink cluster with a load, the controller and the page on this machine; ARGS="--mode dry-run"
+	@$(PY) -m cli.demo $(ARGS)
+
 .PHONY: ui
-ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
+ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run`; ARGS="--on all" switches DAGs on
 	@$(PY) -m cli.ui $(ARGS)
 
 .PHONY: backtest
@@ -47,7 +51,7 @@ advise: setup  ## what the last days would have cost under Tidewise and others: 
 
 ##@ Connect a cluster
 .PHONY: init
-init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
+init: setup  ## write a tidewise.toml for a cluster of yours, or add it to yours; ARGS="--rest-url http://jobmanager:8081"
 	@$(PY) -m cli.init $(ARGS)
 
 .PHONY: doctor
@@ -58,9 +62,12 @@ doctor: python  ## whether it will work here: machine, settings, clusters, lake,
 manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
 	@$(PY) -m cli.manifests $(ARGS)
 
-.PHONY: backfill
-backfill: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
-	@$(PY) -m cli.backfill $(ARGS)
+.PHONY: import backfill
+import: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
+	@$(PY) -m cli.import_hours $(ARGS)
+
+# Its name of before: a backfill is what Airflow calls runs of past hours.
+backfill: import
 
 .PHONY: control
 control: setup  ## the controller until Ctrl-C: polls, evaluates, and rescales where the mode allows it; ARGS="--once"
@@ -201,7 +208,7 @@ test-long-plans: setup  ## plans of every policy, within a budget, with profiles
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
 	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_nexmark_short.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
-	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_import.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 
 .PHONY: test-long-clusters
 test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (at most 60 minutes)

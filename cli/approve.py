@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from fleet.acts.people import NotAllowedError
@@ -114,4 +115,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ from pathlib import Path
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
 from fleet.acts.people import NotAllowedError
@@ -189,4 +190,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
 from fleet.acts.lifts import lift_blocks
@@ -125,4 +126,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
@@ -216,4 +217,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
+from cli.light_start import leave_pandas_out
 from cli.questions import add_common, answer, open_reader, print_lines
 from fleet.moments import resolve_time
 from fleet.plain import to_json
@@ -66,4 +67,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

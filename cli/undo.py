@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cli.arguments import CommandParser, UsageError, number
 from cli.known_jobs import check_scope, read_known_jobs
+from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from cli.questions import answer, cluster_and_job, open_reader, visible
 from fleet.acts.people import NotAllowedError
@@ -93,4 +94,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

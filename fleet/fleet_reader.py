@@ -9,8 +9,9 @@ from typing import Any
 from deltalake.exceptions import DeltaError
 
 from fleet.decisions import count_troubles, decision_of
+from fleet.disks import read_free_shares
 from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts, StepFact
-from fleet.health import judge_cluster, judge_jobs, judge_models, judge_raw_folder
+from fleet.health import judge_cluster, judge_disks, judge_jobs, judge_models, judge_raw_folder, judge_stages
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
 from fleet.leases import LeaseFact, read_leases
 from fleet.log_tables import KEYS, LastRows, LogTables, Row
@@ -22,8 +23,10 @@ from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
+from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
 from include.settings import Settings
+from include.stage_states import StageState, StageStates
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 
@@ -48,6 +51,7 @@ class FleetReader:
         self._modes: dict[JobKey, str] = {}
         self._plans: Mapping[JobKey, tuple[PlanRow, ...]] = {}
         self._steps: dict[JobKey, tuple[StepFact, ...]] = {}
+        self._stages = StageStates(lake)
         self._approvals, self._lifted, self._pins = ApprovalStore(lake), LiftedBlockStore(lake), PinStore(lake)
 
     def read(self, now_s: float) -> FleetFacts:
@@ -90,9 +94,18 @@ class FleetReader:
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
             judge_raw_folder(raw, Path(raw).is_dir()),
+            *judge_stages(self._read_stages(), now_s),
+            *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def _read_stages(self) -> list[StageState]:
+        """Return how the tasks ended; nothing where nobody knows, of which plans and metrics that get old tell."""
+        try:
+            return self._stages.read()
+        except StoreUnreadableError:
+            return []
 
     def _mode_of(self, cluster: str, job: str) -> str:
         """Return a job's mode; settings do not change while a reader lives."""
@@ -156,7 +169,13 @@ class FleetReader:
         for (cluster, _), rows in plans.items():
             planned[cluster] = max(planned.get(cluster, 0.0), rows[0].as_of_s or 0.0)
         names = sorted({*known, *self.settings.clusters, *leases, *(row["cluster"] for row in quality)})
-        return [_cluster_of(name, self.settings, leases.get(name), planned.get(name), quality) for name in names]
+        coverage = self.tables.read_coverage(now_s)
+        return [
+            _cluster_of(
+                *(name, self.settings, leases.get(name), planned.get(name), quality), coverage_q90=coverage.get(name)
+            )
+            for name in names
+        ]
 
 
 def _cluster_of(
@@ -165,6 +184,8 @@ def _cluster_of(
     lease: LeaseFact | None,
     plan_as_of_s: float | None,
     quality: Iterable[Mapping[str, Any]],
+    *,
+    coverage_q90: float | None,
 ) -> ClusterFacts:
     mine = [row for row in quality if row["cluster"] == name]
     until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
@@ -179,6 +200,7 @@ def _cluster_of(
         lines=sum(row["rows"] or 0 for row in lately),
         quarantined=sum(row["quarantined"] or 0 for row in lately),
         quarantined_files=sum(row["quarantined_files"] or 0 for row in lately),
+        coverage_q90=coverage_q90,
     )
 
 

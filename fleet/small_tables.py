@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
@@ -33,6 +34,9 @@ RESULTS_OF_DAYS = 92
 JobKey = tuple[str, str]
 RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
 T = TypeVar("T")
+ORIGINS_MIN = 20
+"""Below so many scored forecasts of a cluster nobody knows how well its bands hold."""
+_SCORES = ("as_of", "cluster", "origins", "coverage_q90", "champion")
 _QUALITY = (
     *("interval_start", "interval_end", "cluster", "rows", "metric_values", "late", "duplicate", "missing_windows"),
     *("not_measured", "quarantined", "quarantined_files"),
@@ -94,6 +98,18 @@ class SmallTables:
             QUALITY, None, lambda: table.read(_QUALITY, date.min, date.max).to_pylist()
         )
         return sorted(rows, key=lambda row: row["interval_end"])
+
+    def read_coverage(self, now_s: float) -> dict[str, float]:
+        """Return cluster -> share of past bins at or below q90, from the newest scores until now of methods in use."""
+        table, today = self._table(FORECAST_SCORES), date_of(now_s)
+
+        def read() -> dict[str, float]:
+            day = max((day for day in table.read_files() if day <= today), default=None)
+            if day is None:
+                return {}
+            return _cover_by_cluster(table.read(_SCORES, day, day).to_pylist(), timestamp_of(now_s))
+
+        return self._once(FORECAST_SCORES, now_s // HOUR_S, read)
 
     def read_quarantine(self, since: datetime, until: datetime, most: int) -> tuple[list[dict[str, Any]], int]:
         """Return the last quarantined lines of the hours of a span of time, and how many there are."""
@@ -180,6 +196,23 @@ class SmallTables:
             self._read[table.name] = key, read()
         result: T = self._read[table.name][1]
         return result
+
+
+def _cover_by_cluster(rows: list[dict[str, Any]], until: datetime) -> dict[str, float]:
+    scored = [
+        row
+        for row in rows
+        if row["champion"] and row["as_of"] <= until and row["origins"] and row["coverage_q90"] is not None
+    ]
+    newest: dict[str, datetime] = {}
+    for row in scored:
+        newest[row["cluster"]] = max(newest.get(row["cluster"], row["as_of"]), row["as_of"])
+    sums: dict[str, tuple[float, int]] = {}
+    for row in scored:
+        if row["as_of"] == newest[row["cluster"]] and not math.isnan(row["coverage_q90"]):
+            covered, origins = sums.get(row["cluster"], (0.0, 0))
+            sums[row["cluster"]] = covered + row["coverage_q90"] * row["origins"], origins + row["origins"]
+    return {cluster: covered / origins for cluster, (covered, origins) in sums.items() if origins >= ORIGINS_MIN}
 
 
 def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict[JobKey, tuple[PlanRow, ...]]:

@@ -22,8 +22,14 @@ SORTS = {"": "risk", "name": "name", "load": "load", "slots": "slots", "next": "
 CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
     ("controller", (Fault.CONTROLLER_LATE,)),
     ("plan", (Fault.PLAN_OLD,)),
-    ("data", (Fault.METRICS_OLD, Fault.QUARANTINE_RISING, Fault.FILES_REFUSED, Fault.RAW_FOLDER_GONE)),
-    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED)),
+    (
+        "data",
+        (
+            *(Fault.METRICS_OLD, Fault.QUARANTINE_RISING, Fault.FILES_REFUSED, Fault.RAW_FOLDER_GONE),
+            *(Fault.STAGE_FAILING, Fault.STAGE_EMPTY, Fault.DISK_FULL),
+        ),
+    ),
+    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.COVERAGE_OFF)),
     ("jobs", (Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE, Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK)),
 )
 

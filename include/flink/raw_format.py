@@ -1,6 +1,6 @@
 """The raw format: one JSON line per REST reply, kept as received, in compressed files by hour.
 
-Both sources of metrics (the poller of a running cluster and files handed in for a backfill) write this format, and
+Both sources of metrics (the poller of a running cluster and files handed in) write this format, and
 ingestion reads nothing else.  Layout below the raw root::
 
     cluster=<name>/date=YYYY-MM-DD/hour=HH/<anything>.jsonl.gz

@@ -18,6 +18,7 @@ from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
 from include.settings.names import ClusterName
+from include.settings.notifications import Notifications
 from include.settings.people import ApprovalRules, Roles
 from include.settings.planner import Planner
 from include.settings.profiling import Profiling
@@ -65,6 +66,7 @@ class Settings(Section):
     approval: ApprovalRules = ApprovalRules()
     roles: Roles = Roles()
     health: Health = Health()
+    notifications: Notifications = Notifications()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
     settings: SettingsChanges = SettingsChanges()

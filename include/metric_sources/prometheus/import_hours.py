@@ -32,13 +32,17 @@ _EMPTY_BYTES = 100  # a compressed file without lines is smaller
 _HOUR = timedelta(hours=1)
 
 
+class NoServerError(PrometheusError):
+    """No cluster that is asked for has a Prometheus in the settings."""
+
+
 @dataclass(frozen=True, slots=True)
 class HourDone:
-    """One hour of a backfill.
+    """One hour of an import.
 
     Attributes:
         hour: its start.
-        outcome: ``written``, ``there`` (by an earlier backfill), ``collected`` (live files lie there: left alone),
+        outcome: ``written``, ``there`` (by an earlier import), ``collected`` (live files lie there: left alone),
             ``ingested`` (they lay there, the lake has their rows, and they are gone: left alone, too) or ``empty`` (the
             server has no sample of it).
         records: lines in the file written.
@@ -51,7 +55,7 @@ class HourDone:
     path: Path | None = None
 
 
-def backfill(
+def import_hours(
     source: PrometheusSource,
     cluster: str,
     raw_root: Path,
@@ -151,8 +155,8 @@ def servers(settings: Settings) -> list[str]:
 
 
 @dataclass(slots=True)
-class Backfilled:
-    """What a backfill has done.
+class ImportedHours:
+    """What an import has done.
 
     Attributes:
         counts: outcome -> hours, and ``records``.
@@ -169,14 +173,14 @@ def name_empty(cluster: str, hours: Iterable[datetime]) -> str:
     return f"{cluster}: no sample in {spans}: asked for again at the next call; {WITHOUT_SAMPLES}"
 
 
-def backfill_cluster(
+def import_cluster(
     settings: Settings,
     name: str,
     hours: Interval,
     on_hour: Callable[[], None] = lambda: None,
     *,
     is_forced: bool = False,
-) -> Backfilled:
+) -> ImportedHours:
     """Write the raw files of a cluster; where it is forced, also of hours that were ingested from files that are gone.
 
     Raises:
@@ -185,13 +189,13 @@ def backfill_cluster(
     """
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
-    made = Backfilled()
+    made = ImportedHours()
     # What a server told may be asked of it again: ingestion refuses what has become less.
     passed_over = (KAFKA_PREFIX, FILE_PREFIX)
     ingested = set[datetime]() if is_forced else read_ingested_hours(settings, name, hours, passed_over)
     try:
         pause_s = _QUERIES / cluster.prometheus.requests_per_s
-        for done in backfill(source, name, Path(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
+        for done in import_hours(source, name, Path(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
             made.counts[done.outcome] += 1
             made.counts["records"] += done.records
             if done.outcome == "empty":
@@ -202,23 +206,24 @@ def backfill_cluster(
     return made
 
 
-def backfill_clusters(
+def import_clusters(
     settings: Settings, hours: Interval, cluster: str | None = None, *, is_forced: bool = False
 ) -> Counter[str]:
     """Write the raw files of one cluster, or of all that have a Prometheus; returns the outcomes of all together.
 
     Raises:
-        PrometheusError: there is none, or a query was not answered; the hours before stay.
+        NoServerError: there is none to ask.
+        PrometheusError: a query was not answered; the hours before stay.
         SavedGraphError: a saved graph cannot be used.
     """
     known = servers(settings)
     if cluster is not None and cluster not in known:
-        raise PrometheusError(f"[clusters.{cluster}.prometheus] has no url; write it in the settings")
+        raise NoServerError(f"[clusters.{cluster}.prometheus] has no url; write it in the settings")
     if not known:
-        raise PrometheusError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
+        raise NoServerError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
     total: Counter[str] = Counter()
     for name in known if cluster is None else [cluster]:
-        made = backfill_cluster(settings, name, hours, is_forced=is_forced)
+        made = import_cluster(settings, name, hours, is_forced=is_forced)
         total += made.counts
         if made.empty:
             log.warning("%s", name_empty(name, made.empty))

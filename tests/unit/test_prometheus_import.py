@@ -1,4 +1,4 @@
-"""Backfill and live collecting from a server whose answers are partial, empty or without times."""
+"""Import of past hours and live collecting from a server whose answers are partial, empty or without times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from pretended_prometheus import JOB, MAP, SOURCE, T0, World, pretended_prometheus
 
-from cli import backfill as command
+from cli import import_hours as command
 from include.flink.raw_format import hour_directory, write_lines
 from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.prometheus import client as prometheus_client

@@ -5,7 +5,7 @@ raw files are left alone, so a run that was ended is continued by the next and a
 hours that were ingested from raw files which are gone since (`force` fills them as well).
 
 **Schedule**: none. Trigger it with `{"start": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"}`, and `cluster` to
-limit it to one; the same as `make backfill`, and ingestion of the range afterwards.
+limit it to one; the same as `make import`, and ingestion of the range afterwards.
 """
 
 from datetime import timedelta
@@ -14,8 +14,9 @@ from typing import Any
 from airflow.sdk import Param, dag, task
 
 from include.orchestration.assets import RAW
+from include.orchestration.parameters import ParametersError, refuse_at_once
 from include.orchestration.run_window import requested_interval
-from include.orchestration.tasks import BACKFILL_POOL, INTERVAL_PARAMS, dag_options, stage_step
+from include.orchestration.tasks import IMPORT_POOL, PAST_HOURS_PARAMS, dag_options, stage_step
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
 from include.stages import Stage
@@ -23,27 +24,28 @@ from include.stages import Stage
 CLUSTER = Param(None, description="default: every cluster that has a Prometheus", type=["null", "string"])
 
 
-@task(task_id="backfill", pool=BACKFILL_POOL, outlets=[RAW], retries=3, execution_timeout=timedelta(hours=12))
-def backfill_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
+@task(task_id="import_hours", pool=IMPORT_POOL, outlets=[RAW], retries=3, execution_timeout=timedelta(hours=12))
+def import_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
     """Write the raw files of the hours that have none; returns how many hours had which outcome."""
-    from include.metric_sources.prometheus.backfill import backfill_clusters
+    from include.metric_sources.prometheus.import_hours import NoServerError, import_clusters
 
-    given = params or {}
-    hours = requested_interval(given, None, None)
-    is_forced = bool(given.get("force"))
-    return backfill_clusters(anchor_paths(load_settings()), hours, given.get("cluster"), is_forced=is_forced)
+    given, settings = params or {}, anchor_paths(load_settings())
+    hours = refuse_at_once(requested_interval)(given, None, None)
+    try:
+        return import_clusters(settings, hours, given.get("cluster"), is_forced=bool(given.get("force")))
+    except NoServerError as error:
+        raise ParametersError(str(error)) from None
 
 
 @dag(
-    dag_id="tidewise_backfill",
+    dag_id="tidewise_import",
     schedule=None,
-    doc_md=__doc__,
-    params={**INTERVAL_PARAMS, "cluster": CLUSTER},
-    **dag_options("backfill"),
+    params={**PAST_HOURS_PARAMS, "cluster": CLUSTER},
+    **dag_options(__doc__, "import"),
 )
-def tidewise_backfill() -> None:
+def tidewise_import() -> None:
     """Wire the DAG."""
-    backfill_raw() >> stage_step(Stage.INGEST)
+    import_raw() >> stage_step(Stage.INGEST)
 
 
-tidewise_backfill()
+tidewise_import()

@@ -1,4 +1,4 @@
-"""Twelve days of history on a real Prometheus, filled by promtool: backfilled, killed and resumed."""
+"""Twelve days of history on a real Prometheus, filled by promtool: imported, killed and resumed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,19 @@ def environment(url: str, raw: Path) -> dict[str, str]:
 
 
 def command(start: str = "2026-09-01", end: str = "2026-09-13") -> list[str]:
-    return [sys.executable, "-m", "cli.backfill", "--source", "prom", "--from", start, "--to", end, "--cluster", "prod"]
+    return [
+        sys.executable,
+        "-m",
+        "cli.import_hours",
+        "--source",
+        "prom",
+        "--from",
+        start,
+        "--to",
+        end,
+        "--cluster",
+        "prod",
+    ]
 
 
 def run(url: str, raw: Path, *days: str) -> str:
@@ -78,7 +90,7 @@ def files_of(raw: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def written(server, tmp_path_factory):
-    """The raw files of a backfill that nothing disturbed."""
+    """The raw files of an import that nothing disturbed."""
     raw = tmp_path_factory.mktemp("raw")
     assert f"{HOURS} hours written" in run(server, raw)
     return raw
@@ -96,7 +108,7 @@ def lines(written):
 
 
 @pytest.mark.long  # below is an hour that is there already
-def test_a_second_backfill_changes_nothing(server, written):
+def test_a_second_import_changes_nothing(server, written):
     before = {path: path.stat().st_mtime_ns for path in written.rglob("*.gz")}
     assert len(before) == HOURS
     assert f"0 hours written (0 lines), {HOURS} there already" in run(server, written)

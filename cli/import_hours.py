@@ -1,4 +1,7 @@
-"""``make backfill``: raw files of past hours from the server that scraped a cluster, for ingestion as usual."""
+"""``make import``: raw files of past hours from the Prometheus that scraped a cluster, for ingestion as usual.
+
+Raw files that are there already are ingested by a backfill, which is Airflow's word for runs of past hours.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
-from include.metric_sources.prometheus.backfill import backfill_cluster, name_empty, servers
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
+from include.metric_sources.prometheus.import_hours import import_cluster, name_empty, servers
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
 
@@ -24,7 +27,7 @@ SETTLED = timedelta(minutes=10)  # an hour that ended just now may lack its last
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="backfill", description=__doc__)
+    parser = CommandParser(prog="import", description=__doc__)
     parser.add_argument("--source", choices=["prom"], default="prom", help="where from (default: prom)")
     parser.add_argument("--from", dest="start", type=moment, required=True, help="first hour, ISO 8601, UTC")
     parser.add_argument("--to", dest="end", type=moment, required=True, help="end of the hours, exclusive")
@@ -52,7 +55,7 @@ def requested_hours(start: datetime, end: datetime, now: datetime) -> Interval:
 
 
 def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
-    """Return the clusters to backfill.
+    """Return the clusters to import from.
 
     Raises:
         UsageError: there is none, or the one named has no server.
@@ -61,12 +64,15 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
     if cluster is not None and cluster not in known:
         raise UsageError(f"argument --cluster: [clusters.{cluster}.prometheus] has no url; write it in tidewise.toml")
     if not known:
-        raise UsageError("no cluster has a Prometheus: write [clusters.<name>.prometheus] url in tidewise.toml")
+        raise UsageError(
+            "no cluster has a Prometheus: write [clusters.<name>.prometheus] url in tidewise.toml; raw files on disk "
+            'are ingested by a backfill: make airflow ARGS="backfill create --dag-id tidewise_ingest ..."'
+        )
     return known if cluster is None else [cluster]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Backfill once; returns the exit code."""
+    """Import once; returns the exit code."""
     options = _parse(argv)
     try:
         settings = load_settings()
@@ -75,16 +81,16 @@ def main(argv: Sequence[str]) -> int:
         require_writable(Path(settings.paths.raw), "paths.raw")
         return _show(settings, clusters, hours, is_forced=options.force)
     except UsageError as error:
-        print(f"backfill: {error}", file=sys.stderr)
+        print(f"import: {error}", file=sys.stderr)
         return EXIT_USAGE
     except (SettingsError, SavedGraphError) as error:
-        print(f"backfill: {error}", file=sys.stderr)
+        print(f"import: {error}", file=sys.stderr)
         return 1
     except PrometheusError as error:
-        print(f"backfill: {error}; the hours before are kept: run it again to go on", file=sys.stderr)
+        print(f"import: {error}; the hours before are kept: run it again to go on", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("backfill: ended early; the hours before are kept: run it again to go on", file=sys.stderr)
+        print("import: ended early; the hours before are kept: run it again to go on", file=sys.stderr)
         return 130
 
 
@@ -95,22 +101,22 @@ def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_fo
         for name in clusters:
             bar = progress.add_task(f"{name}, hours", total=total)
             advance = partial(progress.advance, bar)
-            made = backfill_cluster(settings, name, hours, advance, is_forced=is_forced)
+            made = import_cluster(settings, name, hours, advance, is_forced=is_forced)
             counts = made.counts
             print(
-                f"backfill: {name}: {counts['written']} hours written ({counts['records']} lines), "
+                f"import: {name}: {counts['written']} hours written ({counts['records']} lines), "
                 f"{counts['there']} there already, {counts['collected']} left as collected, "
                 f"{counts['empty']} without a sample"
             )
             if counts["ingested"]:
                 print(
-                    f"backfill: {name}: {counts['ingested']} hours are left as ingested, although their raw files are "
+                    f"import: {name}: {counts['ingested']} hours are left as ingested, although their raw files are "
                     "gone: what the server has would replace what the lake has (--force fills them as well)"
                 )
             if made.empty:
-                print(f"backfill: {name_empty(name, made.empty)}")
+                print(f"import: {name_empty(name, made.empty)}")
     start, end = format_utc(hours.start), format_utc(hours.end)
-    print(f"backfill: now ingest {start} to {end}: see docs/sources.md")
+    print(f"import: now ingest {start} to {end}: see docs/sources.md")
     return 0
 
 
