@@ -191,7 +191,7 @@ test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py -n 2 $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_objectives.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
@@ -203,7 +203,7 @@ test-long-spark: setup  ## stages one after the other, under unlike settings, wi
 
 .PHONY: test-long-plans
 test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_launch.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_events.py tests/spark/test_launch.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)

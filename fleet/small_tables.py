@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.tables import (
     BACKTESTS,
+    CERTIFICATES,
+    EVENT_RESULTS,
     FORECAST_SCORES,
     INTERVENTIONS,
     JOB_DAYS,
@@ -150,6 +152,14 @@ class SmallTables:
     def read_backtests(self, now_s: float) -> RowsOfJobs:
         """Return the comparisons of policies of the last five weeks."""
         return self._read_last(BACKTESTS, now_s, 35)
+
+    def read_certificates(self, now_s: float) -> RowsOfJobs:
+        """Return what jobs cost beside the least that was possible, of the last five weeks."""
+        return self._read_last(CERTIFICATES, now_s, 35)
+
+    def read_event_results(self, now_s: float) -> RowsOfJobs:
+        """Return what came of events, as seen on the last two dates."""
+        return self._read_last(EVENT_RESULTS, now_s, 2)
 
     def read_scores(self, now_s: float) -> RowsOfJobs:
         """Return the scores of the methods of forecasting of the last week."""
