@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""What is expected of a whole day: the next hours by what was right shortly ahead, the rest by what was far ahead."""
-=======
 """What is expected of a whole day: the next hours by what was right an hour or two ahead, the rest by what was far."""
->>>>>>> told
 
 from __future__ import annotations
 
