@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
@@ -23,6 +22,7 @@ from fleet.acts.lifts import lift_blocks
 from fleet.waiting import Block
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from models.control.bad_steps import name_suspension
@@ -105,7 +105,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show what is blocked")
     parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return parser.parse_args(argv)
 
 

@@ -24,6 +24,7 @@ from urllib.request import urlopen
 from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
+from include.place import local_beside
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from page import PREFIX
@@ -210,7 +211,7 @@ def login(home: Path) -> str:
 
 
 def runs_page(mlflow_url: str, experiment: str) -> str:
-    """Return the path of MLflow's page of training runs; nothing before the first training."""
+    """Return the path of MLflow's page of training runs, not of its GenAI view; nothing before the first training."""
     query = urlencode({"experiment_name": experiment})
     try:
         with urlopen(f"{mlflow_url}/api/2.0/mlflow/experiments/get-by-name?{query}", timeout=30) as reply:
@@ -238,7 +239,7 @@ def run(options: argparse.Namespace) -> None:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{airflow_url}/execution/",
         "AIRFLOW__API__BASE_URL": airflow_url,
     }
-    logs = Path(settings.paths.out) / "ui"
+    logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
     print("ui: waiting for Airflow's database: the first time it is made, which takes half a minute ...", flush=True)
     prepare = "from cli.dag_runner import prepare_database; prepare_database()"
@@ -268,8 +269,8 @@ def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
     parser = CommandParser(prog="ui", description=__doc__)
     port = whole_number(1, 65535)
-    parser.add_argument("--airflow-port", type=port, default=8080)
-    parser.add_argument("--mlflow-port", type=port, default=5000)
+    parser.add_argument("--airflow-port", type=port, default=8080, help="default: 8080")
+    parser.add_argument("--mlflow-port", type=port, default=5000, help="default: 5000")
     parser.add_argument(
         "--on",
         nargs="+",

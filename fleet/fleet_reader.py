@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -25,6 +24,7 @@ from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
 from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
+from include.place import place
 from include.settings import Settings
 from include.stage_states import StageState, StageStates
 from include.tables.plan_row import PlanRow
@@ -93,7 +93,7 @@ class FleetReader:
         health = [
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
-            judge_raw_folder(raw, Path(raw).is_dir()),
+            judge_raw_folder(raw, place(raw).is_dir()),
             *judge_stages(self._read_stages(), now_s),
             *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health),

@@ -13,6 +13,7 @@ from fleet.facts import FleetFacts
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
 from include.lake_table import timestamp_of
+from include.place import place
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
 from page.results_view import ResultsReader, ResultsView
@@ -161,4 +162,4 @@ def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> 
 
 
 def _advice(settings: Settings) -> Path:
-    return Path(settings.paths.out) / "advice.html"
+    return place(settings.paths.out) / "advice.html"

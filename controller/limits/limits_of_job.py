@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from controller.limits.operator_limits import limit_by_schedules, limit_operators
@@ -23,6 +22,7 @@ from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore, ReadPins, find_pin
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
+from include.place import place
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
@@ -270,7 +270,7 @@ def open_limits(
         return [*holds_of_variable(os.environ, clusters), *holds.read(now_s)]
 
     lifted = LiftedBlockStore(settings.paths.lake)
-    raw_root = Path(settings.paths.raw)
+    raw_root = place(settings.paths.raw)
     return LimitsReader(
         *(load, read_holds, approvals.read, clock, lifted.read),
         list_clusters=lambda: list_clusters(raw_root),

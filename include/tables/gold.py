@@ -6,7 +6,7 @@ from include.tables.plan_row import PLAN_COLUMNS
 from include.tables.schema import PARALLELISM, Table
 
 MODEL_VERSIONS = Table(
-    "gold.model_versions",
+    "gold.model_versions",  # trainings, and what the gate said of them
     {
         "as_of": "TIMESTAMP",
         "model_version": "STRING",  # hash of inputs and parameters: the same training gives the same version
@@ -46,7 +46,7 @@ MODEL_JOBS = Table(
 )
 
 FORECASTS = Table(
-    "gold.forecasts",
+    "gold.forecasts",  # quantiles of the load of each source over the next day
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -72,7 +72,7 @@ FORECASTS = Table(
 )
 
 FORECAST_SCORES = Table(
-    "gold.forecast_scores",
+    "gold.forecast_scores",  # errors of forecast methods on each source, by a rolling origin
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -91,7 +91,7 @@ FORECAST_SCORES = Table(
 )
 
 PLANS = Table(
-    "gold.plans",  # see PlanRow
+    "gold.plans",  # steps of each job: which parallelism, when, and why
     {**PLAN_COLUMNS, "date": "DATE"},  # of as_of
     keys=("as_of", "step_id"),
     partition_by=("date",),

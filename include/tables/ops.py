@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.tables.schema import DATE_HOUR, PARALLELISM, Table
 
 QUARANTINE = Table(
-    "ops.quarantine",
+    "ops.quarantine",  # lines, values and files that were refused, as they came
     {
         "cluster": "STRING",
         "reason": "STRING",  # snake_case name of the rule that was broken

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.resources
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from include.place import place
 from include.settings import Settings
 from include.utc import parse_utc
 from models.advice.intervals import LEAST_DAYS, LEVEL
@@ -63,7 +63,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
         learning_days=settings.backtest.learning_days,
         late_after_s=settings.planner.costs.late_after_s,
         costs=settings.planner.costs,
-        has_report=(Path(settings.paths.out) / "report.html").is_file(),
+        has_report=(place(settings.paths.out) / "report.html").is_file(),
         days_of=day_names(parse_utc(advice["first"]), advice["days"]),
     )
 

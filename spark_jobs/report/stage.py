@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.arrow_rows import arrow_rows
+from include.place import place
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.utc import floor_day
@@ -41,7 +41,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     results = write_step_results(lake, as_of, late_after_s)
     write_event_results(lake, settings, as_of)
     bundle = _champion(settings)
-    path = Path(settings.paths.out) / "report.html"
+    path = place(settings.paths.out) / "report.html"
     saved = save_page(
         settings,
         os.environ,
