@@ -38,6 +38,7 @@ __all__ = [
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
+    "EVENT_RESULTS",
     "FILES",
     "FORECASTS",
     "FORECAST_SCORES",
