@@ -23,8 +23,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment, number, whole_number
-from cli.backfill import SETTLED
 from cli.embedded import below
+from cli.import_hours import SETTLED
 from cli.out_lock import hold_folder
 from cli.policy_lines import policy_lines
 from cli.progress import ProgressLog
@@ -33,9 +33,9 @@ from cli.run_table import WIDTH
 from cli.spark_application import ApplicationError, run_application
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
-from include.metric_sources.prometheus.backfill import backfill_cluster, name_empty
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
+from include.metric_sources.prometheus.import_hours import import_cluster, name_empty
 from include.raw_files import LAYOUT, list_file_hours
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.settings.advise import Advise
@@ -125,7 +125,7 @@ def fetch_history(source: Source, settings: Settings) -> None:
     hours = Interval(source.first, source.end)
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("history", total=(source.end - source.first) / timedelta(hours=1))
-        made = backfill_cluster(settings, SERVER, hours, lambda: progress.advance(bar))
+        made = import_cluster(settings, SERVER, hours, lambda: progress.advance(bar))
     if made.empty:
         print(f"advise: {name_empty(SERVER, made.empty)}", file=sys.stderr)
 

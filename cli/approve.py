@@ -7,10 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from fleet.acts.people import NotAllowedError
@@ -18,6 +18,7 @@ from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.interventions import Act, Intervention, record_intervention
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 
@@ -90,7 +91,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return parser.parse_args(argv)
 
 
@@ -114,4 +115,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

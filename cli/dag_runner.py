@@ -29,6 +29,27 @@ def prepare_database() -> None:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # kept in the file: readers make no writer wait
     for name, (slots, description) in POOLS.items():
         Pool.create_or_update_pool(name, slots, description, include_deferred=False)
+    release_old_addresses()
+
+
+def release_old_addresses() -> None:
+    """Have our assets active under their present URIs: a database of before holds their names under others.
+
+    A scheduler does so once a minute; `make run` has none, and a task whose assets are not active fails.
+    """
+    from airflow.models.asset import AssetActive, AssetModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, select
+
+    from include.orchestration.assets import list_assets
+
+    with create_session() as session:
+        for asset in list_assets():
+            session.execute(delete(AssetActive).where(AssetActive.name == asset.name, AssetActive.uri != asset.uri))
+            known = select(AssetModel).where(AssetModel.name == asset.name, AssetModel.uri == asset.uri)
+            model = session.scalar(known)
+            if model is not None and session.get(AssetActive, (asset.name, asset.uri)) is None:
+                session.add(AssetActive.for_asset(model))
 
 
 def _is_migrated(connection: str) -> bool:

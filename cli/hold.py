@@ -11,17 +11,18 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
 from fleet.acts.people import NotAllowedError
 from fleet.facts import HoldFact
 from include.control.holds import EVERYTHING, Hold
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
@@ -140,7 +141,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_release = commands.add_parser("release", prog="make release", help="let go on")
     for one in (to_hold, to_release):
         one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"; without one: everything')
-        one.add_argument("--out", type=Path, help="folder of make run; default: settings")
+        one.add_argument("--out", type=place, help="folder of make run; default: settings")
         one.add_argument("--reason", nargs="+", help="why, for others to read")
         one.add_argument("--by", help="who; default: your login")
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
@@ -189,4 +190,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

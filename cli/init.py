@@ -1,4 +1,7 @@
-"""``make init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode."""
+"""``make init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode.
+
+Settings that are there already keep every line: the cluster is added at their end, in dry-run mode whatever theirs is.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ from include.settings.loading import check_settings
 from include.settings.names import check_cluster_name
 from include.settings.refusals import faults_of
 
-TEMPLATE = Path(__file__).with_name("init.toml.j2")
+WHOLE, SECTION = "init.toml.j2", "cluster.toml.j2"
+OWN_MODE = """
+[clusters.{name}.limits]
+mode = "dry-run"        # nothing is sent to this cluster, whatever [limits] says of the others
+"""
 FILE = "tidewise.toml"
 DEFAULT_URL = "http://localhost:8081"
 
@@ -108,27 +115,50 @@ def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> Answer
     return Answers(rest_url, name, slots)
 
 
-def render(answers: Answers) -> str:
-    """Return the text of the file."""
+def render(answers: Answers, template: str = WHOLE) -> str:
+    """Return the text of the file, or of the cluster's section alone."""
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # TOML is no HTML
     )
-    made = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    made = environment.get_template(template)
     return made.render(rest_url=answers.rest_url, name=answers.name, slots=answers.slots)
 
 
-def write_file(target: Path, text: str, *, force: bool) -> None:
-    """Write the file; what was there is kept beside it with ``.before`` at its end.
+def read_clusters(target: Path) -> set[str]:
+    """Return the clusters of settings that are there.
 
     Raises:
-        InitError: a file is there and may not be replaced.
+        InitError: they cannot be read.
     """
+    try:
+        return set(tomllib.loads(target.read_text(encoding="utf-8")).get("clusters", {}))
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InitError(f"{target} cannot be read ({error}): correct it, or pass --force to replace it") from error
+
+
+def add_cluster(target: Path, answers: Answers) -> str:
+    """Return the text of settings that are there, with one cluster more.
+
+    Raises:
+        InitError: a cluster of that name is there.
+    """
+    if answers.name in read_clusters(target):
+        raise InitError(
+            f"{target} has a cluster {answers.name} already: correct [clusters.{answers.name}] there, pass --name for "
+            f"another one, or --force to replace the whole file (it is kept as {target.name}.before)"
+        )
+    before = target.read_text(encoding="utf-8").rstrip("\n")
+    return f"{before}\n\n{render(answers, SECTION)}{OWN_MODE.format(name=answers.name)}"
+
+
+def write_file(target: Path, text: str) -> None:
+    """Write the file; what was there is kept beside it with ``.before`` at its end."""
     if target.exists():
-        if not force:
-            raise InitError(
-                f"{target} is there already: pass --force to replace it (it is kept as {target.name}.before), "
-                "or --file to write another one"
-            )
         shutil.copy2(target, target.with_name(f"{target.name}.before"))
     write_text(target, text)
 
@@ -136,13 +166,17 @@ def write_file(target: Path, text: str, *, force: bool) -> None:
 def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str] = input) -> int:
     """Ask, write, and show what the doctor says of the cluster; returns the exit code."""
     target = require_writable_file(options.file, "--file")
-    if target.exists() and not options.force:
-        write_file(target, "", force=False)  # refuses, before any question
+    is_added = target.exists() and not options.force
+    if is_added:
+        read_clusters(target)  # refuses, before any question
     answers = ask_person(options, ask)
-    text = render(answers)
+    text = add_cluster(target, answers) if is_added else render(answers)
     settings = check_settings(tomllib.loads(text))
-    write_file(target, text, force=options.force)
-    console.print(f"init: {target} written, in dry-run mode: nothing is sent to Flink", highlight=False, soft_wrap=True)
+    write_file(target, text)
+    done = f"{target} written"
+    if is_added:
+        done = f"cluster {answers.name} added to {target} (as it was: {target.name}.before)"
+    console.print(f"init: {done}, in dry-run mode: nothing is sent to Flink", highlight=False, soft_wrap=True)
     worst = Level.OK
     if not options.offline:
         findings = check_cluster(answers.name, settings.cluster(answers.name), settings)
@@ -150,7 +184,7 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
         worst = Level.ERROR if any(one.level is Level.ERROR for one in findings) else Level.OK
     if target.resolve() != (PROJECT / FILE).resolve():
         console.print(f"use it by: export TIDEWISE_SETTINGS={target.resolve()}", highlight=False, soft_wrap=True)
-    console.print("next: make doctor, then make ui and switch the DAGs on (docs/runbook.md)", highlight=False)
+    console.print("next: make doctor, then make ui and switch the DAGs on (docs/connect.md)", highlight=False)
     return 1 if worst is Level.ERROR else 0
 
 
@@ -160,7 +194,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--name", help="name of the cluster; default: from the address")
     parser.add_argument("--yes", action="store_true", help="ask nothing, take what is suggested")
     parser.add_argument("--offline", action="store_true", help="do not ask the cluster whether it is there")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there, and keep it beside")
+    parser.add_argument(
+        "--force", action="store_true", help="replace a file that is there instead of adding to it, and keep it beside"
+    )
     parser.add_argument("--file", type=Path, default=PROJECT / FILE, help=f"file to write; default: {FILE}")
     return parser.parse_args(argv)
 

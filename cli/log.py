@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -21,6 +20,7 @@ from rich.text import Text
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
+from cli.light_start import leave_pandas_out
 from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
@@ -28,6 +28,7 @@ from fleet.history import HistoryLine, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
 from fleet.small_tables import SmallTables
+from include.place import place
 from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in
 from include.spark.submission import anchor_paths
@@ -193,7 +194,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
     parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")
-    parser.add_argument("--out", type=Path, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
+    parser.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
     return parser.parse_args(argv)
 
 
@@ -216,4 +217,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

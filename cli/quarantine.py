@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
+from cli.light_start import leave_pandas_out
 from cli.questions import add_common, answer, open_reader, print_lines
 from fleet.moments import resolve_time
 from fleet.plain import to_json
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     for row in rows:
         print_lines(describe_line(row).split("\n"))
     counted = ", ".join(f"{reason} {count}" for reason, count in Counter(row["reason"] for row in rows).most_common())
-    print(f"{len(rows)} of {total} shown: {counted}. The table is ops.quarantine; what a rule means: docs/runbook.md")
+    print(f"{len(rows)} of {total} shown: {counted}. The table is ops.quarantine; what a rule means: docs/reasons.md")
     return 0
 
 
@@ -66,4 +67,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

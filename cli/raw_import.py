@@ -1,4 +1,4 @@
-"""Raw payload files handed in from elsewhere, for a backfill: checked by name, copied unread."""
+"""Raw payload files handed in from elsewhere: checked by name, copied unread."""
 
 from __future__ import annotations
 

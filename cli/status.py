@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
+from cli.light_start import leave_pandas_out
 from cli.questions import add_common, answer, open_reader, print_lines
 from fleet.facts import FleetFacts, HealthFact
 from fleet.health import Fault, describe_age
@@ -100,8 +101,10 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     if options.prometheus is not None:
         write_text(options.prometheus, format_metrics(facts))
         return 0
+    content = {"at_s": facts.at_s, "needs_person": facts.needs_person, "health": facts.health}
+    if options.json_file is not None:
+        write_text(options.json_file, to_json("status", content))
     if options.json:
-        content = {"at_s": facts.at_s, "needs_person": facts.needs_person, "health": facts.health}
         content |= {"clusters": facts.clusters, "models": facts.models, "holds": facts.holds}
         content |= {"waiting": facts.waiting, "jobs": facts.jobs}
         print(to_json("status", content))
@@ -117,8 +120,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file instead"
     )
+    parser.add_argument("--json-file", type=Path, help="also write what needs a person, as JSON, to this file")
     return answer("status", parser.parse_args(argv), run)
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

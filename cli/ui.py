@@ -21,13 +21,17 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
+from include.place import local_beside
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from page import PREFIX
 
 START_WITHIN_S = 180.0
+SAY_EVERY_S = 10.0
+ALL = "all"
 STOP_WITHIN_S = 20.0
 
 
@@ -127,15 +131,18 @@ def require_free(port: int, option: str) -> None:
             raise UiError(f"port {port} is taken ({error.strerror}): pass another, {option} PORT") from error
 
 
-def wait_for(url: str, group: Group) -> None:
-    """Wait until a URL answers.
+def wait_for(what: str, url: str, group: Group) -> None:
+    """Wait until a URL answers, and say so while it takes long.
 
     Raises:
         UiError: it did not in time, or a process ended.
     """
-    deadline = time.monotonic() + START_WITHIN_S
-    while time.monotonic() < deadline:
+    started = shown_s = time.monotonic()
+    while time.monotonic() < started + START_WITHIN_S:
         group.check()
+        if time.monotonic() - shown_s >= SAY_EVERY_S:
+            shown_s = time.monotonic()
+            print(f"ui: waiting for {what}, {shown_s - started:.0f} s so far ...", flush=True)
         try:
             with urlopen(url, timeout=5) as reply:
                 if reply.status == 200:
@@ -143,6 +150,54 @@ def wait_for(url: str, group: Group) -> None:
         except (URLError, OSError):
             time.sleep(0.5)
     raise UiError(f"{url} did not answer within {START_WITHIN_S:.0f} s: see the logs")
+
+
+def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group) -> dict[str, bool]:
+    """Switch DAGs on once Airflow has read their files; returns which DAGs are on.
+
+    Raises:
+        UiError: one is unknown, or its file was not read in time.
+    """
+    database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
+    files = sorted(path.stem for path in (PROJECT / "dags").glob("tidewise_*.py"))
+    wanted = files if ALL in names else [f"tidewise_{name.removeprefix('tidewise_')}" for name in names]
+    unknown = sorted(set(wanted) - set(files))
+    if unknown:
+        listed = ", ".join(name.removeprefix("tidewise_") for name in files)
+        raise UiError(f"there is no DAG {unknown[0]}; --on takes {listed}, or {ALL}")
+    started = shown_s = time.monotonic()
+    while not set(wanted) <= set(database.read_paused()):
+        group.check()
+        if time.monotonic() - started > START_WITHIN_S:
+            raise UiError(f"Airflow has not read the files of the DAGs within {START_WITHIN_S:.0f} s: see the logs")
+        if time.monotonic() - shown_s >= SAY_EVERY_S:
+            shown_s = time.monotonic()
+            print(f"ui: waiting for Airflow to read the DAGs, {shown_s - started:.0f} s so far ...", flush=True)
+        time.sleep(0.5)
+    if any(database.read_paused()[name] for name in wanted):
+        print(f"ui: switching on {', '.join(wanted)} ...", flush=True)
+        command = [
+            str(Path(sys.executable).with_name("airflow")),
+            "dags",
+            "unpause",
+            "--yes",
+            "--treat-dag-id-as-regex",
+        ]
+        subprocess.run([*command, f"^({'|'.join(wanted)})$"], env=environment, check=True, capture_output=True)
+    return {name: not is_paused for name, is_paused in database.read_paused().items()}
+
+
+def describe_switches(switched: Mapping[str, bool]) -> str:
+    """Return which DAGs are on, and how the others are switched on.
+
+    >>> describe_switches({"tidewise_plan": True, "tidewise_train": False})
+    'DAGs that are on: plan; the others are paused until you switch them on, there or by make ui ARGS="--on all"'
+    """
+    on = sorted(name.removeprefix("tidewise_") for name, is_on in switched.items() if is_on)
+    others = 'paused until you switch them on, there or by make ui ARGS="--on all"'
+    if not on:
+        return f"DAGs are {others}"
+    return f"DAGs that are on: {', '.join(on)}" + ("" if all(switched.values()) else f"; the others are {others}")
 
 
 def login(home: Path) -> str:
@@ -156,11 +211,12 @@ def login(home: Path) -> str:
 
 
 def runs_page(mlflow_url: str, experiment: str) -> str:
-    """Return the path of MLflow's page of training runs; nothing before the first training."""
+    """Return the path of MLflow's page of training runs, not of its GenAI view; nothing before the first training."""
     query = urlencode({"experiment_name": experiment})
     try:
         with urlopen(f"{mlflow_url}/api/2.0/mlflow/experiments/get-by-name?{query}", timeout=30) as reply:
-            return f"/#/experiments/{json.load(reply)['experiment']['experiment_id']}/runs"
+            experiment_id = json.load(reply)["experiment"]["experiment_id"]
+            return f"/#/experiments/{experiment_id}/runs?workflowType=machine_learning"  # not its page of GenAI traces
     except (HTTPError, OSError, ValueError, KeyError):
         return ""
 
@@ -183,8 +239,9 @@ def run(options: argparse.Namespace) -> None:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{airflow_url}/execution/",
         "AIRFLOW__API__BASE_URL": airflow_url,
     }
-    logs = Path(settings.paths.out) / "ui"
+    logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
+    print("ui: waiting for Airflow's database: the first time it is made, which takes half a minute ...", flush=True)
     prepare = "from cli.dag_runner import prepare_database; prepare_database()"
     subprocess.run([sys.executable, "-c", prepare], cwd=PROJECT, env=environment, check=True, capture_output=True)
     group = Group(environment, logs)
@@ -192,12 +249,13 @@ def run(options: argparse.Namespace) -> None:
     try:
         for service in services(settings, options.airflow_port, options.mlflow_port):
             group.start(service)
-        wait_for(f"{airflow_url}/api/v2/monitor/health", group)
-        wait_for(f"{mlflow_url}/health", group)
+        wait_for("MLflow", f"{mlflow_url}/health", group)
+        wait_for("Airflow's API server", f"{airflow_url}/api/v2/monitor/health", group)
+        switched = switch_on(options.on, environment, group)
         print(f"ui: Airflow  {airflow_url}   ({login(Path(environment['AIRFLOW_HOME']))})")
         print(f"ui: Tidewise {airflow_url}{PREFIX}/   (the fleet's page, by Airflow's log-in)")
         print(f"ui: MLflow   {mlflow_url}{runs_page(mlflow_url, settings.mlflow.experiment)}")
-        print("ui: DAGs are paused until you switch them on. Ctrl-C stops everything.", flush=True)
+        print(f"ui: {describe_switches(switched)}. Ctrl-C stops everything.", flush=True)
         while True:
             time.sleep(2)
             group.check()
@@ -211,8 +269,15 @@ def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
     parser = CommandParser(prog="ui", description=__doc__)
     port = whole_number(1, 65535)
-    parser.add_argument("--airflow-port", type=port, default=8080)
-    parser.add_argument("--mlflow-port", type=port, default=5000)
+    parser.add_argument("--airflow-port", type=port, default=8080, help="default: 8080")
+    parser.add_argument("--mlflow-port", type=port, default=5000, help="default: 5000")
+    parser.add_argument(
+        "--on",
+        nargs="+",
+        default=[],
+        metavar="DAG",
+        help="switch these DAGs on: names such as ingest plan watch, or all; what was on before stays on",
+    )
     options = parser.parse_args(argv)
     if options.airflow_port == options.mlflow_port:
         parser.error("--airflow-port and --mlflow-port: expected two different ports")

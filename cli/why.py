@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cli.arguments import CommandParser, UsageError
 from cli.known_jobs import check_scope, read_known_jobs
+from cli.light_start import leave_pandas_out
 from cli.questions import (
     add_common,
     answer,
@@ -51,4 +52,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_pandas_out()
     sys.exit(main(sys.argv[1:]))

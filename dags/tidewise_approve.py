@@ -35,8 +35,7 @@ def find_steps() -> list[dict[str, Any]]:
     schedule=CronTriggerTimetable(load_settings().schedules.control, timezone="UTC")
     if load_settings().asks_for_approval
     else None,
-    doc_md=__doc__,
-    **dag_options("approve") | {"max_active_runs": RUNS},
+    **dag_options(__doc__, "approve") | {"max_active_runs": RUNS},
 )
 def tidewise_approve() -> None:
     """Wire the DAG."""

@@ -19,9 +19,8 @@ from include.stages import Stage
 @dag(
     dag_id="tidewise_backtest",
     schedule=CronTriggerTimetable(load_settings().schedules.backtest, timezone="UTC"),
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM},
-    **dag_options("backtest"),
+    **dag_options(__doc__, "backtest"),
 )
 def tidewise_backtest() -> None:
     """Wire the DAG."""

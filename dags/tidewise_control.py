@@ -23,9 +23,8 @@ from include.settings import load_settings
 @dag(
     dag_id="tidewise_control",
     schedule=CronDataIntervalTimetable(load_settings().schedules.control, timezone="UTC"),
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM},
-    **dag_options("control"),
+    **dag_options(__doc__, "control"),
 )
 def tidewise_control() -> None:
     """Wire the DAG."""

@@ -48,9 +48,8 @@ def training_is_wanted(as_of: str, run_type: str) -> bool:
 @dag(
     dag_id="tidewise_ingest",
     schedule=CronDataIntervalTimetable(load_settings().schedules.ingest, timezone="UTC"),
-    doc_md=__doc__,
     params=INTERVAL_PARAMS,
-    **dag_options("ingest"),
+    **dag_options(__doc__, "ingest"),
 )
 def tidewise_ingest() -> None:
     """Wire the DAG."""

@@ -30,9 +30,8 @@ def keep_up_tables(as_of: str, dry_run: bool | str) -> dict[str, int]:
 @dag(
     dag_id="tidewise_maintenance",
     schedule=CronTriggerTimetable(load_settings().schedules.maintenance, timezone="UTC"),
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM, "dry_run": DRY_RUN_PARAM},
-    **dag_options("maintenance"),
+    **dag_options(__doc__, "maintenance"),
 )
 def tidewise_maintenance() -> None:
     """Wire the DAG."""

@@ -20,9 +20,8 @@ from include.stages import Stage
 @dag(
     dag_id="tidewise_plan",
     schedule=CronTriggerTimetable(load_settings().schedules.plan, timezone="UTC"),
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM},
-    **dag_options("plan"),
+    **dag_options(__doc__, "plan"),
 )
 def tidewise_plan() -> None:
     """Wire the DAG."""

@@ -16,9 +16,8 @@ from include.stages import Stage
 @dag(
     dag_id="tidewise_profile",
     schedule=None,
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM, "job": JOB_PARAM},
-    **dag_options("profile"),
+    **dag_options(__doc__, "profile"),
 )
 def tidewise_profile() -> None:
     """Wire the DAG."""

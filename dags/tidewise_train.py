@@ -33,9 +33,8 @@ def plan_is_wanted(then_plan: bool | str) -> bool:
 @dag(
     dag_id="tidewise_train",
     schedule=CronTriggerTimetable(load_settings().schedules.train, timezone="UTC"),
-    doc_md=__doc__,
     params={"as_of": AS_OF_PARAM, "then_plan": THEN_PLAN_PARAM},
-    **dag_options("train"),
+    **dag_options(__doc__, "train"),
 )
 def tidewise_train() -> None:
     """Wire the DAG."""

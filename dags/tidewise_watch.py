@@ -1,10 +1,13 @@
 """Turn red while something needs a person: a silent controller, old plans, metrics or models, steps that wait.
 
 It asks what `make status` asks, without Spark, and fails with the same screen in its log: what is wrong, and what to
-do. Airflow's own alerts on failed tasks are then alerts of the fleet. A run that fails is not retried: the next one
-asks again, and is green when nothing needs a person any more. Thresholds are those of `[health]`.
+do. Airflow's own alerts on failed tasks are then alerts of the fleet. A run in which something needs a person is not
+retried: the next one asks again, and is green when nothing does any more. Thresholds are those of `[health]`.
 
-**Schedule**: `schedules.watch`. It changes nothing.
+**Messages**: with an Airflow connection `tidewise_webhook` (`notifications.connection_id`) each fault is sent to it,
+once an hour, and its end once (docs/on_call.md, Messages).
+
+**Schedule**: `schedules.watch`. It changes nothing in the fleet.
 """
 
 from airflow.sdk import CronTriggerTimetable, dag
@@ -17,8 +20,7 @@ from include.settings import load_settings
 @dag(
     dag_id="tidewise_watch",
     schedule=CronTriggerTimetable(load_settings().schedules.watch, timezone="UTC"),
-    doc_md=__doc__,
-    **dag_options("watch"),
+    **dag_options(__doc__, "watch"),
 )
 def tidewise_watch() -> None:
     """Wire the DAG."""

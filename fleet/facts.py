@@ -80,7 +80,7 @@ class DecisionFact:
 
     Attributes:
         at_s: when it was made.
-        verb, reason: as in ``ops.control_log``; ``docs/runbook.md`` has their meaning.
+        verb, reason: as in ``ops.control_log``; ``docs/reasons.md`` has their meaning.
         detail: one sentence for a person.
         answer: of Flink; empty where nothing was sent, or none is known.
         origin: of what was desired: plan, reactive, pin, undo, restore; empty where nothing was.
@@ -192,6 +192,7 @@ class ClusterFacts:
         plan_as_of_s: of the newest plan of one of its jobs.
         metrics_until_s: end of the last hour that was ingested with a line of the cluster.
         lines, quarantined, quarantined_files: of the last day of that ingestion.
+        coverage_q90: share of past bins at or below q90, of the forecasts in use, all sources; None: not known.
     """
 
     cluster: str
@@ -203,6 +204,7 @@ class ClusterFacts:
     lines: int = 0
     quarantined: int = 0
     quarantined_files: int = 0
+    coverage_q90: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,7 @@ class HealthFact:
         value, threshold: in ``unit``; None where there is none.
         detail: one sentence for a person.
         remedy: what to do.
+        subject: what of the scope it is about, such as a task or a folder; empty where the scope says it.
     """
 
     name: str
@@ -244,6 +247,7 @@ class HealthFact:
     unit: str
     detail: str
     remedy: str
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

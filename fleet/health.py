@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts
 from include.settings import Health
-from include.utc import HOUR_S
+from include.stage_states import StageState
+from include.utc import DAY_S, HOUR_S
 
 EVERYWHERE = "all"
+Q90 = 0.9
 
 
 class Fault(StrEnum):
@@ -29,6 +32,10 @@ class Fault(StrEnum):
     STEPS_ROLLED_BACK = "steps_rolled_back"
     FOREIGN_CHANGE = "foreign_change"
     WAITS_FOR_PERSON = "waits_for_person"
+    STAGE_FAILING = "stage_failing"
+    STAGE_EMPTY = "stage_empty"
+    COVERAGE_OFF = "coverage_off"
+    DISK_FULL = "disk_full"
 
 
 class _Figure(NamedTuple):
@@ -74,7 +81,18 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
         f"{cluster.quarantined_files} files of the last day could not be read to their end, or are misplaced",
         "make quarantine",
     )
-    return [controller, plan, metrics, quarantine, files]
+    return [controller, plan, metrics, quarantine, files, *_judge_coverage(cluster, limits)]
+
+
+def _judge_coverage(cluster: ClusterFacts, limits: Health) -> list[HealthFact]:
+    """Return whether bands hold what they promise; nothing while nobody knows."""
+    share, most = cluster.coverage_q90, limits.coverage_off_max
+    if share is None:
+        return []
+    detail = f"{share:.0%} of past load was at or below the forecasts' q90, which promises {Q90:.0%}"
+    remedy = "bands are too " + ("narrow" if share < Q90 else "wide") + ": look at its sources (make page), retrain"
+    off = abs(share - Q90)
+    return [HealthFact(Fault.COVERAGE_OFF, cluster.cluster, off > most, off, most, "share", detail, remedy)]
 
 
 def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[HealthFact]:
@@ -126,6 +144,40 @@ def judge_raw_folder(folder: str, is_there: bool) -> HealthFact:
     detail = f"the raw files' folder {folder} is {'there' if is_there else 'not there'}"
     remedy = "is it mounted? paths.raw names it"
     return HealthFact(Fault.RAW_FOLDER_GONE, EVERYWHERE, not is_there, float(not is_there), 0.0, "gone", detail, remedy)
+
+
+def judge_stages(states: Iterable[StageState], now_s: float) -> list[HealthFact]:
+    """Return which tasks failed in their last run, or had nothing to do; what a person started counts for a day."""
+    result = []
+    for one in states:
+        if one.at_s > now_s or (not one.is_scheduled and now_s - one.at_s > DAY_S):
+            continue
+        ago = f"{describe_age(now_s - one.at_s)} ago"
+        if one.error:
+            detail = f"{one.task} failed {ago}: {one.error}"
+            remedy = "its log in Airflow; docs/runbook.md#when-a-stage-fails"
+            fact = _count(_Figure(Fault.STAGE_FAILING, EVERYWHERE, remedy), 1, 0, detail)
+            result.append(replace(fact, subject=one.task))
+        elif one.empty:
+            detail = f"{one.task} ended well {ago}, and {' and '.join(one.empty)} had nothing to do"
+            remedy = "does anything collect, and is paths.raw mounted? make doctor"
+            fact = _count(_Figure(Fault.STAGE_EMPTY, EVERYWHERE, remedy), len(one.empty), 0, detail)
+            result.append(replace(fact, subject=one.task))
+    return result
+
+
+def judge_disks(shares: Mapping[str, float], limits: Health) -> list[HealthFact]:
+    """Return how full the disks are, from folder -> free share of its disk."""
+    least = limits.disk_free_min
+    return [
+        HealthFact(
+            *(Fault.DISK_FULL, EVERYWHERE, share < least, share, least, "share"),
+            f"{share:.1%} of the disk of {folder} is free",
+            "make room: make maintain, [retention]",
+            folder,
+        )
+        for folder, share in shares.items()
+    ]
 
 
 def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> HealthFact:

@@ -58,6 +58,8 @@ def list_families(facts: FleetFacts) -> list[Family]:
                     {one.cluster: one.quarantined for one in clusters}),
         _by_cluster("refused_files", "files of that day that could not be read to their end, or are misplaced",
                     {one.cluster: one.quarantined_files for one in clusters}),
+        _by_cluster("forecast_coverage_q90_ratio", "share of past load at or below the forecasts' q90",
+                    {one.cluster: one.coverage_q90 for one in clusters}),
         _gauge("jobs", "jobs by mode", [({"cluster": one, "mode": mode}, modes[one, mode]) for one, mode in pairs]),
         _by_cluster("slots", "slots that jobs run with", {one.cluster: slots[one.cluster] for one in clusters}),
         _by_cluster("planned_steps", f"steps that plans send within {PLANNED_H} h",

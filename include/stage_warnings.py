@@ -19,6 +19,16 @@ def list_warnings(stage: str, summary: Mapping[str, Any]) -> list[str]:
     return [] if rule is None else rule(summary)
 
 
+def is_empty(stage: str, summary: Mapping[str, Any]) -> bool:
+    """Whether a stage has ended well and made nothing: no line, no forecast, no planned job.
+
+    >>> is_empty("ingest", {"rows": 0}), is_empty("ingest", {"rows": 3}), is_empty("report", {})
+    (True, False, False)
+    """
+    name = {Stage.INGEST: "rows", Stage.FORECAST: "forecasts", Stage.PLAN: "jobs"}.get(stage)  # type: ignore[call-overload]
+    return name is not None and name in summary and not _count(summary, name)
+
+
 def _of_ingest(summary: Mapping[str, Any]) -> list[str]:
     rows, result = _count(summary, "rows"), []
     lines, values, files = (_count(summary, f"quarantined{part}") for part in ("", "_values", "_files"))
@@ -28,7 +38,7 @@ def _of_ingest(summary: Mapping[str, Any]) -> list[str]:
         result.append(f"{values} values of metrics were quarantined, their lines are used: make quarantine shows them")
     if files:
         result.append(f"{files} files could not be read to their end, or are misplaced: make quarantine shows them")
-    if "rows" in summary and not rows:
+    if is_empty(Stage.INGEST, summary):
         span = f"from {summary.get('start', '?')} to {summary.get('end', '?')}"
         result.append(f"no line {span}: is the raw folder mounted (paths.raw), and does anything collect?")
     return result
@@ -36,7 +46,7 @@ def _of_ingest(summary: Mapping[str, Any]) -> list[str]:
 
 def _of_plan(summary: Mapping[str, Any]) -> list[str]:
     result = []
-    if "jobs" in summary and not _count(summary, "jobs"):
+    if is_empty(Stage.PLAN, summary):
         result.append("no job was planned: nothing was ingested of late, or no forecast was made")
     if _count(summary, "refused"):
         result.append(f"{summary['refused']} jobs have no plan: the report, and make plan, say why")
@@ -60,7 +70,7 @@ def _of_train(summary: Mapping[str, Any]) -> list[str]:
 
 def _of_forecast(summary: Mapping[str, Any]) -> list[str]:
     result = []
-    if "forecasts" in summary and not _count(summary, "forecasts"):
+    if is_empty(Stage.FORECAST, summary):
         result.append("nothing was forecast: no source has a usable rate of late")
     if _count(summary, "stale"):
         result.append(f"{summary['stale']} sources have no rate of late: are their jobs polled?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from cli.doctor.findings import Finding, error, list_names, ok, warning
+from cli.doctor.findings import Finding, Level, error, list_names, ok, warning
 from include.kubernetes.api import ResourceApi, open_api
 from include.kubernetes.faults import ApiError
 from include.kubernetes.job_resource import (
@@ -16,7 +16,7 @@ from include.kubernetes.job_resource import (
     find_upgrade_reason,
     read_job_resource,
 )
-from include.kubernetes.manifests import Placement, form_rights, list_rights
+from include.kubernetes.manifests import EVENTS, Placement, form_rights, list_rights
 from include.kubernetes.overrides import OverridesError
 from include.settings import Cluster
 
@@ -45,7 +45,7 @@ def check_resources(part: str, cluster: Cluster, api: AskingApi) -> list[Finding
     """Return the findings of rights and resources; an API server that does not reply ends them."""
     try:
         rights = check_rights(part, cluster, api)
-        if any(one.remedy for one in rights):
+        if any(one.level is Level.ERROR for one in rights):
             return rights
         resources, unreadable = _read(cluster, api)
     except ApiError as problem:
@@ -60,13 +60,16 @@ def check_resources(part: str, cluster: Cluster, api: AskingApi) -> list[Finding
 def check_rights(part: str, cluster: Cluster, api: AskingApi) -> list[Finding]:
     """Check that the login may do what the actuator asks for (SelfSubjectAccessReview), and no more than that."""
     role = form_rights(cluster, Placement())[1]
-    needed = list_rights(role["rules"])
+    needed = [(verb, plural) for verb, plural in list_rights(role["rules"]) if plural != EVENTS]
     missing = [f"{verb} {plural}" for verb, plural in needed if not api.may(verb, plural)]
     if missing:
         return [error(part, "rights", f"the login may not {list_names(missing)}", _APPLY)]
     findings = [ok(part, "rights", list_names(f"{verb} {plural}" for verb, plural in needed))]
     if any(api.may("delete", plural) for _, plural in needed):
         findings.append(ok(part, "rights", f"the login may delete jobs as well, which Tidewise never does; {_APPLY}"))
+    if any(EVENTS in rule["resources"] for rule in role["rules"]) and not api.may("create", EVENTS, ""):
+        text = "the login may not create events: kubectl describe does not show what Tidewise asked for"
+        findings.append(warning(part, "events", text, _APPLY))
     return findings
 
 

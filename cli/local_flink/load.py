@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from cli.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job
-from include.flink.client import FlinkClient
+from include.flink.client import FlinkClient, FlinkUnreachable
+from include.flink.job_states import ENDED_STATES
 from include.utc import DAY_S
 
+SUBMITTED_WITHIN_S = 180.0
 SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink: Writer"  # names of its vertices
 # Those of the other forms: chains as Flink joins them by default.
 CHAINED = f"{SOURCE} -> keep -> {ENRICH} -> {SINK}"
@@ -129,8 +133,48 @@ def write_trace(path: Path, points: list[tuple[int, float]]) -> None:
     path.write_text("second,rate_per_s\n" + "".join(f"{second},{rate:.3f}\n" for second, rate in points))
 
 
-def submit_load(client: FlinkClient, work_dir: Path, options: LoadOptions, flink_home: Path = FLINK_HOME) -> str:
-    """Build the job if need be, upload it, start it; returns the job id. The JobManager must see ``work_dir``."""
+def submit_load(
+    client: FlinkClient,
+    work_dir: Path,
+    options: LoadOptions,
+    flink_home: Path = FLINK_HOME,
+    *,
+    within_s: float = SUBMITTED_WITHIN_S,
+) -> str:
+    """Build the job if need be, upload it, start it; returns the job id. The JobManager must see ``work_dir``.
+
+    On a slow machine the JobManager replies late: the upload is tried again; a start that was not answered is looked
+    for among the jobs and not sent again, so that there is one job.
+
+    Raises:
+        FlinkError: it was refused, or not done in time.
+    """
     trace = work_dir.resolve() / f"trace-{options.job_name}.csv"
     write_trace(trace, daily_trace(options.low_per_s, options.high_per_s))
-    return client.run_jar(client.upload_jar(build_job(flink_home)), ENTRY_CLASS, options.arguments(trace))
+    jar, deadline = build_job(flink_home), time.monotonic() + within_s
+    uploaded = _ask_until(deadline, lambda: client.upload_jar(jar))
+    try:
+        return client.run_jar(uploaded, ENTRY_CLASS, options.arguments(trace))
+    except FlinkUnreachable:
+        while time.monotonic() < deadline:
+            job_id = _ask_until(deadline, lambda: _find_job(client, options.job_name))
+            if job_id:
+                return job_id
+            time.sleep(1.0)
+        raise
+
+
+def _ask_until(deadline: float, ask: Callable[[], str]) -> str:
+    while True:
+        try:
+            return ask()
+        except FlinkUnreachable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1.0)
+
+
+def _find_job(client: FlinkClient, name: str) -> str:
+    """Return the id of a job that has not ended; empty where there is none."""
+    jobs = client.jobs()["jobs"]
+    return next((str(job["jid"]) for job in jobs if job["name"] == name and job["state"] not in ENDED_STATES), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from controller.actuators.guide_actuator import GuideActuator, express_as_least
 from controller.actuators.operator_actuator import OperatorActuator
 from controller.actuators.resource_directory import ResourceDirectory
 from include.kubernetes.api import open_api
+from include.kubernetes.events import EventRecorder
 from include.kubernetes.faults import ApiError
 from include.settings import Settings
 from models.control.readiness import Failure, Readiness
@@ -114,7 +116,12 @@ def open_cluster_actuator(
         return ClosedActuator(f"cluster {cluster}: {error}")
     directory = ResourceDirectory(api, own.kubernetes)
     kind = GuideActuator if own.kubernetes.mode == "guide" else OperatorActuator
-    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade, may_change=may_change)
+    return kind(
+        *(flink, api, directory),
+        allows_upgrade=own.kubernetes.full_upgrade,
+        may_change=may_change,
+        events=EventRecorder(api, time.time),
+    )
 
 
 def choose_terms(settings: Settings, cluster: str) -> Callable[[Intention, ObservedJob], Intention]:

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from controller.actuators.actuator import Inspector, RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.resource_directory import MatchedResource, ResourceDirectory
 from include.kubernetes.api import ResourceApi
+from include.kubernetes.events import REFUSED, REQUESTED, EventRecorder, describe_change
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.job_resource import JobResource, find_obstacle, find_upgrade_reason
 from include.kubernetes.overrides import OverridesError, form_patch
@@ -39,10 +40,11 @@ class FlinkObserver(Inspector, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A resource as it was when its job was last observed."""
+    """A resource as it was when its job was last observed, and what was asked for then."""
 
     resource: JobResource
     vertices: frozenset[str]
+    requested: Parallelism
 
 
 class OperatorActuator:
@@ -54,6 +56,7 @@ class OperatorActuator:
         directory: finds the resource of a job.
         allows_upgrade: whether a request may be sent that stops and starts the job.
         may_change: asked right before a request leaves; None: it always may.
+        events: is told what was asked for and refused; None: nobody is.
     """
 
     def __init__(
@@ -64,8 +67,10 @@ class OperatorActuator:
         *,
         allows_upgrade: bool = False,
         may_change: Callable[[], bool] | None = None,
+        events: EventRecorder | None = None,
     ) -> None:
         self._flink, self._api, self._directory = flink, api, directory
+        self._events = events
         self._may_change = may_change
         self._allows_upgrade = allows_upgrade
         self._lock = threading.Lock()
@@ -122,6 +127,20 @@ class OperatorActuator:
         if judged is None or judged.resource.job_id != job_id:
             raise RequestRefusedError(f"{job}: no resource of job {job_id} was observed")
         resource = judged.resource
+        change = describe_change(judged.requested, parallelism)
+        try:
+            self._send(judged, parallelism)
+        except RequestRefusedError as error:
+            self._record(resource, REFUSED, f"{change}: refused: {error}", is_warning=True)
+            raise
+        self._record(resource, REQUESTED, f"{change}; why: make why", is_warning=False)
+
+    def _record(self, resource: JobResource, reason: str, message: str, *, is_warning: bool) -> None:
+        if self._events is not None:
+            self._events.record(resource, reason, message, is_warning=is_warning)
+
+    def _send(self, judged: _Judged, parallelism: Parallelism) -> None:
+        resource = judged.resource
         try:
             patch = self._form_patch(resource, parallelism, judged.vertices)
             if self._may_change is not None and not self._may_change():
@@ -146,12 +165,14 @@ class OperatorActuator:
             return observed
         if result is None or result.resource is None:
             return hinder(observed, *(("no_resource", "") if result is None else (result.obstacle, result.detail)))
-        with self._lock:
-            self._judged[job] = _Judged(result.resource, frozenset(observed.requested))
         try:
-            return self._describe(observed, result.resource)
+            described = self._describe(observed, result.resource)
         except OverridesError as error:
-            return hinder(observed, "unreadable_resource", f"{result.resource.title}: {error}")
+            described = hinder(observed, "unreadable_resource", f"{result.resource.title}: {error}")
+        with self._lock:
+            asked = described.requested or {}
+            self._judged[job] = _Judged(result.resource, frozenset(observed.requested), asked)
+        return described
 
     def _form_patch(
         self, resource: JobResource, parallelism: Parallelism, vertices: frozenset[str]

@@ -76,6 +76,22 @@ class CustomResourceApi:
         change = self._api.patch_namespaced_custom_object
         return self._ask(change, PLURALS[kind], name, dict(patch), field_manager=FIELD_MANAGER)
 
+    def create_event(self, event: Mapping[str, Any]) -> None:
+        """Create an event in the namespace."""
+        from kubernetes.client import CoreV1Api
+
+        api = CoreV1Api(self.client)
+        # Its reply as it is: an event of a newer API server may hold what this client does not know.
+        _call(
+            lambda: api.create_namespaced_event(
+                self._namespace,
+                dict(event),
+                field_manager=FIELD_MANAGER,
+                _request_timeout=self._timeout,
+                _preload_content=False,
+            )
+        )
+
     def may(self, verb: str, plural: str, group: str = GROUP) -> bool:
         """Return whether the login may do something in the namespace, by a SelfSubjectAccessReview."""
         from kubernetes.client import AuthorizationV1Api

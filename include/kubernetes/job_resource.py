@@ -50,6 +50,7 @@ class JobResource:
         job_id, job_name, job_state: of ``status.jobStatus``; empty when not told.
         reconciliation: state such as ``DEPLOYED``; empty before the first.
         reconciled: overrides of the spec that the operator has dealt with last.
+        uid: of the resource, which another one of the same name has not.
     """
 
     kind: str
@@ -67,6 +68,7 @@ class JobResource:
     job_state: str
     reconciliation: str
     reconciled: Mapping[str, int]
+    uid: str = ""
 
     @property
     def title(self) -> str:
@@ -136,6 +138,7 @@ def read_job_resource(result: Mapping[str, Any], session: Mapping[str, Any] | No
         job_state=str(job.get("state") or ""),
         reconciliation=str(reconciliation.get("state") or ""),
         reconciled=reconciled,
+        uid=str(metadata.get("uid", "")),
     )
 
 

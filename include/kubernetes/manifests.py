@@ -14,6 +14,7 @@ from include.settings import Cluster
 Manifest = dict[str, Any]
 APP_LABEL = "app.kubernetes.io/name"
 REPORTER_PORT = 9249
+EVENTS = "events"
 MIN_PARALLELISM = "job.autoscaler.vertex.min-parallelism"
 
 
@@ -46,11 +47,14 @@ def form_manifests(cluster_name: str, cluster: Cluster, placement: Placement) ->
 def form_rights(cluster: Cluster, placement: Placement) -> list[Manifest]:
     """Return the account, and a role with what the actuator asks for and nothing else.
 
-    Jobs are read and, where they are acted on, patched; nothing is created or deleted, and no Secret is read.
+    Jobs are read and, where they are acted on, patched, with an event on each; nothing else is created, nothing is
+    deleted, and no Secret is read.
     """
     own = cluster.kubernetes
     verbs = ["get", "list", *(["patch"] if cluster.actuator == "kubernetes" else [])]
     rules = [{"apiGroups": [GROUP], "resources": [PLURALS[own.kind]], "verbs": verbs}]
+    if cluster.actuator == "kubernetes":  # what was asked for is shown by kubectl describe
+        rules.append({"apiGroups": [""], "resources": [EVENTS], "verbs": ["create"]})
     if own.kind == SESSION_JOB:  # the session cluster tells Flink's version and scheduler
         rules.append({"apiGroups": [GROUP], "resources": [PLURALS[DEPLOYMENT]], "verbs": ["get"]})
     account = {"kind": "ServiceAccount", "name": placement.name, "namespace": placement.namespace}

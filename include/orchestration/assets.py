@@ -10,16 +10,25 @@ from include import tables
 from include.stages import Stage
 from include.tables import Table
 
-RAW = Asset(name="raw.payloads", group="tidewise")
-MODELS = Asset(name="mlflow.fleet_bundle", group="tidewise")
-COMPARISONS = Asset(name="mlflow.comparisons", group="tidewise")
-ADVICE = Asset(name="advice.page", group="tidewise")
-PAGE = Asset(name="report.page", group="tidewise")
+SCHEME = "x-tidewise"
+"""Airflow takes schemes that begin with ``x-`` as they are."""
+
+
+def _asset(name: str) -> Asset:
+    """Return an asset; its URI names what it is and not where it lies, which is a setting and may move."""
+    return Asset(name=name, uri=f"{SCHEME}://{name.replace('.', '/', 1)}", group="tidewise")
+
+
+RAW = _asset("raw.payloads")
+MODELS = _asset("mlflow.fleet_bundle")
+COMPARISONS = _asset("mlflow.comparisons")
+ADVICE = _asset("advice.page")
+PAGE = _asset("report.page")
 
 
 def asset_of(table: Table) -> Asset:
     """Return the asset of a table."""
-    return Asset(name=table.name, group="tidewise")
+    return _asset(table.name)
 
 
 CONTROLLED = [asset_of(table) for table in tables.CONTROLLED]
@@ -39,7 +48,10 @@ _BRONZE_AND_SILVER = (
 )
 _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.JOBS, tables.OPERATOR_KEYS, tables.RESCALES)
 _COMPARED = (tables.BACKTESTS, tables.CERTIFICATES)
-_SHOWN = (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, *_COMPARED)
+_SHOWN = (
+    *(tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, *_COMPARED),
+    tables.OBSERVATIONS,
+)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
 
@@ -93,6 +105,12 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
         Stage.BACKTEST: [*map(asset_of, _COMPARED), COMPARISONS],
         Stage.ADVISE: [ADVICE],
-        Stage.REPORT: [PAGE],
+        Stage.REPORT: [*map(asset_of, (tables.JOB_DAYS, tables.STEP_RESULTS, tables.EVENT_RESULTS)), PAGE],
     }
     return writes[stage]
+
+
+def list_assets() -> list[Asset]:
+    """Return all of them."""
+    written = [asset for stage in Stage for asset in outlets(stage)]
+    return list(dict.fromkeys([RAW, *CONTROLLED, *written]))

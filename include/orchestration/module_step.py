@@ -11,6 +11,16 @@ from airflow.providers.standard.operators.bash import BashOperator
 from include.settings import PROJECT
 
 
+def module_options(module: str) -> dict[str, Any]:
+    """Return the arguments of a BashOperator that runs a module, with its arguments, as `python -m` takes them."""
+    return {
+        "bash_command": f"exec {shlex.quote(sys.executable)} -m {module}",
+        "cwd": str(PROJECT),
+        "env": {"PYTHONPATH": str(PROJECT)},
+        "append_env": True,
+    }
+
+
 def module_step(task_id: str, module: str, **options: Any) -> BashOperator:
     """Return the task.
 
@@ -19,11 +29,4 @@ def module_step(task_id: str, module: str, **options: Any) -> BashOperator:
         module: with its arguments, as `python -m` takes them; a template of Airflow.
         options: of the operator.
     """
-    return BashOperator(
-        task_id=task_id,
-        bash_command=f"exec {shlex.quote(sys.executable)} -m {module}",
-        cwd=str(PROJECT),
-        env={"PYTHONPATH": str(PROJECT)},
-        append_env=True,
-        **options,
-    )
+    return BashOperator(task_id=task_id, **module_options(module), **options)

@@ -8,16 +8,18 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.exceptions import AirflowException
 
+from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
-from include.spark.submission import prepare_submission
-from include.stages import Stage
+from include.spark.submission import anchor_paths, prepare_submission
+from include.stages import Stage, StageRequest, parse_requests
+from include.utc import format_utc
 
 RUNBOOK = "docs/runbook.md#when-a-stage-fails"
 log = logging.getLogger(__name__)
@@ -39,6 +41,8 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         } | options
         super().__init__(**options)
         self.stages = tuple(stages)
+        self.summaries: dict[str, dict[str, Any]] = {}
+        self._spark_log: TextIO | None = None
 
     def execute(self, context: Any) -> None:
         """Build the package if the code changed, then submit.
@@ -46,30 +50,54 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         Raises:
             AirflowException: the stage failed; the message says where the log is and what to do.
         """
-        submission = prepare_submission(load_settings(), master=self._master())
+        settings = load_settings()
+        requests = parse_requests(self.application_args or [])
+        log.info("tidewise: %s", describe_requests(requests))
+        submission = prepare_submission(settings, master=self._master())
         self.conf = submission.conf
         self.py_files = submission.package
         self.env_vars = submission.environment
         self.files = submission.environment.get(SETTINGS_FILE_VARIABLE)  # for drivers that run elsewhere
         _find_spark_submit()
+        file = Path(anchor_paths(settings).paths.out) / "spark_logs" / f"{self.dag_id}.{self.task_id}.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            super().execute(context)
+            with file.open("w", encoding="utf-8") as self._spark_log:
+                super().execute(context)
         except AirflowException as error:
             raise AirflowException(
                 f"{' or '.join(self.stages)} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: "
-                f"stage ... failed` above names the stage and the cause. What to do: {RUNBOOK}"
+                f"stage ... failed` above names the stage and the cause. What to do: {RUNBOOK}. Spark's own log: {file}"
             ) from error
+        finally:
+            self._spark_log = None
+        log.info("tidewise: Spark's own log: %s", file)
+        add_facts(context, requests, self.summaries)
 
     def _get_hook(self) -> Any:
         """Return the hook, which shows what stages warn of at that level."""
         hook = super()._get_hook()
-        show_levels(hook)
+        show_levels(hook, self.summaries, self._spark_log)
         return hook
 
     def _master(self) -> str | None:
         """Return the master that the connection names."""
         host: str | None = BaseHook.get_connection(load_settings().spark.connection_id).host
         return host
+
+
+def describe_requests(requests: Sequence[StageRequest]) -> str:
+    """Return which hours, or which moment, an application is about.
+
+    >>> from include.utc import parse_utc
+    >>> hour = [parse_utc(f"2026-11-20T{hour}:00:00Z") for hour in (16, 17)]
+    >>> describe_requests([StageRequest(Stage.INGEST, hour[1], *hour)])
+    'ingest of the hours 2026-11-20T16:00:00Z to 2026-11-20T17:00:00Z (exclusive)'
+    """
+    names, first = ", ".join(one.stage for one in requests), requests[0]
+    if first.start is not None and first.end is not None:
+        return f"{names} of the hours {format_utc(first.start)} to {format_utc(first.end)} (exclusive)"
+    return f"{names} as of {format_utc(first.as_of)}"
 
 
 def _find_spark_submit() -> None:

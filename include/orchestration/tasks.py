@@ -11,55 +11,81 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Param
 
 from include.orchestration.assets import application_inlets, application_outlets
+from include.orchestration.parameters import refuse_at_once
 from include.orchestration.run_window import (
     controller_arguments,
     requested_as_of,
     requested_end,
     requested_start,
 )
-from include.orchestration.stage_operator import StageOperator, report_failure
+from include.orchestration.stage_operator import RUNBOOK, StageOperator, report_failure
+from include.orchestration.task_states import remember_failure, remember_success
+from include.orchestration.webhook_notifier import WebhookNotifier
 from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
 CONTROL_POOL = "tidewise_control"
 UPKEEP_POOL = "tidewise_upkeep"
-BACKFILL_POOL = "tidewise_backfill"
+IMPORT_POOL = "tidewise_import"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
     UPKEEP_POOL: (1, "Upkeep of the tables"),
     CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
-    BACKFILL_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
+    IMPORT_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
 }
 OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
-def _timestamp(description: str) -> Param:
-    return Param(None, description=description, type=["null", "string"], format="date-time")
+# Airflow checks these when a run is asked for, before anything is started. A full hour in UTC may be written with the
+# half hours of some offsets.
+_FULL_HOUR = (
+    r"^\d{4}-\d\d-\d\dT\d\d:"
+    r"(00(:00(\.0+)?)?(Z|[+-]\d\d:?00)?|(15|30|45)(:00(\.0+)?)?[+-]\d\d:?(15|30|45))$"
+)
+
+
+def _timestamp(description: str, **options: Any) -> Param:
+    return Param(None, description=description, **{"type": ["null", "string"], "format": "date-time", **options})
+
+
+def _hour(description: str) -> Param:
+    return Param(description=description, type="string", format="date-time", pattern=_FULL_HOUR)
 
 
 AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default: the run's own")
 JOB_PARAM = Param(
-    None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
+    None,
+    description='"cluster/job"; default: every job whose policy uses a profile',
+    type=["null", "string"],
+    pattern="^$|^[^/]+/.+$",
 )
 THEN_PLAN_PARAM = Param(False, description="make a plan as soon as the models are there", type="boolean")
 DRY_RUN_PARAM = Param(False, description="only log what would be done", type="boolean")
+FORCE_PARAM = Param(
+    False,
+    description="replace rows whose raw files are gone by what is left of them; else such a run is refused",
+    type="boolean",
+)
 INTERVAL_PARAMS = {
-    "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
-    "end": _timestamp("end of the hours to ingest, exclusive"),
-    "force": Param(
-        False,
-        description="replace rows whose raw files are gone by what is left of them; else such a run is refused",
-        type="boolean",
-    ),
+    "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval", pattern=_FULL_HOUR),
+    "end": _timestamp("end of the hours to ingest, exclusive, a full hour; with start", pattern=_FULL_HOUR),
+    "force": FORCE_PARAM,
+}
+PAST_HOURS_PARAMS = {
+    # No default: without hours there is nothing to do, and Airflow's page asks for them.
+    "start": _hour("first full hour (ISO 8601, UTC)"),
+    "end": _hour("end, exclusive, a full hour"),
+    "force": FORCE_PARAM,
 }
 MACROS = {
-    "start_of": requested_start,
-    "end_of": requested_end,
-    "as_of_of": requested_as_of,
-    "controller_arguments_of": controller_arguments,
+    "start_of": refuse_at_once(requested_start),
+    "end_of": refuse_at_once(requested_end),
+    "as_of_of": refuse_at_once(requested_as_of),
+    "controller_arguments_of": refuse_at_once(controller_arguments),
 }
+FAILURE_NOTIFIER = WebhookNotifier(f"its log in Airflow; {RUNBOOK}")
 
 _INTERVAL = "params, data_interval_start | default(none), data_interval_end | default(none)"
 _FORCE = "--force={{ 'yes' if params.force else 'no' }}"
@@ -164,9 +190,16 @@ def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperato
     )
 
 
-def dag_options(*tags: str) -> dict[str, Any]:
-    """Return what every DAG of the project has in common."""
+def dag_options(doc: str | None, *tags: str) -> dict[str, Any]:
+    """Return what every DAG of the project has in common.
+
+    Args:
+        doc: of its file; the first sentence is what Airflow's list of DAGs shows.
+        tags: of the DAG.
+    """
     return {
+        "doc_md": doc,
+        "description": " ".join((doc or "").partition("\n\n")[0].split()),
         "start_date": datetime(2024, 1, 1, tzinfo=UTC),  # no backfill reaches further back
         "catchup": False,
         "max_active_runs": 1,
@@ -178,6 +211,7 @@ def dag_options(*tags: str) -> dict[str, Any]:
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=10),
-            "on_failure_callback": report_failure,
+            "on_failure_callback": [report_failure, remember_failure, FAILURE_NOTIFIER],
+            "on_success_callback": remember_success,
         },
     }

@@ -25,8 +25,8 @@ from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
 from include.settings.stages import Apply, Backtest, Schedules
-from include.settings.storage import Mlflow, Paths, Spark
-from include.settings.tree import Settings, SettingsError
+from include.settings.storage import Mlflow, Paths, Spark, Storage
+from include.settings.tree import Settings, SettingsError, s3_keys
 
 __all__ = [
     "ENV_PREFIX",
@@ -61,10 +61,12 @@ __all__ = [
     "SettingsError",
     "Spark",
     "Steps",
+    "Storage",
     "Timing",
     "Training",
     "check_settings",
     "load_settings",
     "require_named_file",
+    "s3_keys",
     "settings_file",
 ]

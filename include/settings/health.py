@@ -26,3 +26,11 @@ class Health(Section):
     roll_backs_max: int = Field(
         1, ge=1, le=100_000, description="steps of a job taken back within a day, from which on a person should look"
     )
+    coverage_off_max: Share = Field(
+        0.1,
+        description="how far the share of past load at or below a cluster's forecast q90 may be from 0.9; further off, "
+        "its forecasts' bands need a person",
+    )
+    disk_free_min: Share = Field(
+        0.05, description="share of a disk with the lake, the raw files or Tidewise's own files that has to be free"
+    )

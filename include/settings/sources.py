@@ -77,8 +77,8 @@ class Prometheus(Section):
     graphs: Text | None = Field(
         None, description="folder of saved replies of `/jobs/:jobid`, `*.json`; for jobs that REST no longer knows"
     )
-    chunk_h: int = Field(6, ge=1, le=168, description="h; most that one query of a backfill asks for")
-    requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of a backfill in a second")
+    chunk_h: int = Field(6, ge=1, le=168, description="h; most that one query of an import asks for")
+    requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of an import in a second")
     timeout_s: float = Field(120.0, ge=0.1, le=HOUR_S, description="s; limit for the reply to one query")
     names: MetricNames = MetricNames()
     connection: Connection = Connection()

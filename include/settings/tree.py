@@ -20,6 +20,7 @@ from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
 from include.settings.names import ClusterName
+from include.settings.notifications import Notifications
 from include.settings.people import ApprovalRules, Roles
 from include.settings.planner import Planner
 from include.settings.profiling import Profiling
@@ -27,7 +28,7 @@ from include.settings.refusals import faults_of_parameters
 from include.settings.retention import Retention
 from include.settings.section import Section
 from include.settings.stages import Apply, Backtest, Schedules
-from include.settings.storage import Mlflow, Paths, Spark
+from include.settings.storage import Mlflow, Paths, Spark, Storage
 from include.utc import HOUR_S
 
 _UNNAMED_CLUSTER, _UNNAMED_JOB = Cluster(), JobLimits()
@@ -49,6 +50,7 @@ class Settings(Section):
     """The whole tree; see each section."""
 
     paths: Paths = Paths()
+    storage: Storage = Storage()
     spark: Spark = Spark()
     mlflow: Mlflow = Mlflow()
     clusters: dict[ClusterName, Cluster] = Field(default_factory=dict)
@@ -68,6 +70,7 @@ class Settings(Section):
     approval: ApprovalRules = ApprovalRules()
     roles: Roles = Roles()
     health: Health = Health()
+    notifications: Notifications = Notifications()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
     settings: SettingsChanges = SettingsChanges()
@@ -212,3 +215,14 @@ class Settings(Section):
                         f"{cluster.window_s}, so no window would ever count; write planner.{key} = 2, say"
                     )
         return self
+
+
+def s3_keys(settings: Settings) -> list[str]:
+    """Return the keys whose value is a place on S3."""
+    places = {
+        "paths.lake": settings.paths.lake,
+        "paths.raw": settings.paths.raw,
+        "paths.out": settings.paths.out,
+        "mlflow.artifact_root": settings.mlflow.artifact_root,
+    }
+    return [key for key, place in places.items() if place.startswith(("s3:", "s3a:"))]

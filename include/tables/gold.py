@@ -6,7 +6,7 @@ from include.tables.plan_row import PLAN_COLUMNS
 from include.tables.schema import PARALLELISM, Table
 
 MODEL_VERSIONS = Table(
-    "gold.model_versions",
+    "gold.model_versions",  # trainings, and what the gate said of them
     {
         "as_of": "TIMESTAMP",
         "model_version": "STRING",  # hash of inputs and parameters: the same training gives the same version
@@ -46,7 +46,7 @@ MODEL_JOBS = Table(
 )
 
 FORECASTS = Table(
-    "gold.forecasts",
+    "gold.forecasts",  # quantiles of the load of each source over the next day
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -72,7 +72,7 @@ FORECASTS = Table(
 )
 
 FORECAST_SCORES = Table(
-    "gold.forecast_scores",
+    "gold.forecast_scores",  # errors of forecast methods on each source, by a rolling origin
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -91,7 +91,7 @@ FORECAST_SCORES = Table(
 )
 
 PLANS = Table(
-    "gold.plans",  # see PlanRow
+    "gold.plans",  # steps of each job: which parallelism, when, and why
     {**PLAN_COLUMNS, "date": "DATE"},  # of as_of
     keys=("as_of", "step_id"),
     partition_by=("date",),
@@ -213,6 +213,73 @@ BACKTESTS = Table(
     keys=("as_of", "cluster", "job", "policy"),
     partition_by=("date",),
     checks={"scored_or_failed": "cost IS NOT NULL OR error IS NOT NULL"},
+)
+
+JOB_DAYS = Table(
+    "gold.job_days",  # how each job ran on each date, and what was due: what Tidewise's effect is judged by
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "until": "TIMESTAMP",  # windows until then are counted
+        "measured_s": "DOUBLE",  # of windows whose slots are known
+        "slot_hours": "DOUBLE",  # the largest parallelism of the job's operators, over that time
+        "late_known_s": "DOUBLE",  # of windows in which a source tells the age of its backlog
+        "late_minutes": "DOUBLE",  # of these: with an age above planner.costs.late_after_s
+        "load_mean_per_s": "DOUBLE",  # of all sources; of windows in which each of them tells it
+        "load_max_per_s": "DOUBLE",
+        "rescales": "INT",
+        "restarts": "INT",
+        "downtime_s": "DOUBLE",  # of both
+        "steps_due": "INT",  # of plans that were the newest when the step's time came
+        "steps_as_planned": "INT",  # of these: asked for by the controller, in a dry run as well, and not taken back
+        "date": "DATE",
+    },
+    keys=("cluster", "job", "date"),
+    partition_by=("date",),
+)
+
+STEP_RESULTS = Table(
+    "gold.step_results",  # steps that the controller decided on: what was promised beside what came
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "step_id": "STRING",
+        "origin": "STRING",  # plan, reactive or pin
+        "apply_at": "TIMESTAMP",
+        "effective_at": "TIMESTAMP",
+        "ended_at": "TIMESTAMP",  # by the next step that took effect, by the plan, or as far as is known
+        "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting
+        "outcome": "STRING",  # the same with its named reason
+        "slots_from": "INT",
+        "slots_to": "INT",
+        "slots_ran": "DOUBLE",  # mean while it was in effect; null where nothing was measured
+        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are p_late and recovery_s
+        "load_max_per_s": "DOUBLE",  # came
+        "p_late": "DOUBLE",
+        "late_minutes": "DOUBLE",  # came; null where it is not known
+        "recovery_s": "DOUBLE",
+        "took_s": "DOUBLE",  # downtime and catch-up of its rescale; null without one
+        "date": "DATE",  # of apply_at
+    },
+    keys=("cluster", "job", "step_id", "apply_at"),
+    partition_by=("date",),
+)
+
+EVENT_RESULTS = Table(
+    "gold.event_results",  # what came of the events that people knew of, as the last report of a date saw it
+    {
+        "event": "STRING",  # name in the settings
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",  # a source of the job
+        "announced": "STRING",  # factor or rate with its range
+        "came": "STRING",
+        "proposed": "STRING",  # what to write next time; empty while nobody knows
+        "as_of": "TIMESTAMP",
+        "date": "DATE",  # of as_of
+    },
+    keys=("event", "cluster", "job", "operator", "date"),
+    partition_by=("date",),
 )
 
 CERTIFICATES = Table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.tables.schema import DATE_HOUR, PARALLELISM, Table
 
 QUARANTINE = Table(
-    "ops.quarantine",
+    "ops.quarantine",  # lines, values and files that were refused, as they came
     {
         "cluster": "STRING",
         "reason": "STRING",  # snake_case name of the rule that was broken
@@ -131,7 +131,7 @@ INTERVENTIONS = Table(
     "ops.interventions",
     {
         "at": "TIMESTAMP",
-        "act": "STRING",  # hold, release, approve, deny, lift, undo, and what was done to models
+        "act": "STRING",  # hold, release, approve, deny, lift, undo, pin, unpin, and what was done to models
         "scope": "STRING",  # all, a cluster, or cluster/job
         "by": "STRING",  # who
         "reason": "STRING",  # why, in their words

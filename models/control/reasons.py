@@ -8,7 +8,7 @@ from include.domain.named_reason import NamedReason
 
 
 class Reason(NamedReason):
-    """Name of the rule that decided; the runbook's table is written from these."""
+    """Name of the rule that decided; docs/reasons.md is written from these."""
 
     PLAN = "plan", "the due step of the plan", "nothing"
     REACTIVE = "reactive", "the reactive controller, or a policy that decides in the controller, wants it", "nothing"

@@ -10,12 +10,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from include.atomic_write import write_json, write_text
+from include.place import place
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.threads import running_beside
@@ -64,7 +64,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},
     }
     advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)
-    out = Path(settings.paths.out)
+    out = place(settings.paths.out)
     write_json(out / "advice.json", json.loads(json.dumps(advice, default=str)))
     write_text(out / "advice.html", render(advice, settings))
     return {

@@ -1,4 +1,4 @@
-"""What came of the events that people knew of, for the page."""
+"""What came of the events that people knew of: ``gold.event_results``."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from models.forecasting.event_outcomes import judge_event
 from models.forecasting.known_events import KnownEvent, list_events
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake
-from spark_jobs.report.text_tables import TextTable
 
 SHOWN_DAYS = 14
 """So long after its end an event is shown."""
 AHEAD = timedelta(days=2)
-HEADER = ("event", "cluster", "job", "operator", "said", "came", "next time write")
 _SERIES = ("cluster", "job", "operator")
 
 
-def event_table(lake: Lake, settings: Settings, now: datetime) -> TextTable:
-    """Return what came of the events that have begun and ended no longer than two weeks ago; nothing without any."""
+def list_event_results(lake: Lake, settings: Settings, now: datetime) -> list[dict[str, object]]:
+    """Return what came of the events that have begun and ended no longer than two weeks ago, as rows of the table."""
     since = now - timedelta(days=SHOWN_DAYS)
     begun = {name: one for name, one in settings.events.items() if one.starts_at < now and one.ends_at > since}
-    rows = [row for name, one in begun.items() for row in _list_rows(lake, name, one, now)]
-    return (HEADER, rows) if rows else ((), ())
+    return [row for name, one in begun.items() for row in _list_rows(lake, name, one, now)]
 
 
-def _list_rows(lake: Lake, name: str, event: Event, now: datetime) -> Iterator[list[str]]:
+def _list_rows(lake: Lake, name: str, event: Event, now: datetime) -> Iterator[dict[str, object]]:
     rows = compare_with_forecast(lake.read(tables.OBSERVATIONS), lake.read(tables.FORECASTS), event, now).toPandas()
     for (cluster, job, source), own in rows.groupby(list(_SERIES)):  # type: ignore[misc]
         for known in list_events({name: event}, f"{cluster}/{job}", str(source)):
-            yield [name, str(cluster), str(job), str(source), *describe_event(known, own, now)]
+            announced, came, proposed = describe_event(known, own, now)
+            texts = {"announced": announced, "came": came, "proposed": proposed}
+            key = {"event": name, "cluster": str(cluster), "job": str(job), "operator": str(source)}
+            yield {**key, **texts, "as_of": now, "date": now.date()}
 
 
 def describe_event(event: KnownEvent, rows: pd.DataFrame, now: datetime) -> list[str]:

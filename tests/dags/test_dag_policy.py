@@ -12,7 +12,9 @@ from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 from include import tables
 from include.orchestration.assets import CONTROLLED, inlets, outlets
 from include.orchestration.stage_operator import StageOperator, report_failure
-from include.orchestration.tasks import CONTROL_POOL, OWNER, POOLS, SPARK_POOL
+from include.orchestration.task_states import remember_failure, remember_success
+from include.orchestration.tasks import CONTROL_POOL, FAILURE_NOTIFIER, OWNER, POOLS, SPARK_POOL
+from include.orchestration.watch_step import report_watch_failure
 from include.settings import load_settings
 from include.stages import Stage
 
@@ -28,7 +30,7 @@ SCHEDULES = {
 }
 TASKS = {
     "tidewise_control": ["control"],
-    "tidewise_backfill": ["backfill", "ingest"],
+    "tidewise_import": ["import_hours", "ingest"],
     "tidewise_plan": ["forecast_plan_report"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
@@ -67,7 +69,7 @@ def test_schedule(dags, dag_id):
 def test_every_other_dag_is_triggered_by_hand(dags):
     by_hand = set(dags) - set(SCHEDULES)
     # Nobody is asked for a yes unless some job is in mode approve.
-    assert by_hand == {"tidewise_profile", "tidewise_backfill", "tidewise_approve"}
+    assert by_hand == {"tidewise_profile", "tidewise_import", "tidewise_approve"}
     assert all(type(dags[dag_id].timetable).__name__ == "NullTimetable" for dag_id in by_hand)
 
 
@@ -135,6 +137,8 @@ def test_every_dag_states_its_policy(dags):
     for dag in dags.values():
         assert dag.doc_md
         assert "**Schedule**" in dag.doc_md
+        assert 20 < len(dag.description) < 200
+        assert "\n" not in dag.description
         assert "tidewise" in dag.tags
         assert len(dag.tags) >= 2
         assert dag.catchup is False
@@ -146,7 +150,10 @@ def test_every_task_states_its_policy(dags):
     for task in all_tasks(dags):
         assert task.owner == OWNER
         assert task.has_on_failure_callback
-        assert report_failure in task.on_failure_callback
+        assert {report_failure, report_watch_failure} & set(task.on_failure_callback)
+        if task.task_id != "watch":  # what it names are faults already
+            assert {remember_failure, FAILURE_NOTIFIER} <= set(task.on_failure_callback)
+            assert remember_success in task.on_success_callback
         assert task.pool in POOLS or task.task_id in WITHOUT_SPARK
 
 
@@ -219,11 +226,12 @@ print(some_policy_learns.function(), "pyspark" in sys.modules, "models" in sys.m
 
 def test_assets_are_attached(dags):
     learn = dags["tidewise_train"].get_task("learn")
-    assert Asset(name="gold.policy_memory", group="tidewise") in learn.outlets
+    memory = Asset(name="gold.policy_memory", uri="x-tidewise://gold/policy_memory", group="tidewise")
+    assert memory in learn.outlets
     plan = dags["tidewise_plan"].get_task("forecast_plan_report")
     assert {"gold.forecasts", "gold.plans", "report.page"} <= {asset.name for asset in plan.outlets}
-    assert Asset(name="silver.observations", group="tidewise") in plan.inlets
-    assert Asset(name="gold.forecasts", group="tidewise") not in plan.inlets  # it is written by the same task
+    assert "silver.observations" in {asset.name for asset in plan.inlets}
+    assert "gold.forecasts" not in {asset.name for asset in plan.inlets}  # it is written by the same task
 
 
 def test_stages_of_one_application_share_a_task(dags):

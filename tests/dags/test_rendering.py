@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
 
 from include.stages import Stage, StageRequest, parse_requests
 from include.utc import IntervalError
@@ -61,12 +62,46 @@ def test_explicit_hours_win_over_the_interval(dags):
     assert (request.start, request.end) == (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 8, tzinfo=UTC))
 
 
-@pytest.mark.parametrize("dag_id", ["tidewise_ingest", "tidewise_backfill"])
+@pytest.mark.parametrize("dag_id", ["tidewise_ingest", "tidewise_import"])
 def test_lost_input_is_replaced_only_where_that_is_asked_for(dags, dag_id):
     hours = {"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}
     assert not rendered(dags, dag_id, "ingest", params=hours).is_forced
     assert not rendered(dags, dag_id, "ingest", params=hours | {"force": False}).is_forced
     assert rendered(dags, dag_id, "ingest", params=hours | {"force": True}).is_forced
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("2026-11-20T16:00:00Z", True),
+        ("2026-11-20T16:00:00.000Z", True),
+        ("2026-11-20T16:00:00+02:00", True),
+        ("2026-11-20T16:30:00+05:30", True),
+        ("2026-11-20T16:30:00Z", False),
+        ("2026-11-20T16:00:01Z", False),
+        ("tomorrow", False),
+    ],
+)
+def test_airflows_page_takes_full_hours_only(dags, text, is_taken):
+    for dag_id in ("tidewise_ingest", "tidewise_import"):
+        param = dags[dag_id].params.get_param("start")
+        if is_taken:
+            assert param.resolve(text) == text
+        else:
+            with pytest.raises(ParamValidationError):
+                param.resolve(text)
+
+
+def test_past_hours_have_to_be_named_and_a_job_is_in_a_cluster(dags):
+    with pytest.raises(ParamValidationError):
+        dags["tidewise_import"].params.get_param("start").resolve(None)
+    with pytest.raises(ParamValidationError):
+        dags["tidewise_profile"].params.get_param("job").resolve("orders")
+
+
+def test_wrong_parameters_are_said_at_once_and_no_retry_follows(dags):
+    with pytest.raises(AirflowFailException, match=r"parameters cannot be used: .*both start and end"):
+        rendered(dags, "tidewise_ingest", "ingest", params={"start": "2026-11-01T00:00:00Z"})
 
 
 def test_a_trigger_without_interval_or_hours_says_what_to_pass(dags):

@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 from waiting import is_running, wait_until
 
+from cli.local_flink.cluster import free_ports
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
 from include.flink.job_states import RESTARTING_STATES
@@ -160,6 +163,33 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path):
         demo.send_signal(stop)
         assert demo.wait(30) == (0 if stop == signal.SIGINT else -signal.SIGKILL)
         assert wait_until(lambda left=children: not any(map(is_running, left)), 20)
+
+
+@pytest.mark.long
+def test_the_whole_demo_shows_its_job_and_leaves_no_process(tmp_path):
+    """``make demo``: the page knows the job once the controller has looked at it; Ctrl-C ends all of it."""
+    (port,) = free_ports(1)
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "cli.demo", "--out", str(tmp_path), "--port", str(port), "--mode", "dry-run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert demo.stdout is not None
+        assert any("Ctrl-C stops everything" in line for line in demo.stdout)
+        children = [one.pid for one in psutil.Process(demo.pid).children(recursive=True)]
+        assert len(children) >= 4  # two of Flink, the controller, the page
+
+        def shows_job() -> bool:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as reply:
+                return "demo/orders" in reply.read().decode()
+
+        assert wait_until(shows_job, 180, 2)
+    finally:
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 0
+    assert wait_until(lambda: not any(map(is_running, children)), 20)
 
 
 @pytest.mark.long

@@ -7,8 +7,9 @@ from local_kubernetes import running_api_server
 
 from cli.doctor.findings import Level
 from cli.doctor.kubernetes import check_resources
+from include.kubernetes.events import form_event
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
-from include.kubernetes.job_resource import SESSION_JOB
+from include.kubernetes.job_resource import SESSION_JOB, read_job_resource
 from include.kubernetes.manifests import Placement, form_manifests
 from include.kubernetes.overrides import OVERRIDES, form_patch
 from include.settings import Cluster
@@ -88,6 +89,12 @@ def test_the_role_that_is_written_is_enough_and_no_more(server):
     assert [one.level for one in after if one.check == "rights"] == [Level.OK]
     result = api.read_resource(SESSION_JOB, NAME)
     api.patch_resource(SESSION_JOB, NAME, patch_of(result, 3))
+    api.create_event(form_event(read_job_resource(result), "RescaleRequested", "a: 1 -> 3", 1e9, is_warning=False))
+    (event,) = server.call("GET", "/api/v1/namespaces/default/events")["items"]
+    assert event["involvedObject"]["uid"] == result["metadata"]["uid"]
+    assert event["reportingComponent"] == "tidewise"
+    with pytest.raises(ApiRefusedError):
+        server.resources("nobody-token").create_event(event)
     assert not api.may("delete", "flinksessionjobs")
     assert not api.may("create", "flinksessionjobs")
     assert not api.may("get", "secrets", "")

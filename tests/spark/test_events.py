@@ -14,7 +14,8 @@ from include.settings import Event, Forecast, Settings
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.job_inputs.newest_rows import newest_forecasts
 from spark_jobs.lake import Lake
-from spark_jobs.report.events import event_table
+from spark_jobs.report.events import list_event_results
+from spark_jobs.report.stage import write_event_results
 from tests.spark.test_forecast_stage import AS_OF, BIN_S, DAYS, request, windows, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -60,12 +61,11 @@ def test_events_are_forecast_masked_and_judged(lake: Lake, settings: Settings) -
     (row,) = newest_forecasts(lake.read(tables.FORECASTS), AS_OF).where("job = 'sale'").collect()
     assert sum(one["event_factor"] is not None for one in row["bins"]) == inside.sum()
 
-    header, rows = event_table(lake, wanted, AS_OF)
-    assert len(rows) == 1
-    told = dict(zip(header, rows[0], strict=True))
-    assert (told["event"], told["job"], told["operator"]) == ("last", "sale", "source")
-    assert told["said"] == "3x (2.4 to 3.75)"
-    came = float(told["came"].split("x")[0])
-    assert came == pytest.approx(FACTOR, rel=0.05)
-    assert told["next time write"].startswith("factor = 2.")
-    assert event_table(lake, settings, AS_OF) == ((), ())
+    write_event_results(lake, wanted, AS_OF)
+    write_event_results(lake, wanted, AS_OF)  # a second report of a date replaces the rows of the first
+    (made,) = lake.read(tables.EVENT_RESULTS).collect()
+    assert (made["event"], made["job"], made["operator"]) == ("last", "sale", "source")
+    assert made["announced"] == "3x (2.4 to 3.75)"
+    assert float(made["came"].split("x")[0]) == pytest.approx(FACTOR, rel=0.05)
+    assert made["proposed"].startswith("factor = 2.")
+    assert list_event_results(lake, settings, AS_OF) == []

@@ -89,6 +89,7 @@ class OperatorModel(FlinkModel):
             "metadata": {
                 "name": NAME,
                 "namespace": "default",
+                "uid": f"uid-of-{NAME}",
                 "resourceVersion": str(self.version),
                 "generation": self.generation,
             },

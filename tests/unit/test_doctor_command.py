@@ -63,13 +63,30 @@ def test_init_asks_a_person(file):
     assert next(iter(tomllib.loads(file.read_text())["clusters"])) == "orders-prod"
 
 
-def test_init_replaces_no_file_unless_told_to(file, capsys):
-    file.write_text("# mine\n")
+MINE = '# mine\n[limits]\nmode = "auto"  # tried for a month\n[clusters.old]\nrest_url = "http://old:8081"'
+
+
+def test_init_adds_a_cluster_in_dry_run_to_settings_that_are_there(file, capsys):
+    file.write_text(MINE)
+    assert init.main(["--offline", "--yes", "--name", "new", "--file", str(file)]) == 0
+    assert file.read_text().startswith(f"{MINE}\n")
+    assert file.with_name("tidewise.toml.before").read_text() == MINE
+    settings = check_settings(tomllib.loads(file.read_text()))
+    assert (settings.mode_of("old"), settings.mode_of("new")) == ("auto", "dry-run")
+    assert settings.cluster("new").rest_url == "http://localhost:8081"
+    capsys.readouterr()
+    before = file.read_text()
+    assert init.main(["--offline", "--yes", "--name", "new", "--file", str(file)]) == 1
+    assert "has a cluster new already" in capsys.readouterr().err
+    assert file.read_text() == before
+
+
+def test_init_replaces_a_file_only_where_it_is_asked_to(file, capsys):
+    file.write_text("clusters = 3 ?")
     assert init.main(["--offline", "--yes", "--file", str(file)]) == 1
-    assert file.read_text() == "# mine\n"
     assert "--force" in capsys.readouterr().err
     assert init.main(["--offline", "--yes", "--force", "--file", str(file)]) == 0
-    assert file.with_name("tidewise.toml.before").read_text() == "# mine\n"
+    assert file.with_name("tidewise.toml.before").read_text() == "clusters = 3 ?"
     assert "[clusters.flink]" in file.read_text()
 
 

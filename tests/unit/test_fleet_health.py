@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
 
+from fleet.disks import read_free_shares
 from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts, WaitingFact
-from fleet.health import Fault, judge_cluster, judge_jobs, judge_models, judge_raw_folder
-from include.settings import Health
+from fleet.health import (
+    Fault,
+    judge_cluster,
+    judge_disks,
+    judge_jobs,
+    judge_models,
+    judge_raw_folder,
+    judge_stages,
+)
+from include.settings import Health, Paths
+from include.stage_states import StageState
 
 NOW_S = 1_795_000_000.0
 HOUR_S = 3600.0
@@ -87,3 +98,54 @@ def test_jobs(job: JobFacts, holds: list[HoldFact], expected: set[str]) -> None:
 def test_the_raw_folder() -> None:
     assert faults([judge_raw_folder("/mnt/raw", False)]) == {Fault.RAW_FOLDER_GONE}
     assert faults([judge_raw_folder("/mnt/raw", True)]) == set()
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(None, set()), (0.9, set()), (0.81, set()), (0.99, set()), (0.79, {Fault.COVERAGE_OFF})],
+)
+def test_the_bands_of_a_cluster(share: float | None, expected: set[str]) -> None:
+    assert faults(judge_cluster(replace(WELL, coverage_q90=share), LIMITS, NOW_S)) == expected
+
+
+def test_bands_that_are_too_wide_need_a_person_only_where_the_settings_are_that_strict() -> None:
+    wide = replace(WELL, coverage_q90=0.99)
+    (fact,) = [one for one in judge_cluster(wide, Health(coverage_off_max=0.05), NOW_S) if one.needs_person]
+    assert "too wide" in fact.remedy
+
+
+FAILED = StageState("tidewise_plan.plan", NOW_S - 60, "spark-submit ended with 1")
+EMPTY = StageState("tidewise_ingest.ingest", NOW_S - 60, empty=["ingest"])
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([], set()),
+        ([StageState("tidewise_plan.plan", NOW_S - 60)], set()),
+        ([FAILED], {Fault.STAGE_FAILING}),
+        ([replace(FAILED, at_s=NOW_S + 1)], set()),  # an earlier time is asked about
+        ([replace(FAILED, at_s=NOW_S - 30 * HOUR_S)], {Fault.STAGE_FAILING}),
+        ([replace(FAILED, at_s=NOW_S - 30 * HOUR_S, is_scheduled=False)], set()),
+        ([EMPTY], {Fault.STAGE_EMPTY}),
+    ],
+)
+def test_tasks(states: list[StageState], expected: set[str]) -> None:
+    facts = judge_stages(states, NOW_S)
+    assert faults(facts) == expected
+    assert all(one.subject in one.detail for one in facts)
+
+
+def test_disks() -> None:
+    facts = judge_disks({"/lake": 0.04, "/raw": 0.06}, LIMITS)
+    assert [one.subject for one in facts if one.needs_person] == ["/lake"]
+
+
+def test_the_disk_of_a_folder_is_asked_once_and_what_is_no_folder_never(tmp_path) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "raw").mkdir()
+    paths = Paths(lake=str(tmp_path / "lake"), raw=str(tmp_path / "raw"), out=str(tmp_path / "out"))
+    (free,) = read_free_shares(paths).values()
+    usage = shutil.disk_usage(tmp_path)
+    assert free == pytest.approx(usage.free / usage.total, abs=0.01)
+    assert read_free_shares(Paths(lake="s3://bucket/x", raw="/nowhere", out="/nowhere")) == {}

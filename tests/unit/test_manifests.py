@@ -44,6 +44,7 @@ def test_the_role_may_do_what_the_actuator_does_and_nothing_else(written):
         ("get", "flinksessionjobs"),
         ("list", "flinksessionjobs"),
         ("patch", "flinksessionjobs"),
+        ("create", "events"),
         ("get", "flinkdeployments"),
     ]
     assert (role["metadata"]["namespace"], account["metadata"]["namespace"]) == ("flink", "tidewise")
@@ -106,8 +107,9 @@ class GivenApi:
     def __init__(self, configuration=None, *, refused=(), version="v2_1"):
         self.configuration, self.refused, self.version = configuration or {}, refused, version
 
-    def may(self, verb, plural, group=""):
-        return verb != "delete" and verb not in self.refused
+    def may(self, verb, plural, group="flink.apache.org"):
+        # The group counts: events are of the core group, and of no other.
+        return verb != "delete" and verb not in self.refused and (group == "") == (plural == "events")
 
     def list_resources(self, kind):
         return [self.read_resource(kind, "orders")]
@@ -143,6 +145,13 @@ def test_the_doctor_finds_the_fault_and_says_what_to_do(options, kubernetes, che
     faults = [one for one in check_resources("operator", cluster, GivenApi(**options)) if one.level is Level.ERROR]
     assert [one.check for one in faults] == [check]
     assert remedy in faults[0].remedy
+
+
+def test_a_role_of_before_events_is_a_warning_and_no_error():
+    cluster = Cluster(rest_url="http://x:1", actuator="kubernetes")
+    faults = [one for one in check_resources("o", cluster, GivenApi(refused=("create",))) if one.level is not Level.OK]
+    assert [(one.check, one.level) for one in faults] == [("events", Level.WARNING)]
+    assert "make manifests" in faults[0].remedy
 
 
 def test_the_doctor_finds_nothing_where_all_is_well():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
 
 import pytest
 
+from include.orchestration.asset_facts import form_facts
 from include.orchestration.stage_lines import show_levels
-from include.stage_warnings import list_warnings
+from include.stage_warnings import is_empty, list_warnings
+from include.stages import Stage, StageRequest
+from include.utc import parse_utc
 
 INGESTED = {"rows": 100, "quarantined": 0, "quarantined_values": 0, "quarantined_files": 0, "kept": 100}
 
@@ -58,8 +62,9 @@ class NotedLines:
 class Hook:
     """What the hook of spark-submit does with the driver's output."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tracks: bool = False) -> None:
         self.log = NotedLines()
+        self._is_yarn, self._is_kubernetes, self._should_track_driver_status = tracks, False, False
 
     def _process_spark_submit_log(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -71,3 +76,50 @@ def test_a_line_of_the_driver_is_shown_at_its_level_and_once() -> None:
     show_levels(hook)
     hook._process_spark_submit_log(f"{line}\n" for _, line in LINES)
     assert hook.log.shown == LINES
+
+
+OF_SPARK = [
+    "26/11/20 19:05:01 WARN NativeCodeLoader: Unable to load native-hadoop library",
+    "java.io.IOException: gone",  # what follows a line of Spark is shown unless it is plainly of a trace
+    "26/11/20 19:05:02 WARN TaskSetManager: Lost task 0.0",
+    "\tat org.apache.spark.Task.run(Task.scala:1)",
+    "Caused by: java.lang.Exception",
+    "26/11/20 19:05:03 ERROR Executor: Exception in task",
+    'Setting default log level to "WARN".',
+    "Traceback (most recent call last):",
+]
+ASIDE = (0, 2, 3, 4, 6)
+
+
+@pytest.mark.parametrize("tracks", [False, True])
+def test_lines_of_spark_are_set_aside_but_its_errors_and_where_airflow_reads_them(tracks: bool) -> None:
+    hook, file = Hook(tracks=tracks), io.StringIO()
+    show_levels(hook, {}, file)
+    hook._process_spark_submit_log(f"{line}\n" for line in OF_SPARK)
+    aside = [] if tracks else [OF_SPARK[index] for index in ASIDE]
+    assert file.getvalue().splitlines() == aside
+    assert [line for _, line in hook.log.shown] == [line.strip() for line in OF_SPARK if line not in aside]
+
+
+def test_the_counts_of_stages_are_read_from_what_the_driver_prints() -> None:
+    hook, summaries = Hook(), {}
+    show_levels(hook, summaries)
+    lines = ['tidewise: stage ingest done: {"rows": 0, "quarantined": 0}', "tidewise: stage plan done: {broken"]
+    hook._process_spark_submit_log(f"{line}\n" for line in lines)
+    assert summaries == {"ingest": {"rows": 0, "quarantined": 0}}
+    assert [stage for stage in summaries if is_empty(stage, summaries[stage])] == ["ingest"]
+
+
+def test_an_assets_event_says_when_how_much_and_what_was_not_used() -> None:
+    start, end = parse_utc("2026-11-20T16:00:00Z"), parse_utc("2026-11-20T17:00:00Z")
+    facts = form_facts(StageRequest(Stage.INGEST, end, start, end), INGESTED | {"refusals": ["x"], "quarantined": 2})
+    assert facts == {
+        "stage": "ingest",
+        "as_of": "2026-11-20T17:00:00Z",
+        "start": "2026-11-20T16:00:00Z",
+        "end": "2026-11-20T17:00:00Z",
+        "rows": 100,
+        "quarantined": 2,
+        "quarantined_values": 0,
+        "quarantined_files": 0,
+    }

@@ -154,7 +154,9 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     )
     steps = place_steps(segments(path, job.configurations), around)
     since = [0, *(step.begin for step in steps[:-1])]
-    reasons = [explain_step(step, first, around, load) for step, first in zip(steps, since, strict=True)]
+    reasons = [
+        explain_step(step, first, around, load, is_weighed=True) for step, first in zip(steps, since, strict=True)
+    ]
     short_of = [bool(prices[step.begin : step.end].max(initial=0.0) > 0) for step in steps]
     reasons = [
         f"{reason}; the cluster's slots are short then" if one else reason

@@ -1,0 +1,25 @@
+"""Where messages about faults come from: an Airflow connection with a webhook, and the page that they link to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from include.settings.connection import check_http_url
+from include.settings.section import Section, Text
+
+
+def _check_page(text: str) -> str:
+    return check_http_url(text, write="write https://airflow.example.org/tidewise, say")
+
+
+class Notifications(Section):
+    """Messages to a webhook, one for each fault and hour; none while Airflow has no such connection."""
+
+    connection_id: Text = Field(
+        "tidewise_webhook", description="id of the Airflow connection whose webhook takes messages"
+    )
+    page_url: Annotated[str, AfterValidator(_check_page)] | None = Field(
+        None, description="address of the page of the fleet, for links; unset: Airflow's own address with /tidewise"
+    )
