@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Settings
 from include.stages import Stage, StageRequest
+from include.version import stage_version
 from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.backtest import job_certificate
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
@@ -76,7 +77,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     if len(compared):
         log_comparison(settings, as_of, compared, bundle.model_version)
     certified = certify_jobs(lake, settings, frame, jobs.repartition(tasks, *JOB), task).localCheckpoint()
-    made = certificate_rows(certified, as_of, bundle.model_version, settings.backtest.policies)
+    made = certificate_rows(certified, as_of, bundle.model_version)
     lake.replace(tables.CERTIFICATES, made, as_of_slice(as_of))
     return counts(result) | count_certificates(certified.toPandas())
 
@@ -91,12 +92,12 @@ def certify_jobs(lake: Lake, settings: Settings, frame: HistoryFrame, jobs: Data
     return inputs.groupBy(*JOB).applyInPandas(make_certifier(own), job_certificate.ROW_SCHEMA)  # type: ignore[arg-type]
 
 
-def certificate_rows(rows: DataFrame, as_of: datetime, model_version: str, policies: Collection[str]) -> DataFrame:
+def certificate_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
     """Return the rows of gold.certificates."""
     made = {
         "as_of": timestamp_column(as_of),
         "model_version": F.lit(model_version),
-        "code_version": version_column(Stage.BACKTEST, policies),
+        "code_version": F.lit(stage_version(Stage.BACKTEST)),
         "date": F.lit(as_of.date()),
     }
     return rows.withColumns(made).select(*tables.CERTIFICATES.columns)
