@@ -186,12 +186,12 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_plan_costs.py -n 2 $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_objectives.py tests/unit/test_plan_costs.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
@@ -203,7 +203,7 @@ test-long-spark: setup  ## stages one after the other, under unlike settings, wi
 
 .PHONY: test-long-plans
 test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_plan_costs.py tests/spark/test_launch.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_events.py tests/spark/test_plan_costs.py tests/spark/test_launch.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
@@ -225,6 +225,11 @@ test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS
 .PHONY: test-long-live
 test-long-live: setup  ## two policies of `make live` and one rise of the load (at most 30 minutes)
 	@$(PY) -m pytest tests/long/test_live_short.py $(LONG) $(ARGS)
+
+.PHONY: test-long-buckets
+test-long-buckets: setup  ## every path on S3, and many programs that commit to one table there (at most 60 minutes)
+	@$(MAKE) --no-print-directory setup EXTRA=s3
+	@$(PY) -m pytest tests/long/test_commits_on_s3.py tests/long/test_paths_on_s3.py tests/long/test_run_on_s3.py -s $(LONG) $(ARGS)
 
 .PHONY: test-long-comparisons
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
@@ -19,6 +18,7 @@ from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.interventions import Act, Intervention, record_intervention
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 
@@ -91,7 +91,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return parser.parse_args(argv)
 
 

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
+from uuid import uuid4
 
 from include.atomic_write import temporary_beside
+from include.place import is_object
 from include.utc import IntervalError, parse_utc
 
 EXIT_USAGE = 2
@@ -98,6 +100,11 @@ def require_writable(target: Path, option: str = "--out") -> Path:
     """
     try:
         target.mkdir(parents=True, exist_ok=True)
+        if is_object(target):
+            name = target / f".write_test-{uuid4().hex}"
+            name.write_bytes(b"")
+            name.unlink()
+            return target
         with temporary_beside(target / "write_test") as temporary:
             temporary.touch()
     except OSError as error:

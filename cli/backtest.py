@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,14 +13,15 @@ from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
 from cli.dag_client import DagClient, DagFailedError
-from cli.embedded import airflow_environment, below
-from cli.out_lock import hold_folder
+from cli.embedded import airflow_environment
+from cli.out_lock import hold_paths
 from cli.policy_lines import policy_lines
 from cli.progress import ProgressLog
 from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
 from cli.workers import exit_on_sigterm
-from include.settings import PROJECT, SettingsError, load_settings
+from include.place import local_beside, place
+from include.settings import PROJECT, Settings, SettingsError
 from include.stages import Stage
 from include.utc import IntervalError, format_utc
 
@@ -55,17 +54,18 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def run(options: argparse.Namespace, console: Console) -> int:
+def run(settings: Settings, options: argparse.Namespace, console: Console) -> int:
     """Compare, print, and write the report again; returns the exit code."""
     progress = ProgressLog(console, PARTS)
-    os.environ.update(below(options.out))
-    settings = load_settings()
-    out = Path(settings.paths.out)
-    if not (out / "lake" / "silver").is_dir():
-        raise RunError(f"{out} holds no ingested history: run `make run` first, or pass the --out that it was given")
+    out = place(settings.paths.out)
+    if not (place(settings.paths.lake) / "silver").is_dir():
+        raise RunError(
+            f"{settings.paths.lake} holds no ingested history: run `make run` first, pass the --out that it was given, "
+            "or set paths.lake"
+        )
     as_of = options.as_of or end_of_recording()
     progress.say(f"policies are compared on the history before {format_utc(as_of)}")
-    log = out / "backtest.log"
+    log = PROJECT / local_beside(settings.paths.out) / "backtest.log"
     with DagClient(airflow_environment(settings), log, progress.begin) as client:
         progress.begin(Stage.BACKTEST)
         client.run("tidewise_backtest", {"as_of": format_utc(as_of)})
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="backtest", description=__doc__)
     parser.add_argument("--as-of", type=moment, help="end of the history; default: the end of the recording")
-    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` has written")
+    parser.add_argument("--out", type=place, help="where a `make run` has written; default: what the settings name")
     return parser.parse_args(argv)
 
 
@@ -91,8 +91,8 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        with hold_folder(options.out, "make backtest"):
-            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+        with hold_paths(options.out, "make backtest") as settings:
+            return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     except UsageError as error:
         print(f"backtest: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -7,13 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, number, require_writable
 from cli.raw_import import FileSource
 from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.live_sources import observed_clusters
 from include.metric_sources.prometheus.graphs import SavedGraphError
+from include.place import place
 from include.settings import SettingsError, load_settings
 
 
@@ -38,9 +38,9 @@ def main(argv: Sequence[str]) -> int:
     options = _parse(argv)
     try:
         settings = load_settings()
-        require_writable(Path(settings.paths.raw), "paths.raw")
+        require_writable(place(settings.paths.raw), "paths.raw")
         if options.files is not None:
-            delivery = FileSource(options.files).deliver(Path(settings.paths.raw))
+            delivery = FileSource(options.files).deliver(place(settings.paths.raw))
         elif observed_clusters(settings):
             delivery = collect_for(settings, options.seconds, stop=stop_event())
         else:

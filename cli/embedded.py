@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from include.atomic_write import temporary_beside
+from include.place import local_beside
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, Settings, settings_file
 
 LOOPBACK = "127.0.0.1"
@@ -20,7 +21,7 @@ DATABASE_WAITS_S = 120
 
 def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables for Airflow's processes; what the environment sets already about Spark's connection wins."""
-    home = PROJECT / settings.paths.out / "airflow"
+    home = PROJECT / local_beside(settings.paths.out) / "airflow"
     connection = f"AIRFLOW_CONN_{settings.spark.connection_id.upper()}"
     result = {
         "AIRFLOW_HOME": str(home),
@@ -67,11 +68,12 @@ def _secret(path: Path) -> str:
 def below(out: Path) -> dict[str, str]:
     """Return the settings variables that put everything a run makes below one directory."""
     out = out.resolve()
+    own = PROJECT / local_beside(str(out))  # what is no object
     return {
         "TIDEWISE__PATHS__OUT": str(out),
         "TIDEWISE__PATHS__LAKE": str(out / "lake"),
         "TIDEWISE__PATHS__RAW": str(out / "raw"),
-        "TIDEWISE__SPARK__PACKAGE_ZIP": str(out / "tidewise.zip"),
-        "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{out / 'mlflow.db'}",
+        "TIDEWISE__SPARK__PACKAGE_ZIP": str(own / "tidewise.zip"),
+        "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{own / 'mlflow.db'}",
         "TIDEWISE__MLFLOW__ARTIFACT_ROOT": str(out / "mlartifacts"),
     }

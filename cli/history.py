@@ -24,6 +24,7 @@ from cli.traces import TRACES, load_traces, week_second
 from cli.workers import end_with_parent, exit_on_sigterm
 from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
+from include.place import is_object
 from include.raw_files import HISTORY_MANIFEST
 from include.utc import IntervalError, floor_hour, format_utc
 from models.arrays import Floats
@@ -231,7 +232,9 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
     jobs = request.jobs()
     fleet, history = run(request, jobs)
     simulated_s = time.monotonic() - started
-    lines, size = _write_all(list(_tasks(request, jobs, fleet, history)), workers or os.cpu_count() or 1)
+    # The client of a bucket has threads, of which a fork would have none, and wait for them for ever.
+    start = "fork" if sys.platform == "linux" and not is_object(request.raw) else "spawn"
+    lines, size = _write_all(list(_tasks(request, jobs, fleet, history)), workers or os.cpu_count() or 1, start)
     summary: dict[str, object] = {
         "fingerprint": fingerprint,
         "jobs": len(jobs),
@@ -247,11 +250,11 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
     return {**summary, **times, "skipped": False}
 
 
-def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
+def _write_all(tasks: Sequence[_Task], workers: int, start: str) -> tuple[int, int]:
     """Write all tasks with some processes and show the progress; returns lines and bytes."""
     lines = size = 0
     columns = (TextColumn("history"), BarColumn(), MofNCompleteColumn(), TextColumn("file hours"), TimeElapsedColumn())
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context = multiprocessing.get_context(start)
     with context.Pool(min(workers, len(tasks)), end_with_parent) as pool, Progress(*columns) as progress:
         bar = progress.add_task("history", total=sum(len(task.hours) for task in tasks))
         for done, some_lines, some_bytes in pool.imap_unordered(_write, tasks):

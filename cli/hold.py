@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
@@ -23,6 +22,7 @@ from fleet.acts.people import NotAllowedError
 from fleet.facts import HoldFact
 from include.control.holds import EVERYTHING, Hold
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
@@ -141,7 +141,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_release = commands.add_parser("release", prog="make release", help="let go on")
     for one in (to_hold, to_release):
         one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"; without one: everything')
-        one.add_argument("--out", type=Path, help="folder of make run; default: settings")
+        one.add_argument("--out", type=place, help="folder of make run; default: settings")
         one.add_argument("--reason", nargs="+", help="why, for others to read")
         one.add_argument("--by", help="who; default: your login")
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")

@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,6 +19,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.metric_sources.prometheus.import_hours import import_cluster, name_empty, servers
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
 
@@ -78,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
         settings = load_settings()
         hours = requested_hours(options.start, options.end, datetime.fromtimestamp(time.time(), options.start.tzinfo))
         clusters = chosen_clusters(settings, options.cluster)
-        require_writable(Path(settings.paths.raw), "paths.raw")
+        require_writable(place(settings.paths.raw), "paths.raw")
         return _show(settings, clusters, hours, is_forced=options.force)
     except UsageError as error:
         print(f"import: {error}", file=sys.stderr)

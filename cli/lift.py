@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
@@ -19,9 +18,11 @@ from cli.embedded import below
 from cli.light_start import leave_pandas_out
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
-from include.control.interventions import Act, Intervention, record_intervention
-from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from fleet.acts.lifts import lift_blocks
+from fleet.waiting import Block
+from include.control.lifted_blocks import LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from models.control.bad_steps import name_suspension
@@ -77,14 +78,10 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     if not mine:
         raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {_describe(blocked)}")
     cluster, _, job = options.job.partition("/")
-    store = LiftedBlockStore(settings.paths.lake)
-    for block, target in mine:
-        by = options.by or getpass.getuser()
-        store.write(LiftedBlock(cluster, job, block.block_id, by, now_s))
-        detail = f"{target} may be tried again{f': {block.because}' if block.because else ''}"
-        one = Intervention(now_s, Act.LIFT, options.job, by, " ".join(options.reason or ()), detail)
-        record_intervention(settings.paths.lake, one)
-        print(f"{options.job}: {target} may be tried again")
+    blocks = [Block("block", cluster, job, one.block_id, target, one.because, None) for one, target in mine]
+    by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
+    for lifted in lift_blocks(settings, blocks, by=by, reason=reason, now_s=now_s):
+        print(f"{options.job}: {lifted}")
 
 
 def _describe(blocked: Blocked) -> str:
@@ -108,7 +105,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show what is blocked")
     parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return parser.parse_args(argv)
 
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -29,6 +28,7 @@ from fleet.history import HistoryLine, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
 from fleet.small_tables import SmallTables
+from include.place import place
 from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in
 from include.spark.submission import anchor_paths
@@ -194,7 +194,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
     parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")
-    parser.add_argument("--out", type=Path, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
+    parser.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
     return parser.parse_args(argv)
 
 

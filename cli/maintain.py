@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
-from cli.embedded import below
-from cli.out_lock import hold_folder
+from cli.out_lock import hold_paths
 from cli.run_table import WIDTH
 from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
-from include.settings import PROJECT, SettingsError, load_settings
+from include.place import place
+from include.settings import SettingsError
 
 
 def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
@@ -44,7 +42,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="maintain", description=__doc__)
     parser.add_argument("--apply", action="store_true", help="change the tables; else only what would be done is shown")
     parser.add_argument("--as-of", type=moment, help="count days from this time; default: now")
-    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="the directory of `make run`")
+    parser.add_argument("--out", type=place, help="the directory of a `make run`; default: what the settings name")
     return parser.parse_args(argv)
 
 
@@ -52,10 +50,9 @@ def main(argv: Sequence[str]) -> int:
     """Show or do the upkeep; returns the exit code."""
     try:
         options = _parse(argv)
-        with hold_folder(options.out, "make maintain"):
-            os.environ.update(below(options.out))
+        with hold_paths(options.out, "make maintain") as settings:
             now = options.as_of or datetime.now(UTC)
-            result = keep_up_lake(load_settings(), now, applies=options.apply)
+            result = keep_up_lake(settings, now, applies=options.apply)
     except UsageError as error:
         print(f"maintain: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -11,7 +11,6 @@ import logging
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.arguments import CommandParser, UsageError
@@ -19,6 +18,7 @@ from cli.permission import require_role
 from cli.questions import answer, cluster_and_job, visible
 from fleet.acts.people import NotAllowedError
 from include.control.interventions import Act, Intervention, record_intervention
+from include.place import place
 from include.settings import Settings, load_settings
 from include.spark.submission import anchor_paths
 from models.bundle import BundleError
@@ -158,7 +158,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do it; without, it is only shown")
     parser.add_argument("--reason", nargs="+", help="why, for the log and MLflow's page")
     parser.add_argument("--by", help="who; default: your login")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return answer("models", parser.parse_args(argv), _run)
 
 

@@ -6,12 +6,16 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cli.arguments import UsageError, require_writable
+from cli.embedded import below
+from include.place import is_object, local_beside, place
+from include.settings import PROJECT, Settings, load_settings
+from include.spark.submission import anchor_paths
 from include.utc import format_utc
 
 FILE = "command.lock"
@@ -37,7 +41,8 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
         UsageError: nothing can be written there.
     """
     require_writable(out)
-    handle = os.open(out / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    folder = require_writable(PROJECT / local_beside(str(out)))  # an object cannot be held
+    handle = os.open(folder / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,6 +60,32 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def hold_paths(out: Path | None, command: str, variables: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Hold where a command writes, and give the settings with which it does.
+
+    Args:
+        out: everything lies below it; None: where the settings say.
+        command: its name.
+        variables: of the environment that are set besides.
+
+    Raises:
+        OutInUseError: another process holds it.
+        UsageError: nothing can be written there.
+        SettingsError: the settings cannot be used.
+    """
+    if out is None:
+        held = place(anchor_paths(load_settings()).paths.out)
+    else:
+        held = out
+        if is_object(out):
+            os.environ.update(below(out))
+            load_settings()  # which say how its bucket is reached
+    with hold_folder(held, command):
+        os.environ.update({**({} if out is None else below(out)), **(variables or {})})
+        yield anchor_paths(load_settings())
 
 
 def _holder(handle: int) -> str:

@@ -7,11 +7,11 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, below
 from cli.ui import UiError, require_free
+from include.place import place
 from include.settings import SettingsError, load_settings
 
 PORT = 8090
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     """Serve; returns the exit code."""
     parser = CommandParser(prog="make page", description=__doc__)
     parser.add_argument("--port", type=whole_number(1, 65535), default=PORT, help=f"default: {PORT}")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     options = parser.parse_args(argv)
     if options.out is not None:
         os.environ.update(below(options.out))

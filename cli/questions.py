@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
@@ -19,6 +18,7 @@ from cli.known_jobs import UnknownNameError
 from fleet.fleet_reader import FleetReader
 from fleet.moments import is_hour_of_day
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 
@@ -29,7 +29,7 @@ def add_common(parser: CommandParser, at: str = "the time that is shown; default
     """Add the options that every question has."""
     parser.add_argument("--at", type=moment_or_hour, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 for the last one")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
-    parser.add_argument("--out", type=Path, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
+    parser.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
 
 
 def moment_or_hour(text: str) -> datetime | str:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -19,16 +17,17 @@ from rich.console import Console
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
-from cli.embedded import airflow_environment, below
+from cli.embedded import airflow_environment
 from cli.history import RECOVERY_S, HistoryRequest, write_history
-from cli.out_lock import hold_folder
+from cli.out_lock import hold_paths
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
+from include.place import local_beside, place
 from include.raw_files import list_file_hours
-from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.settings import PROJECT, Settings, SettingsError
 from include.stages import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
@@ -64,7 +63,7 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
 
 def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     """Put the recordings and the history below the raw root (what is there already is kept)."""
-    raw = Path(settings.paths.raw)
+    raw = place(settings.paths.raw)
     for recording in RECORDINGS:
         if recording.is_dir():
             FileSource(recording).deliver(raw)
@@ -76,7 +75,7 @@ def choose_tick(settings: Settings, as_of: datetime) -> datetime:
 
     A dry run at ``as_of`` would have nothing to decide when every step lies ahead.
     """
-    plan = json.loads((Path(settings.paths.out) / "plans.json").read_text())
+    plan = json.loads((place(settings.paths.out) / "plans.json").read_text())
     planned = [parse_utc(row["apply_at"]) for row in plan if row["status"] == "planned"]
     if not planned:
         return as_of
@@ -109,7 +108,7 @@ def run_dags(settings: Settings, progress: ProgressLog, as_of: datetime, days: i
 
 def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
     """Return the counts of the run from what its stages wrote down."""
-    folder = Path(settings.paths.out) / "stages"
+    folder = place(settings.paths.out) / "stages"
     result = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     sources = {
         "jobs": "plan",
@@ -123,16 +122,15 @@ def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
     return counts | {"seconds": progress.seconds}
 
 
-def run(options: argparse.Namespace, console: Console) -> int:
+def run(settings: Settings, options: argparse.Namespace, console: Console) -> int:
     """Do everything; returns the exit code."""
     progress = ProgressLog(console, PARTS)
-    os.environ.update(below(options.out) | {"TIDEWISE__LIMITS__MODE": options.apply_mode})
-    settings = load_settings()
-    out = Path(settings.paths.out)
+    out = place(settings.paths.out)
     as_of = options.as_of or end_of_recording()
-    shutil.rmtree(out / "stages", ignore_errors=True)  # counts of an earlier run are not this run's
+    for path in (out / "stages").glob("*.json"):  # counts of an earlier run are not this run's
+        path.unlink()
     progress.say(f"Tidewise plans from {format_utc(as_of)}; everything is written below {out}")
-    run_dags(settings, progress, as_of, options.days, out / "run.log")
+    run_dags(settings, progress, as_of, options.days, PROJECT / local_beside(str(out)) / "run.log")
     result = outcome(settings, progress)
     write_json(out / "run.json", result)
     console.print(plan_table(json.loads((out / "plans.json").read_text())))
@@ -147,7 +145,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="run", description=__doc__)
     parser.add_argument("--as-of", type=moment, help="plan as of this time; default: the end of the recording")
-    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="write everything below this directory")
+    parser.add_argument("--out", type=place, default=PROJECT / "out", help="write everything below this directory")
     parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21, help="length of the simulated history")
     parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")
     return parser.parse_args(argv)
@@ -158,8 +156,8 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        with hold_folder(options.out, "make run"):
-            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+        with hold_paths(options.out, "make run", {"TIDEWISE__LIMITS__MODE": options.apply_mode}) as settings:
+            return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     except UsageError as error:
         print(f"run: {error}", file=sys.stderr)
         return EXIT_USAGE

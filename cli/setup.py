@@ -22,7 +22,7 @@ from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
 from include.extras import EXTRAS
 from include.spark.byte_code import add_byte_code
-from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, Jar, unusable_jars
+from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, S3_JARS, Jar, log_store_jar, unusable_jars
 
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
@@ -147,18 +147,18 @@ def _ivy(jar: Jar, jdk: Jdk) -> list[str]:
     return [str(jdk.java), "-jar", str(ivy), "-cache", str(CACHE / "ivy"), *dependency, "-retrieve", pattern]
 
 
-def fetch_jars(jdk: Jdk) -> None:
-    """Fetch Delta's jars from Maven Central: with Maven when it is there and works, with Ivy otherwise."""
+def fetch_jars(jdk: Jdk, jars: Sequence[Jar] = ALL_JARS) -> None:
+    """Fetch jars from Maven Central: with Maven when it is there and works, with Ivy otherwise."""
     JARS.mkdir(parents=True, exist_ok=True)
-    remedy = f"check the network, or put {', '.join(jar.file_name for jar in ALL_JARS)} into {JARS} yourself"
-    for jar in unusable_jars(JARS):
+    remedy = f"check the network, or put {', '.join(jar.file_name for jar in jars)} into {JARS} yourself"
+    for jar in unusable_jars(JARS, jars):
         (JARS / jar.file_name).unlink(missing_ok=True)
         if shutil.which("mvn"):
             try:
                 run(_maven(jar), remedy)
             except SetupError:
                 print(f"setup: Maven could not fetch {jar.coordinates}, trying Ivy", flush=True)
-        if jar in unusable_jars(JARS):
+        if jar in unusable_jars(JARS, jars):
             run(_ivy(jar, jdk), remedy)
 
 
@@ -211,6 +211,21 @@ def prepare_spark(jdk: Jdk) -> None:
     )
 
 
+def prepare_s3(jdk: Jdk) -> None:
+    """Do what Spark needs for tables on S3."""
+    step(
+        "Spark's jars for S3 into .cache/jars (645 MB)",
+        lambda: not unusable_jars(JARS, S3_JARS),
+        lambda: fetch_jars(jdk, S3_JARS),
+    )
+    build: list[str | Path] = [VENV / "bin" / "python", "-m", "cli.log_store", JARS]
+    step(
+        "Delta's log store for S3",
+        log_store_jar(JARS).is_file,
+        lambda: run(build, "fix include/spark/log_store and run `make setup EXTRA=s3` again"),
+    )
+
+
 def prepare_flink() -> None:
     """Install Flink and compile its job."""
     step("Flink into .cache/flink", lambda: stamp_matches(FLINK / ".complete", _flink_libraries()), install_flink)
@@ -239,6 +254,8 @@ def main(argv: Sequence[str]) -> int:
             pinned = extra_requirements(extra).read_text()
             step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
+        if "s3" in extras:
+            prepare_s3(jdk)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1

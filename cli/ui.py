@@ -24,6 +24,7 @@ from urllib.request import urlopen
 from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
+from include.place import local_beside
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from page import PREFIX
@@ -238,7 +239,7 @@ def run(options: argparse.Namespace) -> None:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{airflow_url}/execution/",
         "AIRFLOW__API__BASE_URL": airflow_url,
     }
-    logs = Path(settings.paths.out) / "ui"
+    logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
     print("ui: waiting for Airflow's database: the first time it is made, which takes half a minute ...", flush=True)
     prepare = "from cli.dag_runner import prepare_database; prepare_database()"

@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from cli.arguments import CommandParser, UsageError, number
 from cli.known_jobs import check_scope, read_known_jobs
@@ -24,6 +23,7 @@ from fleet.plain import to_json
 from fleet.shown import show_time
 from fleet.undoable import NothingToUndoError, Undoable
 from include.control.small_objects import StoreUnreadableError
+from include.place import place
 from include.settings import Settings
 from models.control.log_lines import describe_change
 
@@ -89,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--hours", type=number(0, 24 * 30, above=True), default=HOURS, help="on hold for so long (2)")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
-    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     return answer("undo", parser.parse_args(argv), _run)
 
 

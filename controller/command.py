@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from controller.loop import poll_once, run_ticks, warm_up
 from controller.tick import Ticker, TickSummary
 from controller.view.recent_files import list_clusters
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
+from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from include.utc import IntervalError, format_utc, parse_utc
@@ -50,7 +50,7 @@ def choose_clusters(settings: Settings, asked: Sequence[str] | None) -> list[str
     Raises:
         SettingsError: one that was asked for is not known.
     """
-    known = sorted({*settings.clusters, *list_clusters(Path(settings.paths.raw))})
+    known = sorted({*settings.clusters, *list_clusters(place(settings.paths.raw))})
     unknown = sorted(set(asked or ()) - set(known))
     if unknown:
         raise SettingsError(f"no cluster is called {', '.join(unknown)}; known are {', '.join(known) or 'none'}")

@@ -4,8 +4,8 @@ It asks what `make status` asks, without Spark, and fails with the same screen i
 do. Airflow's own alerts on failed tasks are then alerts of the fleet. A run in which something needs a person is not
 retried: the next one asks again, and is green when nothing does any more. Thresholds are those of `[health]`.
 
-**Messages**: with an Airflow connection `tidewise_webhook` (`notifications.connection_id`) each fault is sent to it, once
-an hour, and its end once (docs/on_call.md, Messages).
+**Messages**: with an Airflow connection `tidewise_webhook` (`notifications.connection_id`) each fault is sent to it,
+once an hour, and its end once (docs/on_call.md, Messages).
 
 **Schedule**: `schedules.watch`. It changes nothing in the fleet.
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -49,6 +50,16 @@ def sum_sources(forecasts: pa.Table) -> pa.Table:
     for name in _QUANTILES[1:]:
         is_whole = pc.and_(is_whole, pc.equal(result[f"{name}_count"], result["count_all"]))
     return result.filter(is_whole)
+
+
+def coarsen_bins(bins: pa.Table) -> pa.Table:
+    """Return rows of :func:`sum_sources` in half hours, with the means of their quantiles."""
+    columns = {name: bins[name] for name in ("cluster", "job", "as_of", *(f"{name}_sum" for name in _QUANTILES))}
+    columns["bin_start"] = pc.floor_temporal(bins["bin_start"], multiple=30, unit="minute")
+    keys = ["cluster", "job", "bin_start", "as_of"]
+    made = pa.table(columns).group_by(keys).aggregate([(f"{name}_sum", "mean") for name in _QUANTILES])
+    renamed = made.rename_columns([name.removesuffix("_mean") for name in made.column_names])
+    return renamed.append_column("bin_s", pa.array(np.full(len(made), 1800)))
 
 
 def band_of(row: Mapping[str, Any]) -> Band:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 from include.object_store import local_folder
 from include.settings import Paths
@@ -11,7 +10,7 @@ from include.settings import Paths
 
 def read_free_shares(paths: Paths) -> dict[str, float]:
     """Return folder -> free share of its disk, one folder for each disk; what is no folder here is left out."""
-    folders = [local_folder(paths.lake), Path(paths.raw), Path(paths.out)]
+    folders = [local_folder(one) for one in (paths.lake, paths.raw, paths.out)]
     result: dict[int, tuple[str, float]] = {}
     for folder in folders:
         if folder is None:

@@ -75,15 +75,17 @@ class Explanation:
 def explain(reader: FleetReader, cluster: str, job: str, at: datetime) -> Explanation | None:
     """Return what explains the rescale nearest to a time, else the last decision before it; None without any."""
     where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
-    near = reader.log.read_lines(at - AROUND, at + AROUND, where)
-    chosen = choose_row(near, at)
+    around = reader.log.read_lines(at - AROUND, at + AROUND + _FOLLOWED, where)
+    chosen = choose_row((row for row in around if row["at"] <= at + AROUND), at)
     if chosen is None:
         before = reader.log.read_lines(at - timedelta(days=14), at, where)
         chosen = before[-1] if before else None
-    if chosen is None:
-        return None
+        if chosen is None:
+            return None
+        decided = datetime.fromtimestamp(chosen["decided_at_s"], UTC)
+        around = reader.log.read_lines(decided, decided + _FOLLOWED, where)
     decided = datetime.fromtimestamp(chosen["decided_at_s"], UTC)
-    following = reader.log.read_lines(decided, decided + _FOLLOWED, where)
+    following = [row for row in around if decided <= row["at"] <= decided + _FOLLOWED]
     windows = reader.tables.read_windows(cluster, job, decided - _MEASURED, decided)
     plan = reader.tables.read_plan_of(cluster, job, chosen["step_id"], decided) if chosen["step_id"] else None
     judged = reader.tables.read_outcomes_of(cluster, job, decided, decided + timedelta(days=2))

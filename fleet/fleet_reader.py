@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -21,9 +20,11 @@ from fleet.small_tables import SmallTables
 from fleet.waiting import list_waiting
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
-from include.control.lifted_blocks import LiftedBlockStore
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.pins import PersonalPin, PinStore
 from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
+from include.place import place
 from include.settings import Settings
 from include.stage_states import StageState, StageStates
 from include.tables.plan_row import PlanRow
@@ -46,10 +47,12 @@ class FleetReader:
         self.log, self.tables, self.recent = LogTables(lake), SmallTables(lake), RecentTables(lake)
         self._holds, self._undos = HoldStore(lake), UndoStore(lake)
         self._decisions: dict[tuple[Any, ...], DecisionFact] = {}
+        self._decided: tuple[LastRows, dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]] | None = None
+        self._modes: dict[JobKey, str] = {}
         self._plans: Mapping[JobKey, tuple[PlanRow, ...]] = {}
         self._steps: dict[JobKey, tuple[StepFact, ...]] = {}
         self._stages = StageStates(lake)
-        self._approvals, self._lifted = ApprovalStore(lake), LiftedBlockStore(lake)
+        self._approvals, self._lifted, self._pins = ApprovalStore(lake), LiftedBlockStore(lake), PinStore(lake)
 
     def read(self, now_s: float) -> FleetFacts:
         """Return the fleet at a time, epoch seconds.
@@ -73,7 +76,7 @@ class FleetReader:
             jobs.append(
                 _job_of(
                     key,
-                    settings,
+                    self._mode_of(*key),
                     last=newest.get(key),
                     sent=sent.get(key),
                     plan=plans.get(key, ()),
@@ -90,7 +93,7 @@ class FleetReader:
         health = [
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
-            judge_raw_folder(raw, Path(raw).is_dir()),
+            judge_raw_folder(raw, place(raw).is_dir()),
             *judge_stages(self._read_stages(), now_s),
             *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health),
@@ -104,8 +107,17 @@ class FleetReader:
         except StoreUnreadableError:
             return []
 
+    def _mode_of(self, cluster: str, job: str) -> str:
+        """Return a job's mode; settings do not change while a reader lives."""
+        key = (cluster, job)
+        if key not in self._modes:
+            self._modes[key] = self.settings.mode_of(cluster, job)
+        return self._modes[key]
+
     def _decide(self, last: LastRows) -> tuple[dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]]:
         """Return the rows as facts; a row that was read before is not read again."""
+        if self._decided is not None and self._decided[0] is last:
+            return self._decided[1], self._decided[2]
         before, self._decisions = self._decisions, {}
         for row in (*last.newest.values(), *last.sent.values()):
             key = tuple(row[name] for name in KEYS)
@@ -113,7 +125,16 @@ class FleetReader:
         newest, sent = (
             {key: self._decisions[tuple(row[name] for name in KEYS)] for key, row in rows.items()} for rows in last
         )
+        self._decided = last, newest, sent
         return newest, sent
+
+    def read_lifted(self) -> list[LiftedBlock]:
+        """Return the blocks and suspensions that persons have lifted."""
+        return self._lifted.read()
+
+    def read_pins(self, now_s: float) -> Sequence[PersonalPin]:
+        """Return the parallelism that persons demand of jobs at a time."""
+        return self._pins.read(now_s).pins
 
     def read_holds(self, now_s: float) -> list[HoldFact]:
         """Return all holds in force; a log that cannot be read tells of none.
@@ -135,7 +156,7 @@ class FleetReader:
     ) -> list[HoldFact]:
         return [
             *list_fixed_holds(self.settings, self._variables),
-            *list_holds_of_persons(self._holds.read(now_s), self._undos.read()),
+            *list_holds_of_persons([*self._holds.read(now_s), *self._pins.read(now_s).holds], self._undos.read()),
             *list_holds_after_changes(last, lifted, now_s),
         ]
 
@@ -200,7 +221,7 @@ def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
 
 def _job_of(
     key: JobKey,
-    settings: Settings,
+    mode: str,
     *,
     last: DecisionFact | None,
     sent: DecisionFact | None,
@@ -216,7 +237,7 @@ def _job_of(
     slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
     return JobFacts(
         *key,
-        mode=settings.mode_of(*key),
+        mode=mode,
         state="" if decision is None else decision.state,
         slots_now=slots_now,
         last_decision=decision,

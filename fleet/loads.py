@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+COARSE_S = 1800
 LOAD_COLUMNS = (
     *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
-    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms"),
+    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms", "parallelism"),
 )
 
 
@@ -26,6 +28,7 @@ class LoadFact:
         busy_share: mean over the subtasks of the busiest operator.
         pending_records: backlog of all sources.
         lag_s: age of the oldest backlog.
+        slots: largest parallelism of its operators.
     """
 
     at_s: float
@@ -34,6 +37,7 @@ class LoadFact:
     busy_share: float | None
     pending_records: float | None
     lag_s: float | None
+    slots: int | None
 
 
 def sum_operators(windows: pa.Table) -> pa.Table:
@@ -49,10 +53,27 @@ def sum_operators(windows: pa.Table) -> pa.Table:
     columns["sources"] = pc.cast(is_source, pa.int32())
     columns["busy"] = _known(windows["busy_share"])
     columns["pending"] = of_sources(windows["pending_records"])
+    columns["parallelism"] = windows["parallelism"]
     columns["latency_ms"] = of_sources(windows["latency_ms"])
     figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
-    figures += [("latency_ms", "max"), ("window_s", "max")]
+    figures += [("latency_ms", "max"), ("window_s", "max"), ("parallelism", "max")]
     return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
+
+
+def coarsen_windows(windows: pa.Table) -> pa.Table:
+    """Return rows of :func:`sum_operators` in half hours: of loads the mean, of all else the largest."""
+    is_whole = pc.and_(pc.greater(windows["load_count"], 0), pc.equal(windows["load_count"], windows["sources_sum"]))
+    columns = {name: windows[name] for name in ("cluster", "job", "busy_max", "pending_sum", "latency_ms_max")}
+    columns["parallelism_max"] = windows["parallelism_max"]
+    columns["window_start"] = pc.floor_temporal(windows["window_start"], multiple=30, unit="minute")
+    columns["load"] = pc.if_else(is_whole, windows["load_sum"], None)
+    largest = ("busy_max", "pending_sum", "latency_ms_max", "parallelism_max")
+    figures = [("load", "mean"), ("load", "count"), *((name, "max") for name in largest)]
+    made = pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
+    renamed = {"load_mean": "load_sum", **{f"{name}_max": name for name in largest}}
+    made = made.rename_columns([renamed.get(name, name) for name in made.column_names])
+    seconds = pa.array(np.full(len(made), COARSE_S))
+    return made.append_column("sources_sum", made["load_count"]).append_column("window_s_max", seconds)
 
 
 def load_of(row: Mapping[str, Any]) -> LoadFact:
@@ -66,6 +87,7 @@ def load_of(row: Mapping[str, Any]) -> LoadFact:
         busy_share=row["busy_max"],
         pending_records=row["pending_sum"],
         lag_s=None if latency_ms is None else latency_ms / 1000,
+        slots=row["parallelism_max"],
     )
 
 

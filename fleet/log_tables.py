@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class NewestRows(NamedTuple):
     sent: pa.Table
 
 
-@dataclass
+@dataclass(eq=False)
 class _Day:
     """The rows of a date, and what was worked out from them."""
 
@@ -86,6 +87,8 @@ class LogTables:
         self._table = LakeTable(lake, CONTROL_LOG)
         self._days: dict[date, _Day] = {}
         self._whole: dict[tuple[Any, ...], Row] = {}
+        self._newest: tuple[list[_Day], NewestRows] | None = None
+        self._last: tuple[pa.Table, pa.Table, LastRows] | None = None
 
     def read_light(self, now_s: float) -> pa.Table:
         """Return :data:`LIGHT` of all rows of the last days until now, in no order."""
@@ -98,8 +101,12 @@ class LogTables:
         if not days:
             none = self.read_light(now_s)
             return NewestRows(none, none)
+        if self._newest is not None and self._newest[0] == days:
+            return self._newest[1]
         newest, sent = (pa.concat_tables(parts) for parts in zip(*(day.newest for day in days), strict=True))
-        return NewestRows(newest_of_jobs(newest), newest_of_jobs(sent))
+        result = NewestRows(newest_of_jobs(newest), newest_of_jobs(sent))
+        self._newest = days, result
+        return result
 
     def _read_days(self, now_s: float) -> list[_Day]:
         """Return the days until now, each read again when its files have changed."""
@@ -120,13 +127,18 @@ class LogTables:
             sent: others of them.
             is_part: whether they are some jobs' alone, so that rows of others stay in memory.
         """
+        if self._last is not None and self._last[0] is newest and self._last[1] is sent:
+            return self._last[2]
         keys = [_keys_of(rows) for rows in (newest, sent)]
         missing = {key: at for listed in keys for key, at in listed.items() if key not in self._whole}
         for day in sorted({at.date() for at in missing.values()}):
             self._read_day(day, {key: at for key, at in missing.items() if at.date() == day})
         if not is_part:
             self._whole = {key: self._whole[key] for listed in keys for key in listed if key in self._whole}
-        return LastRows(*({key[:2]: self._whole[key] for key in listed if key in self._whole} for listed in keys))
+        result = LastRows(*({key[:2]: self._whole[key] for key in listed if key in self._whole} for listed in keys))
+        if not is_part:
+            self._last = newest, sent, result
+        return result
 
     def read_last(self, cluster: str, job: str) -> Row | None:
         """Return the whole newest row of a job among those of the last :meth:`read_whole_of`; None without one."""
@@ -180,11 +192,16 @@ def state_of(row: Mapping[str, Any]) -> str:
 
 def read_json(row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
     """Return a column's JSON; what is no object is empty."""
+    return _parse(row[column] or "{}")
+
+
+@lru_cache(maxsize=4096)  # the last rows of all jobs are asked again and again
+def _parse(text: str) -> Mapping[str, Any]:
     try:
-        result = json.loads(row[column] or "{}")
+        result = json.loads(text)
     except ValueError:
         return {}
-    return result if isinstance(result, dict) else {}
+    return MappingProxyType(result) if isinstance(result, dict) else {}
 
 
 def _pick(part: pa.Table, missing: Mapping[tuple[Any, ...], datetime]) -> Iterable[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -12,14 +12,19 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.tables import (
+    BACKTESTS,
+    CERTIFICATES,
+    EVENT_RESULTS,
     FORECAST_SCORES,
     INTERVENTIONS,
+    JOB_DAYS,
     MODEL_VERSIONS,
     OBSERVATIONS,
     PLANS,
     QUALITY,
     QUARANTINE,
     RESCALE_OUTCOMES,
+    STEP_RESULTS,
     Table,
 )
 from include.tables.plan_row import READ_COLUMNS, PlanRow
@@ -27,13 +32,21 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
+RESULTS_OF_DAYS = 92
 JobKey = tuple[str, str]
+RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
 T = TypeVar("T")
 ORIGINS_MIN = 20
 """Below so many scored forecasts of a cluster nobody knows how well its bands hold."""
 _SCORES = ("as_of", "cluster", "origins", "coverage_q90", "champion")
-_QUALITY = ("interval_end", "cluster", "rows", "quarantined", "quarantined_files")
-_MODELS = ("as_of", "model_version", "gate", "gate_detail")
+_QUALITY = (
+    *("interval_start", "interval_end", "cluster", "rows", "metric_values", "late", "duplicate", "missing_windows"),
+    *("not_measured", "quarantined", "quarantined_files"),
+)
+_MODELS = (
+    *("as_of", "model_version", "gate", "gate_detail", "jobs", "operators", "observations"),
+    *("capacity_mape", "recovery_mape", "latency_mape", "champion_before"),
+)
 _QUARANTINE = ("cluster", "reason", "detail", "raw", "line_number", "observed_at", "source_file", "date", "hour")
 _OBSERVED = (
     *("operator", "window_start", "window_s", "parallelism", "is_source", "observed_processing_rate_per_s"),
@@ -128,6 +141,41 @@ class SmallTables:
         )
         return rows
 
+    def read_days(self, now_s: float) -> RowsOfJobs:
+        """Return how jobs ran on each of the last dates, a quarter at most."""
+        return self._read_last(JOB_DAYS, now_s, RESULTS_OF_DAYS)
+
+    def read_results(self, now_s: float) -> RowsOfJobs:
+        """Return the results of the steps of the last dates, a quarter at most."""
+        return self._read_last(STEP_RESULTS, now_s, RESULTS_OF_DAYS)
+
+    def read_backtests(self, now_s: float) -> RowsOfJobs:
+        """Return the comparisons of policies of the last five weeks."""
+        return self._read_last(BACKTESTS, now_s, 35)
+
+    def read_certificates(self, now_s: float) -> RowsOfJobs:
+        """Return what jobs cost beside the least that was possible, of the last five weeks."""
+        return self._read_last(CERTIFICATES, now_s, 35)
+
+    def read_event_results(self, now_s: float) -> RowsOfJobs:
+        """Return what came of events, as seen on the last two dates."""
+        return self._read_last(EVENT_RESULTS, now_s, 2)
+
+    def read_scores(self, now_s: float) -> RowsOfJobs:
+        """Return the scores of the methods of forecasting of the last week."""
+        return self._read_last(FORECAST_SCORES, now_s, 7)
+
+    def _read_last(self, table: Table, now_s: float, days: int) -> RowsOfJobs:
+        today, columns = date_of(now_s), list(table.columns)
+
+        def read() -> RowsOfJobs:
+            result: dict[JobKey, list[dict[str, Any]]] = {}
+            for row in self._table(table).read(columns, today - timedelta(days=days), today).to_pylist():
+                result.setdefault((row["cluster"], row["job"]), []).append(row)
+            return result
+
+        return self._once(table, today, read)
+
     def read_interventions(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return what persons did within a span of time, in its order."""
         columns = [name for name in INTERVENTIONS.columns if name != "date"]
@@ -194,3 +242,10 @@ def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict
         if wanted[key] == row["as_of"]:
             result.setdefault(key, []).append(PlanRow.of(row))
     return {key: tuple(steps) for key, steps in result.items()}
+
+
+def select_newest(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mapping[str, Any]]:
+    """Return of rows with ``as_of`` those that were made last until a time."""
+    made = [row for row in rows if row["as_of"].timestamp() <= now_s]
+    newest = max((row["as_of"] for row in made), default=None)
+    return [row for row in made if row["as_of"] == newest]

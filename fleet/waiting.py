@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from fleet.facts import WaitingFact
 from fleet.log_tables import Row
@@ -12,12 +13,34 @@ from include.orchestration.waiting_steps import find_waiting
 from include.settings import Settings
 from models.control.bad_steps import name_suspension
 from models.control.limits import Limits
-from models.control.state import BlockedTarget, JobHistory
+from models.control.state import JobHistory
 from models.policies.memory import load
 
 JobKey = tuple[str, str]
 LiftedKeys = Collection[tuple[str, str, str]]
 """Cluster, job and id of each block that a person has lifted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Something of a job that only a person lifts.
+
+    Attributes:
+        kind: ``block`` (a parallelism under which it failed) or ``suspension`` (back in dry-run).
+        cluster, job: whose.
+        block_id: by which it is lifted.
+        target: what is not tried, as a person reads it.
+        because: why.
+        since_s: since when, where it is known.
+    """
+
+    kind: str
+    cluster: str
+    job: str
+    block_id: str
+    target: str
+    because: str
+    since_s: float | None
 
 
 def list_waiting(
@@ -32,24 +55,31 @@ def list_waiting(
             continue
         ended = [block_id for *key, block_id in lifted if (cluster, job) == tuple(key)]
         for one in find_blocks(row, settings, ended):
-            result.setdefault((cluster, job), []).append(one)
+            result.setdefault((cluster, job), []).append(_of_block(one))
     return {key: tuple(listed) for key, listed in result.items()}
 
 
-def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[WaitingFact]:
+def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[Block]:
     """Return what only a person lifts of a job: parallelism under which it failed, and its suspension."""
     try:
         history = load(JobHistory, row["history"])
     except ValueError:  # the controller refuses the job, and says so
         return []
     cluster, job = row["cluster"], row["job"]
-    waits = [one for one in history.blocked if math.isinf(one.until_s) and one.block_id and one.block_id not in lifted]
-    result = [_of_block(row, one) for one in waits]
+    names = dict(row["operators"] or ())
+    result = []
+    for one in history.blocked:
+        if math.isinf(one.until_s) and one.block_id and one.block_id not in lifted:
+            target = ", ".join(
+                f"{names.get(vertex, vertex)} {count}" for vertex, count in sorted(one.parallelism.items())
+            )
+            result.append(Block("block", cluster, job, one.block_id, target, one.because, None))
     levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, job))
     most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
-    if name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted))):
-        detail = f"back in dry-run: {most} steps within a day were rolled back or failed"
-        result.append(_of_job("suspension", cluster, job, history.bad_steps_s[-1], detail))
+    suspended = name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted)))
+    if suspended:
+        because = f"{most} steps within a day were rolled back or failed"
+        result.append(Block("suspension", cluster, job, suspended, "every step", because, history.bad_steps_s[-1]))
     return result
 
 
@@ -64,11 +94,8 @@ def _of_step(step: WaitingStep) -> WaitingFact:
     return WaitingFact("approval", step.cluster, step.job, step.step_id, step.at.timestamp(), change, remedy)
 
 
-def _of_block(row: Row, block: BlockedTarget) -> WaitingFact:
-    names = dict(row["operators"] or ())
-    target = ", ".join(f"{names.get(vertex, vertex)} {count}" for vertex, count in sorted(block.parallelism.items()))
-    return _of_job("block", row["cluster"], row["job"], None, f"{target} is not tried again: {block.because}")
-
-
-def _of_job(kind: str, cluster: str, job: str, since_s: float | None, detail: str) -> WaitingFact:
-    return WaitingFact(kind, cluster, job, "", since_s, detail, f'make lift ARGS="{cluster}/{job}"')
+def _of_block(one: Block) -> WaitingFact:
+    scope = f"{one.cluster}/{one.job}"
+    is_suspended = one.kind == "suspension"
+    detail = f"back in dry-run: {one.because}" if is_suspended else f"{one.target} is not tried again: {one.because}"
+    return WaitingFact(one.kind, one.cluster, one.job, "", one.since_s, detail, f'make lift ARGS="{scope}"')

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from include.place import is_object
 
 
 @contextmanager
 def temporary_beside(target: Path) -> Iterator[Path]:
     """Yield the path of a temporary file in the target's folder, which is made if needed; it is removed at the end.
 
+    For an object of a bucket the folder is one of this machine.
+
     Its name starts with a dot and is used by no other thread or process at the same time.
     """
+    if is_object(target):
+        with tempfile.TemporaryDirectory(prefix="tidewise-") as folder:
+            yield Path(folder) / target.name
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
@@ -37,7 +46,10 @@ def replace_atomically(target: Path) -> Iterator[Path]:
     """
     with temporary_beside(target) as temporary:
         yield temporary
-        temporary.replace(target)
+        if is_object(target):  # which is there as a whole or not at all
+            target.write_bytes(temporary.read_bytes())
+        else:
+            temporary.replace(target)
 
 
 def write_bytes(target: Path, content: bytes) -> None:

@@ -127,6 +127,8 @@ class LakeTable:
             return self._delta
         if self._delta is not None and self._is_replaced(self._delta.version()):
             self._delta = None
+        if self._delta is not None and self._is_newest(self._delta.version()):
+            return self._delta
         if self._delta is not None:
             try:
                 self._delta.update_incremental()
@@ -144,6 +146,11 @@ class LakeTable:
         """
         root = local_folder(self._path)
         return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
+
+    def _is_newest(self, version: int) -> bool:
+        """Whether a local table has no version after one that is there; asking delta-rs takes ten milliseconds."""
+        root = local_folder(self._path)
+        return root is not None and not (root / "_delta_log" / f"{version + 1:020}.json").exists()
 
     def replace(self, rows: pa.Table, where: str) -> None:
         """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.

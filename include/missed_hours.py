@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote, urlsplit
 
-from include.raw_files import UNREADABLE, LocalFiles, RawFile, walk
+from include.raw_files import UNREADABLE, LocalFiles, ObjectFiles, RawFile, walk
 from include.settings import Settings
 from include.tables import FILES
 from include.utc import HOUR, Interval
@@ -19,22 +19,30 @@ from include.utc import HOUR, Interval
 def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     """Return the hours before ``until``, as intervals, that hold files which were not ingested as they are now.
 
-    Looks back for ``ingest.missed_hours_days`` days.  Files and tables that are not on a file system of this machine
-    are not looked at: then there are none.
+    Looks back for ``ingest.missed_hours_days`` days.
 
     Args:
         settings: of the project.
         until: a full hour, exclusive; that hour and later ones are others' to ingest.
     """
-    raw_root, lake_root = local_path(settings.paths.raw), local_path(settings.paths.lake)
+    raw_root = local_path(settings.paths.raw)
     since = until - timedelta(days=settings.ingest.missed_hours_days)
-    if raw_root is None or lake_root is None or since >= until:
+    if since >= until:
         return []
-    result = walk(LocalFiles(raw_root), Interval(since, until).hours())
-    files = [
-        file for file in result if not file.is_misplaced and file.local_path and os.access(file.local_path, os.R_OK)
-    ]
-    return join_hours(missed_hours(files, read_ingested(lake_root, since.date())))
+    place = ObjectFiles(settings.paths.raw) if raw_root is None else LocalFiles(raw_root)
+    result = walk(place, Interval(since, until).hours())
+    files = [file for file in result if not file.is_misplaced and _may_be_read(file)]
+    return join_hours(missed_hours(files, read_ingested(_table_root(settings), since.date())))
+
+
+def _may_be_read(file: RawFile) -> bool:
+    if file.local_path is None:
+        return bool(file.uri)
+    return os.access(file.local_path, os.R_OK)
+
+
+def _table_root(settings: Settings) -> str:
+    return local_path(settings.paths.lake) or settings.paths.lake
 
 
 def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> set[datetime]:
@@ -82,7 +90,7 @@ def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[s
 def read_ingested_hours(
     settings: Settings, cluster: str, hours: Interval, passed_over: tuple[str, ...]
 ) -> set[datetime]:
-    """Return the hours of whose raw files ``ops.files`` has lines; only of a lake on a file system of this machine.
+    """Return the hours of whose raw files ``ops.files`` has lines.
 
     Args:
         settings: of the project.
@@ -90,13 +98,12 @@ def read_ingested_hours(
         hours: that are looked at.
         passed_over: files whose name begins with one of these do not count.
     """
-    lake_root = local_path(settings.paths.lake)
-    if lake_root is None:
-        return set()
     from include.lake_table import LakeTable, is_in
 
     columns = ["source_file", "lines", "date", "hour"]
-    rows = LakeTable(lake_root, FILES).read(columns, hours.start.date(), hours.end.date(), is_in("cluster", [cluster]))
+    rows = LakeTable(_table_root(settings), FILES).read(
+        columns, hours.start.date(), hours.end.date(), is_in("cluster", [cluster])
+    )
     return {
         datetime.combine(row["date"], time(row["hour"]), UTC)
         for row in rows.to_pylist()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from obstore.store import LocalStore, ObjectStore, from_url
+
+from include.s3_client import client_options
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "wasbs": "az"}  # Hadoop's names of the same stores
 
@@ -30,4 +33,7 @@ def open_store(root: str, **options: Any) -> ObjectStore:
     if folder is not None:
         return LocalStore(folder, mkdir=True)
     scheme, _, rest = root.partition("://")
-    return from_url(f"{_SCHEMES.get(scheme, scheme)}://{rest}", **options)
+    scheme = _SCHEMES.get(scheme, scheme)
+    if scheme == "s3":  # options of a client replace what the environment says of it
+        options["client_options"] = {**client_options(os.environ), **options.get("client_options", {})}
+    return from_url(f"{scheme}://{rest}", **options)

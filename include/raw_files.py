@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from include.domain.quarantine_rules import Rule
+from include.place import ObjectPath, is_object
 
 LARGEST_BYTES = 2**30
 """A file that Hadoop reads passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
@@ -79,7 +80,8 @@ def is_raw_name(name: str) -> bool:
 def open_raw(path: Path) -> IO[str]:
     """Open a raw file, compressed or not, as text; bytes that are none are replaced."""
     if path.name.endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+        packed = path.open("rb") if is_object(path) else path
+        return gzip.open(packed, "rt", encoding="utf-8", errors="replace")
     return path.open(encoding="utf-8", errors="replace")
 
 
@@ -156,6 +158,25 @@ class LocalFiles:
             return Entry(result.name, is_folder=True, modified_s=status.st_mtime)
         fault = None if stat.S_ISREG(status.st_mode) else (UNREADABLE, "no regular file")
         return Entry(result.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
+
+
+class ObjectFiles:
+    """The objects of a bucket."""
+
+    def __init__(self, root: str) -> None:
+        self._root = ObjectPath(root)
+
+    def entries(self, place: str) -> list[Entry]:
+        """See :class:`FileSystem`."""
+        try:
+            listed = (self._root / place).list_sizes()
+        except OSError as error:
+            raise FolderError(str(error)) from error
+        return [Entry(name, True) if one is None else Entry(name, False, *one) for name, one in listed.items()]
+
+    def locate(self, place: str) -> tuple[bytes | None, str]:
+        """See :class:`FileSystem`."""
+        return None, str(self._root / place)
 
 
 def walk(files: FileSystem, hours: Iterable[datetime]) -> Iterator[RawFile]:

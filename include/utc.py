@@ -40,6 +40,11 @@ def floor_hour(timestamp: datetime) -> datetime:
     return timestamp.replace(minute=0, second=0, microsecond=0)
 
 
+def floor_day(timestamp: datetime) -> datetime:
+    """Return the midnight at or before a time."""
+    return timestamp.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 def ceil_hour(timestamp: datetime) -> datetime:
     """Return the full hour at or after a time."""
     floor = floor_hour(timestamp)

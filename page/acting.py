@@ -1,4 +1,4 @@
-"""Routes that act: hold, release, answer and undo, each for a visitor who may, with a token in the form."""
+"""Routes that act: hold, release, pin, lift, answer and undo, each for a visitor who may, with a token in the form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from fastapi.responses import RedirectResponse, Response
 
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
+from fleet.acts.lifts import NothingToLiftError, lift_blocks
 from fleet.acts.people import NotAllowedError, check_role
+from fleet.acts.pins import NotPinnedError, pin_job, unpin_job
 from fleet.acts.undo import HOURS, check_not_held, order_undo, read_undoable
 from fleet.fleet_reader import FleetReader
 from fleet.undoable import NothingToUndoError
 from include.control.holds import Hold
+from include.control.pins import PersonalPin
 from include.settings.people import Act as RoleAct
-from page.job_view import read_waiting
+from page.job_view import read_blocks, read_waiting
 from page.rendering import job_link
 from page.source import FleetSource, Look
 from page.visitors import Access, Visitor, is_form_token
@@ -34,6 +37,10 @@ class ConflictError(ValueError):
 
 class NotControlledError(Exception):
     """It was done, but no controller seems to read it."""
+
+
+NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, NotPinnedError, NothingToLiftError)
+"""Nothing was done, and the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
                     if not any((one.cluster, one.job) == (cluster, job) for one in look.facts.jobs):
                         raise HTTPException(404, f"nothing is known of a job {order.scope!r}")
                     done = do(reader, look, order)
-            except (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, NotAllowedError) as error:
+            except (*NOT_DONE, NotAllowedError) as error:
                 status = 403 if isinstance(error, NotAllowedError) else 409
                 return show_job(request, visitor, f"Nothing was done: {error}", status)
             except NotControlledError as error:
@@ -113,6 +120,9 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
     route("/hold", "hold", put_on_hold)
     route("/release", "hold", release)
     route("/undo", "hold", undo)
+    route("/pin", "hold", pin)
+    route("/unpin", "hold", unpin)
+    route("/lift", "hold", lift)
     route("/answer", "approve", answer)
 
 
@@ -135,6 +145,35 @@ def release(reader: FleetReader, look: Look, order: Order) -> str:
     holds, what = look.facts.holds, {"by": order.by, "reason": order.reason, "now_s": order.now_s}
     list(release_holds(reader.settings, holds, [order.scope], **what))  # type: ignore[arg-type]
     return "release"
+
+
+def pin(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001
+    """Pin all operators of the job to a parallelism, for some hours or until it is taken off."""
+    hours = read_hours(order.form.get("hours", ""))
+    until_s = None if hours is None else order.now_s + 3600 * hours
+    count = order.form.get("parallelism", "").strip()
+    if not (count.isascii() and count.isdigit() and len(count) < 6):
+        raise ConflictError("expected a parallelism such as 4")
+    made = PersonalPin(order.cluster, order.job, int(count), order.by, order.reason, order.now_s, until_s)
+    if not pin_job(reader.settings, made, order.now_s):
+        raise NotControlledError(
+            "No controller has worked on this lake within an hour; the pin is written, and counts when one starts"
+        )
+    return "pin"
+
+
+def unpin(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001
+    """Take a person's pin off."""
+    unpin_job(reader.settings, order.cluster, order.job, by=order.by, reason=order.reason, now_s=order.now_s)
+    return "unpin"
+
+
+def lift(reader: FleetReader, look: Look, order: Order) -> str:
+    """Let be tried again what the form showed; what was blocked since stays."""
+    shown = set(order.form.get("blocks", "").split())
+    blocks = [one for one in read_blocks(reader, look, order.cluster, order.job) if one.block_id in shown]
+    lift_blocks(reader.settings, blocks, by=order.by, reason=order.reason, now_s=order.now_s)
+    return "lift"
 
 
 def answer(reader: FleetReader, look: Look, order: Order) -> str:

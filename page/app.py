@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -12,13 +13,14 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest, is_hour_of_day, resolve_time
+from fleet.moments import find_newest, resolve_time
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SettingsError
-from include.utc import parse_utc
 from page.acting import add_acts
 from page.fleet_view import Query, form_view
+from page.further_pages import add_pages
 from page.job_view import HOURS, read_view
+from page.moments import read_moment
 from page.rendering import render
 from page.source import FleetSource
 from page.visitors import Access, Visitor, form_token
@@ -30,6 +32,9 @@ DONE = {
     "release": "Released. The controller goes on at its next tick.",
     "approve": "Approved. The controller sends it at its next tick, if it still wants it.",
     "deny": "Denied. It is not sent.",
+    "pin": "Pinned. The controller brings the job there after its cooldown, and plans are not followed until then.",
+    "unpin": "The pin is off. The controller follows plans again.",
+    "lift": "Lifted. It may be tried again.",
     "undo": "Ordered. The controller takes it back at its next tick; then the job is on hold for two hours.",
 }
 
@@ -52,7 +57,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
 
     async def secure(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
         response = await call_next(request)
-        response.headers.update(_headers(access))
+        for name, value in _headers(access).items():
+            response.headers.setdefault(name, value)
         return response
 
     app.middleware("http")(secure)
@@ -64,13 +70,14 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
         is_old = newest_s is not None and look.facts.at_s - newest_s > OLD_S
         return _page(
             "fleet.html.j2",
-            access,
             visitor,
+            access=access,
             now_s=look.facts.at_s,
             look=look,
             view=form_view(look, query),
             query=query,
             data_end_s=newest_s if is_old else None,
+            has_advice=source.has_advice(),
         )
 
     def show_job(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
@@ -95,8 +102,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             raise HTTPException(404, f"nothing is known of a job {name!r}: capitals count")
         return _page(
             "job.html.j2",
-            access,
             visitor,
+            access=access,
             status=status,
             now_s=look.facts.at_s,
             view=view,
@@ -108,6 +115,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             why=why,
             done=DONE.get(asked.get("done", ""), ""),
             problem=problem,
+            has_advice=source.has_advice(),
             token=form_token(access.secret, visitor.login, now_s) if access.secret else "",
         )
 
@@ -123,6 +131,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
 
     app.get("/", response_class=HTMLResponse)(show_fleet)
     app.get("/job", response_class=HTMLResponse)(show_job)
+    add_pages(app, source, access, partial(_page, access=access))
     app.get("/metrics")(show_metrics)
     app.get("/static/{name}")(serve_static)
     if access.secret:
@@ -139,25 +148,7 @@ def read_query(request: Request) -> Query:
     return Query(**texts, page=int(page) if page.isdigit() and len(page) < 6 else 1)
 
 
-def read_moment(text: str, now_s: float) -> float | None:
-    """Return a time of an address, epoch seconds: ``03:00``, or ISO 8601; None for an empty one.
-
-    Raises:
-        HTTPException: it is neither.
-    """
-    if not text:
-        return None
-    if is_hour_of_day(text):
-        return resolve_time(text, now_s).timestamp()
-    try:
-        return parse_utc(text if text[-1:] in "Zz" or "+" in text else f"{text}Z").timestamp()
-    except ValueError as error:
-        raise HTTPException(
-            422, f"expected a time such as 03:00 or 2026-11-20T18:00:00Z (UTC), not {text[:80]!r}"
-        ) from error
-
-
-def _page(template: str, access: Access, visitor: Visitor, *, status: int = 200, **content: Any) -> HTMLResponse:
+def _page(template: str, visitor: Visitor, *, access: Access, status: int = 200, **content: Any) -> HTMLResponse:
     text = render(template, visitor=visitor, home=access.home, acts=bool(access.secret), **content)
     return HTMLResponse(text, status)
 
@@ -177,7 +168,7 @@ def _headers(access: Access) -> dict[str, str]:
 
 def _add_errors(app: FastAPI, access: Access) -> None:
     def page(status: int, text: str) -> HTMLResponse:
-        return _page("error.html.j2", access, Visitor(), status=status, text=text, code=status, now_s=None)
+        return _page("error.html.j2", Visitor(), access=access, status=status, text=text, code=status, now_s=None)
 
     async def refuse(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         status = error.status_code if isinstance(error, StarletteHTTPException) else 500

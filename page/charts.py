@@ -129,16 +129,20 @@ class Chart:
         return f'<path class="area {area.kind}" d="{"".join(boxes)}"/>' if boxes else ""
 
     def _line(self, line: Line, top: float) -> str:
-        path, is_open, last_y = [], False, 0.0
+        path, is_open, last_y = list[str](), False, 0.0
+        wide, high = WIDTH / (self.until_s - self.since_s), HEIGHT / top if top > 0 else 0.0
         for at_s, value in line.points:
             if value is None or not math.isfinite(value):
                 is_open = False
                 continue
-            x, y = self._x(at_s), self._y(value, top)
-            if is_open and line.is_steps:
-                path.append(f"H{x:.1f}V{y:.1f}")
+            x = min(max((at_s - self.since_s) * wide, 0.0), WIDTH)
+            y = min(max(HEIGHT - value * high, 0.0), HEIGHT)
+            if not is_open:
+                path.append(f"M{x:.1f} {y:.1f}")
+            elif line.is_steps:
+                path.append(f"H{x:.1f}" if y == last_y else f"H{x:.1f}V{y:.1f}")
             else:
-                path.append(f"{'L' if is_open else 'M'}{x:.1f} {y:.1f}")
+                path.append(f"L{x:.1f} {y:.1f}")
             is_open, last_y = True, y
         if line.is_steps and is_open and line.points:
             path.append(f"H{self._x(line.points[-1][0]):.1f}")

@@ -9,8 +9,11 @@ from urllib.parse import urlencode
 from fleet.facts import DecisionFact, FleetFacts, HealthFact, HoldFact, JobFacts, StepFact
 from fleet.health import Fault
 from fleet.loads import LoadFact
+from fleet.savings import PlanSaving, saving_of, sum_savings
+from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
-from page.risk import Risk, judge_risk
+from page.money import Price, price_of
+from page.risk import Risk, judge_risk, look_ahead
 from page.source import Look
 
 ROWS = 50
@@ -78,8 +81,8 @@ class JobLine:
     load: LoadFact | None
     peak_q90_per_s: float | None
     next_step: StepFact | None
-    slots_peak: int | None
-    slot_hours_saved: float | None
+    saving: PlanSaving | None
+    plan: Sequence[PlanRow] = ()
 
     @property
     def name(self) -> str:
@@ -100,18 +103,21 @@ class FleetView:
     rescales: tuple[DecisionFact, ...]
     holds: tuple[HoldFact, ...]
     clusters: tuple[str, ...]
+    saving: PlanSaving | None
+    price: Price | None
+    warnings: tuple[str, ...]
 
 
-def form_view(look: Look, query: Query) -> FleetView:
-    """Return the view that an address asks for."""
+def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
+    """Return the view that an address asks for, with so many rows on a page."""
     facts = look.facts
     lines = [line_of(look, job) for job in facts.jobs]
     chosen = sorted(filter(lambda line: _matches(line, query), lines), key=lambda line: _order(line, query.sort))
-    pages = max(-(-len(chosen) // ROWS), 1)
-    first = (min(max(query.page, 1), pages) - 1) * ROWS
+    pages = max(-(-len(chosen) // rows), 1)
+    first = (min(max(query.page, 1), pages) - 1) * rows
     return FleetView(
         cards=form_cards(facts),
-        lines=tuple(chosen[first : first + ROWS]),
+        lines=tuple(chosen[first : first + rows]),
         matching=len(chosen),
         jobs=len(lines),
         pages=pages,
@@ -119,14 +125,21 @@ def form_view(look: Look, query: Query) -> FleetView:
         rescales=_last_rescales(facts),
         holds=tuple(one for one in facts.holds if "/" not in one.scope),
         clusters=tuple(one.cluster for one in facts.clusters),
+        saving=sum_savings([line.saving for line in lines if line.saving is not None]),
+        price=price_of(look.settings),
+        warnings=tuple(sorted({row.warning for rows_ in look.plans.values() for row in rows_ if row.warning})[:5]),
     )
 
 
 def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
+    of_later = {one.cluster for one in facts.clusters if one.ticked_at_s is not None and one.ticked_at_s > facts.at_s}
     for name, faults in CARDS:
-        mine = [one for one in facts.health if one.name in set(faults)]
+        kinds = set(faults)
+        mine = [one for one in facts.health if one.name in kinds]
+        if of_later:  # of a lease that was renewed after the time that is looked at nobody knows how it was then
+            mine = [one for one in mine if one.name != Fault.CONTROLLER_LATE or one.scope not in of_later]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
         result.append(Card(name, len(needs), tuple(_group(shown))))
@@ -144,19 +157,15 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
-    ahead = [row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s]
-    loads = [row.expected_load_q90_per_s for row in ahead if row.expected_load_q90_per_s is not None]
-    sends = [step for step in job.steps if (step.apply_at_s or 0.0) >= now_s]
-    within = [step.slots_to for step in job.steps if (step.effective_at_s or 0.0) < now_s + DAY_S]
-    saved = [step.slot_hours_saved for step in job.steps if step.slot_hours_saved is not None]
+    ahead = look_ahead(plan, now_s)
     return JobLine(
         job=job,
-        risk=judge_risk(job, plan, load, look.settings.planner.costs.late_after_s, now_s),
+        risk=judge_risk(job, ahead.p_late, load, look.settings.planner.costs.late_after_s),
         load=load,
-        peak_q90_per_s=max(loads, default=None),
-        next_step=sends[0] if sends else None,
-        slots_peak=max((slots for slots in within if slots is not None), default=None),
-        slot_hours_saved=sum(saved) if saved else None,
+        peak_q90_per_s=ahead.peak_q90_per_s,
+        next_step=next((step for step in job.steps if (step.apply_at_s or 0.0) >= now_s), None),
+        saving=saving_of(job, now_s),
+        plan=plan,
     )
 
 
@@ -185,7 +194,7 @@ def _order(line: JobLine, sort: str) -> tuple[float | str, ...]:
         "load": (-(load or 0.0),),
         "slots": (-(line.job.slots_now or 0),),
         "next": (line.next_step.apply_at_s or 0.0,) if line.next_step else (float("inf"),),
-        "saved": (-(line.slot_hours_saved or 0.0),),
+        "saved": (-(line.saving.slot_hours if line.saving else 0.0),),
     }
     return (*keys.get(sort, (-line.risk.order[0], -line.risk.order[1])), line.name)
 

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from fleet.acts.undo import check_not_held, list_undo_warnings, read_undoable
-from fleet.bands import Band
-from fleet.explanation import Explanation, explain, outcome_of
-from fleet.facts import JobFacts, OutcomeFact
+from fleet.explanation import Explanation, explain
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, line_of_act, select_acts
 from fleet.log_tables import rows_of_job
 from fleet.undoable import NothingToUndoError, Undoable
+from fleet.waiting import Block, find_blocks
 from include.control.approvals import WaitingStep
+from include.control.pins import PersonalPin, find_pin
 from include.lake_table import timestamp_of
 from include.orchestration.waiting_steps import find_waiting
-from include.settings import Settings
-from include.utc import DAY_S
-from models.control.case import SENDS
-from page.charts import Area, Chart, Line, Point
+from page.charts import Chart
+from page.curves import Curve
 from page.fleet_view import JobLine, line_of
+from page.job_charts import draw_charts
+from page.job_lines import (
+    DecisionLine,
+    LimitLine,
+    RanLately,
+    RescaleLine,
+    list_decisions,
+    list_limits,
+    list_policies,
+    list_rescales,
+    list_results,
+    sum_days,
+)
+from page.money import Price, price_of
+from page.shortfall import SlotPrice, describe_standing, slot_price_of
+from page.shown_names import names_of
 from page.source import Look
 
 HOURS = (6, 24, 72, 168)
 """So far back a job may be shown; ahead at most a day."""
-RESCALES, ACTS = 20, 20
-
-
-@dataclass(frozen=True, slots=True)
-class RescaleLine:
-    """A request that was sent, or a dry run of one."""
-
-    at_s: float
-    verb: str
-    reason: str
-    detail: str
-    answer: str
-    is_dry_run: bool
-    slots_from: int | None
-    slots_to: int | None
-    outcome: OutcomeFact | None
-
-
-@dataclass(frozen=True, slots=True)
-class LimitLine:
-    """One limit in force: its value, and which part of the settings has it."""
-
-    name: str
-    value: str
-    level: str
+ACTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +58,28 @@ class JobView:
     undo_problem: str
     undo_warnings: tuple[str, ...]
     waiting: tuple[WaitingStep, ...]
+    blocks: tuple[Block, ...]
+    pin: PersonalPin | None
+    results: tuple[Mapping[str, Any], ...]
+    ran: RanLately | None
+    policies: tuple[Mapping[str, Any], ...]
+    decisions: tuple[DecisionLine, ...]
+    curves: tuple[Curve, ...]
+    price: Price | None
+    slot_price: SlotPrice | None
+    standing: str
+    names: Mapping[str, str]
 
 
 def read_view(
-    reader: FleetReader, look: Look, cluster: str, job: str, *, hours: int, why_at: datetime | None
+    reader: FleetReader,
+    look: Look,
+    cluster: str,
+    job: str,
+    *,
+    hours: int,
+    why_at: datetime | None,
+    curves: Sequence[Curve] = (),
 ) -> JobView | None:
     """Return the view of a job; None where nobody knows it."""
     facts = next((one for one in look.facts.jobs if (one.cluster, one.job) == (cluster, job)), None)
@@ -85,7 +92,7 @@ def read_view(
     now = timestamp_of(now_s)
     return JobView(
         line=line_of(look, facts),
-        charts=_draw(reader, look, facts, hours, log),
+        charts=draw_charts(reader, look, facts, hours, log),
         rescales=tuple(list_rescales(log, reader.tables.read_outcomes(now_s), cluster, job)),
         limits=tuple(list_limits(settings, cluster, job)),
         acts=tuple(_list_acts(reader, cluster, job, now)),
@@ -94,6 +101,17 @@ def read_view(
         undo_problem=problem,
         undo_warnings=() if undoable is None else tuple(list_undo_warnings(settings, undoable, now_s)),
         waiting=tuple(read_waiting(reader, look, cluster, job)),
+        blocks=tuple(read_blocks(reader, look, cluster, job)),
+        pin=find_pin(reader.read_pins(now_s), cluster, job),
+        results=tuple(list_results(reader.tables.read_results(now_s).get((cluster, job), ()), now)),
+        ran=sum_days(reader.tables.read_days(now_s).get((cluster, job), ()), now),
+        policies=tuple(list_policies(reader.tables.read_backtests(now_s).get((cluster, job), ()), now_s)),
+        decisions=tuple(list_decisions(log, now_s)),
+        curves=tuple(curves),
+        price=price_of(settings),
+        slot_price=slot_price_of(settings, cluster, job),
+        standing=next((text for text in map(describe_standing, look.plans.get((cluster, job), ())) if text), ""),
+        names=names_of(look.plans.get((cluster, job), ()), [one.operator for one in curves]),
     )
 
 
@@ -105,53 +123,13 @@ def read_waiting(reader: FleetReader, look: Look, cluster: str, job: str) -> lis
     return [one for one in waits if one.step_id in ids]
 
 
-def list_rescales(
-    log: Sequence[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]], cluster: str, job: str
-) -> list[RescaleLine]:
-    """Return the requests of a job, the newest first; a request and its answer are one line.
-
-    Args:
-        log: rows of :data:`fleet.log_tables.LIGHT` of the job, in their order.
-        judged: rows of ``gold.rescale_outcomes``.
-        cluster: of the job.
-        job: its name.
-    """
-    outcomes = {row["step_id"]: outcome_of(row) for row in judged if (row["cluster"], row["job"]) == (cluster, job)}
-    lines: dict[tuple[str, str], RescaleLine] = {}
-    for row in log:
-        if row["verb"] not in SENDS:
-            continue
-        key = (row["verb"], row["step_id"] or str(row["entry"]))
-        first = lines.get(key)
-        lines[key] = RescaleLine(
-            at_s=row["at"].timestamp() if first is None else first.at_s,
-            verb=row["verb"],
-            reason=row["reason"],
-            detail=row["detail"] or "",
-            answer=row["answer"] or "",
-            is_dry_run=bool(row["is_dry_run"]),
-            slots_from=row["slots_from"],
-            slots_to=row["slots_to"],
-            outcome=outcomes.get(row["step_id"]),
-        )
-    return sorted(lines.values(), key=lambda line: -line.at_s)[:RESCALES]
-
-
-def list_limits(settings: Settings, cluster: str, job: str) -> list[LimitLine]:
-    """Return the limits that are set, each with the part of the settings that it comes from: the strictest counts."""
-    levels = {
-        "limits": settings.limits,
-        f"clusters.{cluster}.limits": settings.cluster(cluster).limits,
-        f'limits.jobs."{cluster}/{job}"': settings.job_limits(cluster, job),
-    }
-    result = [LimitLine("mode in force", settings.mode_of(cluster, job), "the strictest of all")]
-    for level, limits in levels.items():
-        for name, value in limits.model_dump(exclude_none=True, exclude={"jobs"}).items():
-            is_chosen = name in limits.model_fields_set
-            if (is_chosen or level == "limits") and value not in ({}, (), False):
-                shown = ", ".join(f"{key} {one}" for key, one in value.items()) if isinstance(value, dict) else value
-                result.append(LimitLine(name, str(shown), level if is_chosen else f"{level}, default"))
-    return result
+def read_blocks(reader: FleetReader, look: Look, cluster: str, job: str) -> list[Block]:
+    """Return what of a job only a person lifts."""
+    if not any((one.cluster, one.job) == (cluster, job) for one in look.facts.waiting if one.kind != "approval"):
+        return []
+    row = reader.log.read_last(cluster, job)
+    lifted = [one.block_id for one in reader.read_lifted() if (one.cluster, one.job) == (cluster, job)]
+    return [] if row is None else find_blocks(row, look.settings, lifted)
 
 
 def _find_undoable(reader: FleetReader, look: Look, cluster: str, job: str) -> tuple[Undoable | None, str]:
@@ -167,99 +145,3 @@ def _list_acts(reader: FleetReader, cluster: str, job: str, now: datetime) -> li
     rows = reader.tables.read_interventions(now - timedelta(days=14), now)
     mine = select_acts(rows, cluster, job)[-ACTS:]
     return [HistoryLine(row["at"], row["scope"], line_of_act(row), row["by"] or "") for row in reversed(mine)]
-
-
-def _draw(
-    reader: FleetReader, look: Look, facts: JobFacts, hours: int, log: Sequence[Mapping[str, Any]]
-) -> tuple[Chart, ...]:
-    cluster, job = facts.cluster, facts.job
-    now_s = look.facts.at_s
-    since_s, until_s = now_s - 3600.0 * hours, now_s + min(3600.0 * hours, DAY_S)
-    since, until, now = map(timestamp_of, (since_s, until_s, now_s))
-    bands = reader.recent.read_bands(cluster, job, since, now, until)
-    ran = reader.recent.read_loads(cluster, job, since, now)
-    sent = [row["at"].timestamp() for row in log if row["verb"] in SENDS and row["answer"] and not row["is_dry_run"]]
-    plan = [row for row in look.plans.get((cluster, job), ()) if row.effective_at_s is not None]
-    planned = [(row.effective_at_s or 0.0, row.valid_until_s or until_s, row) for row in plan]
-    chart = partial(Chart, since_s=since_s, until_s=until_s, now_s=now_s, marks=sent)
-    capacity = [
-        (begin, end, row.expected_capacity_lower_per_s, row.expected_capacity_upper_per_s)
-        for begin, end, row in planned
-        if row.expected_capacity_lower_per_s is not None and row.expected_capacity_upper_per_s is not None
-    ]
-    load = chart(
-        "Load, records/s",
-        unit="/s",
-        areas=(
-            Area("forecast, 10% to 90%", "forecast", _spans_of(bands)),
-            Area("planned capacity", "capacity", capacity),
-        ),
-        lines=(
-            Line("planned capacity, expected", "sustained", _steps_of(planned, now_s), is_steps=True),
-            Line("forecast, median", "median", [(one.at_s, one.q50_per_s) for one in bands]),
-            Line("load", "load", [(one.at_s, one.load_per_s) for one in ran]),
-        ),
-    )
-    slots = chart(
-        "Slots",
-        lines=(
-            Line("ran", "ran", _slots_that_ran(log, since_s, now_s, facts.slots_now), is_steps=True),
-            Line("planned", "planned", _slots_planned(planned, facts.slots_now, now_s), is_steps=True),
-        ),
-    )
-    busy = chart(
-        "Busy share of the busiest operator, %",
-        unit="%",
-        top=100.0,
-        lines=(Line("busy", "load", [(one.at_s, _percent(one.busy_share)) for one in ran]),),
-    )
-    lag = chart(
-        "Age of the backlog, s",
-        unit=" s",
-        lines=(Line("age of the backlog", "late", [(one.at_s, one.lag_s) for one in ran]),),
-    )
-    return load, slots, busy, lag
-
-
-def _spans_of(bands: Sequence[Band]) -> list[tuple[float, float, float, float]]:
-    return [(one.at_s, one.at_s + one.length_s, one.q10_per_s, one.q90_per_s) for one in bands]
-
-
-def _slots_that_ran(
-    log: Sequence[Mapping[str, Any]], since_s: float, now_s: float, slots_now: int | None
-) -> list[Point]:
-    """Return the slots of the decisions, each of which notes what ran; before the first nobody has noted it."""
-    points: list[Point] = []
-    before: Point | None = None
-    for row in log:
-        at_s = row["at"].timestamp()
-        if row["slots_from"] is None or at_s > now_s:
-            continue
-        if at_s < since_s:
-            before = (since_s, float(row["slots_from"]))
-        else:
-            points.append((at_s, float(row["slots_from"])))
-    last = float(slots_now) if slots_now is not None else None
-    return [*([before] if before else []), *points, (now_s, last)]
-
-
-def _slots_planned(planned: Sequence[tuple[float, float, Any]], slots_now: int | None, now_s: float) -> list[Point]:
-    points: list[Point] = []
-    if planned and slots_now is not None and planned[0][0] > now_s:
-        points.append((now_s, float(slots_now)))
-    for begin, end, row in planned:
-        if row.slots is not None and end > now_s:
-            points += [(max(begin, now_s), float(row.slots)), (end, float(row.slots))]
-    return points
-
-
-def _steps_of(planned: Sequence[tuple[float, float, Any]], now_s: float) -> list[Point]:
-    points: list[Point] = []
-    for begin, end, row in planned:
-        if row.expected_capacity_per_s is not None and end > now_s:
-            points += [(max(begin, now_s), row.expected_capacity_per_s), (end, row.expected_capacity_per_s)]
-    return points
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share

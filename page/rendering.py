@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
+from markupsafe import Markup
 
 from fleet.explanation_text import (
     describe_outcome,
@@ -18,18 +20,22 @@ from fleet.explanation_text import (
 )
 from fleet.facts import StepFact
 from fleet.health import describe_age
+from fleet.savings import PlanSaving
 from fleet.shown import describe_hold, show_rate, show_time
-from include.short_names import shorten_name
+from include.short_names import shorten_name, shorten_text
 from include.utc import DAY_S
 from models.control.log_lines import describe_change
 from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
-from page.risk import WARN
+from page.money import Price
+from page.risk import WARN, level_of
+from page.shortfall import describe_shortfall, describe_slot_price
+from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
 
 def render(template: str, **content: Any) -> str:
     """Return a page as HTML text."""
-    return _environment().get_template(template).render(**content)
+    return _environment().get_template(template).render({"saved": False, "has_advice": False} | content)
 
 
 @cache
@@ -45,6 +51,7 @@ def _environment() -> jinja2.Environment:
         rate=show_rate,
         age=describe_age,
         short=shorten_name,
+        short_job=lambda name: shorten_name(name, JOB_NAME_MAX),
         percent=_percent,
         change=describe_change,
         decision=name_decision,
@@ -56,8 +63,18 @@ def _environment() -> jinja2.Environment:
         moment=show_time,
         clock=lambda at_s: f"{datetime.fromtimestamp(at_s, UTC):%H:%M}",
         iso=lambda at_s: f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
-        link=job_link,
+        link=_link,
         strip=_strip,
+        number=show_number,
+        signed=show_signed,
+        day=lambda at: f"{at:%d %b %Y}",
+        saving=describe_saving,
+        text=mark_text,
+        whole=lambda name: shorten_text(name, WHOLE_MAX),
+        reason=_reason,
+        level=level_of,
+        shortfall=describe_shortfall,
+        meaning_of_price=describe_slot_price,
     )
     result.globals.update(shows=SHOWS, sorts=SORTS, modes=("off", "dry-run", "approve", "auto"))
     return result
@@ -69,6 +86,53 @@ def job_link(name: str, at: str = "", **more: str) -> str:
     return f"job?name={quote(name, safe='/')}" + "".join(
         f"&{key}={quote(value)}" for key, value in values.items() if value
     )
+
+
+def anchor_of(name: str) -> str:
+    """Return the identifier of a job's part in the saved page, of letters and digits whatever the job is called."""
+    return f"job-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:16]}"
+
+
+@jinja2.pass_context
+def _link(context: jinja2.runtime.Context, name: str, at: str = "", **more: str) -> str:
+    """Return where a job is shown: its page, or in the saved page its part."""
+    if not context.get("saved"):
+        return job_link(name, at, **more)
+    return f"#{anchor_of(name)}" if name in context["parts"] else "#jobs"
+
+
+def describe_saving(one: PlanSaving | None, price: Price | None = None) -> str:
+    """Return what a plan saves: slot-hours, share, end and, where slot-hours have a price, money."""
+    if one is None:
+        return ""
+    if abs(one.slot_hours) < 0.05:
+        return "as many slot-hours as staying"
+    share = "" if one.share is None else f" ({show_signed(-100 * one.share, 0)}%)"
+    money = "" if price is None else f", {price.show(abs(one.slot_hours))}"
+    until = f"{datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
+    less = "fewer" if one.slot_hours > 0 else "more"
+    amount = show_number(abs(one.slot_hours), 1 if abs(one.slot_hours) < 100 else 0)
+    return f"{amount} of {show_number(one.of_slot_hours)} slot-hours {less}{share}{money} until {until}"
+
+
+def show_number(value: float | None, digits: int = 0) -> str:
+    """Write a number with separated thousands; one that is not known as a dash."""
+    return "–" if value is None else f"{value:,.{digits}f}".replace("-", "\u2212")
+
+
+def show_signed(value: float | None, digits: int = 1) -> str:
+    """Write a number with its sign."""
+    if value is None:
+        return "–"
+    return "0" if round(value, digits) == 0 else f"{value:+,.{digits}f}".replace("-", "\u2212")
+
+
+def _reason(line: JobLine) -> Markup:
+    """Return why a job's next step comes, or why it has none."""
+    if line.next_step is not None:
+        return mark_text(line.next_step.reason, names_of([line.next_step]))
+    refused = "refused: " if line.job.plan_status == "refused" else ""
+    return Markup(refused) + mark_text(line.job.plan_reason or "no plan yet", names_of(line.plan))
 
 
 def _percent(share: float | None) -> str:

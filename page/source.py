@@ -6,14 +6,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from fleet.facts import FleetFacts
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
 from include.lake_table import timestamp_of
+from include.place import place
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
+from page.results_view import ResultsReader, ResultsView
 
 JobKey = tuple[str, str]
 FRESH_S = 2.0
@@ -83,6 +86,7 @@ class FleetSource:
         self._origin: SettingsOrigin | None = None
         self._reader: FleetReader | None = None
         self._last: _LastLook | None = None
+        self._results: ResultsReader | None = None
 
     @contextmanager
     def reading(self) -> Iterator[FleetReader]:
@@ -109,15 +113,53 @@ class FleetSource:
             now_s = self.clock()
             if at_s is None and self._last is not None and 0 <= now_s - self._last.read_at_s < FRESH_S:
                 return self._last.look
-            facts = reader.read(now_s if at_s is None else at_s)
-            measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
-            loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
-            result = Look(reader.settings, self._origin, facts, reader.tables.read_plans(facts.at_s), loads)
+            result = look_at(reader, self._origin, now_s if at_s is None else at_s)
             if at_s is None:
                 self._last = _LastLook(now_s, result)
             return result
+
+    def read_results(self, now_s: float, month: str) -> ResultsView:
+        """Return what came of Tidewise in a month, or in the last days.
+
+        Raises:
+            DeltaError, OSError: a table cannot be read.
+            SettingsError: the settings cannot be used.
+        """
+        with self.reading() as reader:
+            if self._results is None or self._results.reader is not reader:
+                self._results = ResultsReader(reader)
+            return self._results.read(now_s, month)
+
+    def has_advice(self) -> bool:
+        """Whether ``make advise`` has left its page."""
+        with self.reading() as reader:
+            return _advice(reader.settings).is_file()
+
+    def read_advice(self) -> str | None:
+        """Return the page of ``make advise``; None where there is none."""
+        with self.reading() as reader:
+            try:
+                return _advice(reader.settings).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                return None
 
     def forget(self) -> None:
         """Read anew at the next request: somebody has done something."""
         with self._lock:
             self._last = None
+
+
+def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> Look:
+    """Return the fleet at a time, epoch seconds.
+
+    Raises:
+        DeltaError, OSError: a table cannot be read.
+    """
+    facts = reader.read(at_s)
+    measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
+    loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
+    return Look(reader.settings, origin, facts, reader.tables.read_plans(facts.at_s), loads)
+
+
+def _advice(settings: Settings) -> Path:
+    return place(settings.paths.out) / "advice.html"

@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from include.atomic_write import write_text
+from include.place import place
 from include.settings import Settings, load_settings
 from include.stage_warnings import list_warnings
 from include.stages import StageRequest, parse_requests
@@ -28,7 +28,7 @@ from spark_jobs.session import start_session
 
 def write_summary(settings: Settings, stage: str, summary: dict[str, object]) -> None:
     """Write a stage's counts for the entry point and the report."""
-    target = Path(settings.paths.out) / "stages" / f"{stage}.json"
+    target = place(settings.paths.out) / "stages" / f"{stage}.json"
     write_text(target, json.dumps(summary, indent=1, default=str))
 
 

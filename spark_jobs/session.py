@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from include.settings import Settings
+from include.settings import Settings, s3_keys
 from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
 
@@ -25,7 +25,7 @@ def start_session(settings: Settings, name: str) -> SparkSession:
     builder = SparkSession.builder.appName(f"tidewise-{name}")
     if "SPARK_ENV_LOADED" not in os.environ:  # set by spark-submit
         builder = builder.master(settings.spark.master)
-        jars = spark_jars(Path(settings.spark.jars_dir))
+        jars = spark_jars(Path(settings.spark.jars_dir), with_s3=bool(s3_keys(settings)))
         for key, value in spark_conf(settings, jars, settings.spark.master).items():
             builder = builder.config(key, value)
     session = builder.getOrCreate()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 PARTS = PROJECT_ROOT / ".cache" / "parts"
 KAFKA_VERSION = "3.9.1"
+MOTO_VERSION = "5.2.5"
 _KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 _CONNECTOR = "org.apache.flink:flink-connector-kafka:4.0.1-2.0"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -92,6 +94,22 @@ def find_kafka_connector() -> list[Path]:
         options = [f"-Dartifact={_CONNECTOR}", f"-DoutputDirectory={folder}"]
         _run(["mvn", "-q", "-B", "dependency:copy", *options], "Flink's Kafka connector")
     return [*folder.glob("flink-connector-kafka-*.jar"), *find_kafka().glob("kafka-clients-*.jar")]
+
+
+def find_moto() -> Path:
+    """Return the folder with moto, whose server speaks S3, and what it needs.
+
+    Raises:
+        PartMissing: it is not there and could not be fetched.
+    """
+    folder = PARTS / f"moto-{MOTO_VERSION}"
+    if not (folder / "moto").is_dir():
+        partial = folder.with_name(f"{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--target", str(partial)]
+        _run([*uv, f"moto=={MOTO_VERSION}", "flask", "flask-cors"], "moto")
+        partial.rename(folder)
+    return folder
 
 
 def _unpack_debian(package: str) -> None:

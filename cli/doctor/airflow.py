@@ -13,6 +13,7 @@ from typing import Any
 from cli.doctor.airflow_probe import MARK
 from cli.doctor.findings import Finding, error, list_names, ok
 from cli.embedded import airflow_environment
+from include.place import local_beside
 from include.settings import PROJECT, Settings
 
 PART = "Airflow"
@@ -22,7 +23,7 @@ TIMEOUT_S = 120.0
 def check_airflow(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[Finding]:
     """Return what Airflow finds, the one of ``AIRFLOW_HOME`` or else the embedded one."""
     is_own = "AIRFLOW_HOME" in environment
-    home = Path(environment["AIRFLOW_HOME"]) if is_own else PROJECT / settings.paths.out / "airflow"
+    home = Path(environment["AIRFLOW_HOME"]) if is_own else PROJECT / local_beside(settings.paths.out) / "airflow"
     # Asked for its database, Airflow would make an empty one.
     is_unmade = not is_own and not (home / "airflow.db").exists()
     variables = dict(environment) | {"PYTHONPATH": str(PROJECT)} if is_own else airflow_environment(settings)

@@ -18,6 +18,7 @@ from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_
 from cli.doctor.probe import PROMETHEUS, Probe
 from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
+from cli.doctor.spark_storage import check_s3_places, check_spark_on_s3
 from cli.doctor.storage import check_lake, check_mlflow, describe
 from include.flink.credentials import SecretError
 from include.settings import Cluster, Settings
@@ -66,6 +67,8 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     yield "jars", partial(check_jars, settings)
     yield "disk", partial(check_disk, settings)
     yield "lake", partial(check_lake, settings)
+    yield "places on S3", partial(check_s3_places, settings)
+    yield "Spark on S3", partial(check_spark_on_s3, settings)
     yield "control folder", partial(check_control_folder, settings)
     yield "MLflow", partial(check_mlflow, settings)
     live = {name: one for name, one in sorted(settings.clusters.items()) if one.rest_url is not None}

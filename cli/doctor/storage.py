@@ -26,59 +26,64 @@ _CONTENT = b"written by make doctor; may be removed"
 
 def check_lake(settings: Settings) -> list[Finding]:
     """Write, read and write again only where nothing is, as Delta commits; then remove what was written."""
-    uri = settings.paths.lake
+    return check_place("lake", settings.paths.lake)
+
+
+def check_place(part: str, uri: str) -> list[Finding]:
+    """Do so below one root.
+
+    Args:
+        part: what the root is, for the findings.
+        uri: folder or URI.
+    """
     name = f"_doctor/{uuid.uuid4().hex}"
     findings: list[Finding] = []
     try:
         store = open_store(uri, retry_config=_TRIES)
         obstore.put(store, name, _CONTENT)
     except Exception as problem:  # of the file system or of any provider's client
-        return [error("lake", "write", f"{uri} cannot be written: {describe(problem)}", _remedy(uri))]
-    findings.append(ok("lake", "write", f"{uri} can be written"))
-    findings.append(_check_read(store, name, uri))
-    findings.append(_check_conditional(store, name, uri))
-    findings.append(_check_delete(store, name, uri))
+        return [error(part, "write", f"{uri} cannot be written: {describe(problem)}", _remedy(uri))]
+    findings.append(ok(part, "write", f"{uri} can be written"))
+    findings.append(_check_read(part, store, name, uri))
+    findings.append(_check_conditional(part, store, name, uri))
+    findings.append(_check_delete(part, store, name, uri))
     return findings
 
 
-def _check_read(store: ObjectStore, name: str, uri: str) -> Finding:
+def _check_read(part: str, store: ObjectStore, name: str, uri: str) -> Finding:
     try:
         content = bytes(obstore.get(store, name).bytes())
     except Exception as problem:
-        return error("lake", "read", f"{uri} cannot be read: {describe(problem)}", _remedy(uri))
+        return error(part, "read", f"{uri} cannot be read: {describe(problem)}", _remedy(uri))
     if content != _CONTENT:
-        return error("lake", "read", f"{uri} gives back other bytes than were written", "use another store")
-    return ok("lake", "read", "what was written comes back")
+        return error(part, "read", f"{uri} gives back other bytes than were written", "use another store")
+    return ok(part, "read", "what was written comes back")
 
 
-def _check_conditional(store: ObjectStore, name: str, uri: str) -> Finding:
+def _check_conditional(part: str, store: ObjectStore, name: str, uri: str) -> Finding:
     try:
         obstore.put(store, name, b"second", mode="create")
     except AlreadyExistsError:
-        return ok("lake", "conditional write", "a second writer of a commit is refused")
+        return ok(part, "conditional write", "a second writer of a commit is refused")
     except Exception as problem:
         text = f"{uri} knows no conditional write: {describe(problem)}"
-        return error(
-            "lake", "conditional write", text, "use a store that does (If-None-Match), or one writer at a time"
-        )
+        return error(part, "conditional write", text, "use a store that does (If-None-Match), or one writer at a time")
     return error(
-        "lake",
+        part,
         "conditional write",
         f"{uri} lets a second writer replace a commit, so tables would lose rows",
         "use a store with conditional writes (S3, GCS, Azure, MinIO, a local disk)",
     )
 
 
-def _check_delete(store: ObjectStore, name: str, uri: str) -> Finding:
+def _check_delete(part: str, store: ObjectStore, name: str, uri: str) -> Finding:
     try:
         obstore.delete(store, name)
     except Exception as problem:
         text = f"{uri}/{name} cannot be removed: {describe(problem)}"
-        return warning(
-            "lake", "delete", text, "give the right to delete: old files of tables are never removed without"
-        )
+        return warning(part, "delete", text, "give the right to delete: old files of tables are never removed without")
     _remove_folder(uri)
-    return ok("lake", "delete", "what was written is removed")
+    return ok(part, "delete", "what was written is removed")
 
 
 def _remove_folder(uri: str) -> None:
@@ -89,7 +94,7 @@ def _remove_folder(uri: str) -> None:
 
 def _remedy(uri: str) -> str:
     if "://" in uri:
-        return "give the credentials read, write and delete on paths.lake (s3:GetObject, PutObject, DeleteObject, say)"
+        return "give the credentials read, write and delete on this place (s3:GetObject, PutObject, DeleteObject, say)"
     return f"let the user {os.environ.get('USER', os.getuid())} write there, or set paths.lake to another folder"
 
 

@@ -134,7 +134,7 @@ def _build(name: str, libraries: Sequence[Path], folders: Sequence[Path], target
                 copy = Path(classes) / place
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
-        _pack(Path(classes), jar)
+        pack_classes(Path(classes), jar)
     return jar
 
 
@@ -148,7 +148,8 @@ def _compile(files: Iterable[Path], libraries: Iterable[Path], classes: Path, *,
         raise FlinkSetupError(f"javac failed (is it a JDK {JAVA_RELEASE} or later?):\n{done.stderr.strip()}")
 
 
-def _pack(classes: Path, jar: Path) -> None:
+def pack_classes(classes: Path, jar: Path) -> None:
+    """Write classes into a jar that carries no build time, whole or not at all."""
     with replace_atomically(jar) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _ZIP_EPOCH), "Manifest-Version: 1.0\r\n\r\n")
         for file in sorted(one for one in classes.rglob("*") if one.is_file()):

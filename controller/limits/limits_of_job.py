@@ -12,16 +12,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from controller.limits.operator_limits import limit_operators
+from controller.limits.operator_limits import limit_by_schedules, limit_operators
 from controller.limits.settings_watch import SettingsState, SettingsWatch
 from controller.view.recent_files import list_clusters
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.pins import PersonalPin, PinStore, ReadPins, find_pin
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
+from include.place import place
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
@@ -30,6 +31,7 @@ from models.control.limits import Limits, combine_limits
 from models.control.readiness import Guards
 from models.control.state import Mode
 from models.control.undo import Undo
+from models.scheduling.slot_bounds import SlotBounds
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class LimitsSnapshot:
         lifted: blocks and suspensions that persons have lifted.
         known_clusters: those that a hold may name, besides those of the settings.
         undos: what persons want taken back.
+        pins: parallelism that persons demand.
     """
 
     state: SettingsState
@@ -65,6 +68,7 @@ class LimitsSnapshot:
     lifted: Sequence[LiftedBlock] = ()
     known_clusters: frozenset[str] = frozenset()
     undos: Sequence[UndoOrder] = ()
+    pins: Sequence[PersonalPin] = ()
 
     def limits_of(
         self, cluster: str, job: str, vertex_ids: Mapping[str, str], known_jobs: Collection[str] = ()
@@ -84,7 +88,7 @@ class LimitsSnapshot:
         if self.state.settings is None:
             return stopped
         try:
-            result = self._combine_versions(cluster, job, vertex_ids)
+            result = self._pin_by_person(self._combine_versions(cluster, job, vertex_ids), cluster, job)
         except Exception as error:  # whatever it is: nothing is sent
             log.exception("limits of %s/%s", cluster, job)
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
@@ -160,8 +164,11 @@ class LimitsSnapshot:
             guards=_guards_of(apply),
             lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
             approval_band=settings.approval.band,
+            neighbours=tuple(sorted(settings.neighbours_of(cluster, job))),
         )
-        return self._pin(limit_operators(combined, of_job, vertex_ids), of_job, vertex_ids)
+        limited = limit_operators(combined, of_job, vertex_ids)
+        bounds = SlotBounds.of(of_job.schedules, self.now_s, self.now_s + 1.0)
+        return self._pin(limit_by_schedules(limited, bounds, vertex_ids, self.now_s), of_job, vertex_ids)
 
     def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
         """Return what was said to the job's steps; a yes to operators that the job does not have is none."""
@@ -183,6 +190,12 @@ class LimitsSnapshot:
     def _may_approve(self, login: str) -> bool:
         settings = self.state.settings
         return settings is not None and settings.roles.may("approve", login)
+
+    def _pin_by_person(self, limits: Limits, cluster: str, job: str) -> Limits:
+        """Return limits with a person's pin, unless the settings have one: that goes before."""
+        pin = find_pin(self.pins, cluster, job)
+        has_own = limits.pin is not None or limits.pin_all is not None
+        return limits if pin is None or has_own else replace(limits, pin_all=pin.parallelism)
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
         pin, until = of_job.pin, of_job.pin_until
@@ -210,6 +223,7 @@ class LimitsReader:
         *,
         list_clusters: Callable[[], Iterable[str]] = tuple,
         undos: Callable[[], Sequence[UndoOrder]] = tuple,
+        pins: Callable[[float], ReadPins] = lambda _: ReadPins(),
     ) -> None:
         """Read from given sources.
 
@@ -221,7 +235,9 @@ class LimitsReader:
             lifted: blocks of targets, and suspensions.
             list_clusters: those that are known from their raw files.
             undos: what persons want taken back.
+            pins: parallelism that persons demand, at a time.
         """
+        self._pins = pins
         self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos
         self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
 
@@ -230,9 +246,10 @@ class LimitsReader:
         state, now_s = self._settings.read(), self._clock()
         known = frozenset(self._list_clusters())
         clusters = sorted({*known, *(name for one in state.versions for name in one.clusters)})
-        holds = self._holds(clusters, now_s)
+        pinned = self._pins(now_s)
+        holds = [*self._holds(clusters, now_s), *pinned.holds]
         approvals, lifted = self._approvals(now_s), self._lifted()
-        return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, self._undos())
+        return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, self._undos(), pinned.pins)
 
     def load_in_force(self) -> Settings:
         """Return the settings that have stood for long enough; raises SettingsError."""
@@ -253,11 +270,12 @@ def open_limits(
         return [*holds_of_variable(os.environ, clusters), *holds.read(now_s)]
 
     lifted = LiftedBlockStore(settings.paths.lake)
-    raw_root = Path(settings.paths.raw)
+    raw_root = place(settings.paths.raw)
     return LimitsReader(
         *(load, read_holds, approvals.read, clock, lifted.read),
         list_clusters=lambda: list_clusters(raw_root),
         undos=UndoStore(settings.paths.lake).read,
+        pins=PinStore(settings.paths.lake).read,
     )
 
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 
 from include.atomic_write import replace_atomically
+from include.place import place
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class LogWitness:
 
     def __init__(self, out: str, lake: str, cluster: str) -> None:
         name = hashlib.sha256(json.dumps([lake, cluster]).encode()).hexdigest()[:16]
-        self._path = Path(out) / "controller" / f"log-{name}.json"
+        self._path = place(out) / "controller" / f"log-{name}.json"
 
     def read(self) -> dict[str, int]:
         """Return ``cluster/job`` -> number of the last entry that was written; empty where nobody knows."""

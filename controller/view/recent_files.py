@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from include.flink.raw_format import RawRecord, hour_directory
+from include.place import place
 from include.policy_catalogue import decides_at_evaluations
 from include.raw_files import is_raw_name, open_raw
 from include.settings import Cluster, Settings
@@ -49,7 +50,7 @@ def read_recent(settings: Settings, cluster: str, as_of: datetime) -> list[RawRe
     Those within the span that evaluations look at; where there are none, those of the last hour with files that is not
     older than what a plan may be made from.  A line that cannot be read is passed over: ingestion quarantines it.
     """
-    raw_root, until_ms = Path(settings.paths.raw), as_of.timestamp() * 1000
+    raw_root, until_ms = place(settings.paths.raw), as_of.timestamp() * 1000
     since = as_of - timedelta(seconds=span_s(settings, cluster))
     oldest = as_of - timedelta(hours=settings.planner.max_input_age_h)
     hour, result = floor_hour(as_of), list[RawRecord]()

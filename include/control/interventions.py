@@ -26,6 +26,8 @@ class Act(StrEnum):
     DENY = "deny"
     LIFT = "lift"
     UNDO = "undo"
+    PIN = "pin"
+    UNPIN = "unpin"
     APPROVE_MODEL = "approve model"
     REJECT_MODEL = "reject model"
     PIN_MODEL = "pin model"

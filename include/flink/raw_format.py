@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from include.atomic_write import replace_atomically
+from include.place import is_object
 
 
 class Kind(StrEnum):
@@ -96,5 +97,5 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 def read_records(path: Path) -> list[RawRecord]:
     """Return the records of a file that :func:`write_lines` has written; no line of it may be anything else."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(path.open("rb") if is_object(path) else path, "rt", encoding="utf-8") as lines:
         return [RawRecord(**json.loads(line)) for line in lines]

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from include.maintenance.raw_upkeep import find_old_days, remove_raw_days
 from include.maintenance.table_upkeep import Upkeep, keep_up
 from include.missed_hours import read_ingested
+from include.place import place
 from include.settings import Settings
 from include.tables import BY_PERSONS, CONTROLLED, TABLES
 
@@ -52,7 +53,7 @@ def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpk
         log.info("tidewise: upkeep %s%s", done, "" if applies else " (nothing was changed)")
         made.append(done)
     raw = find_old_days(
-        Path(settings.paths.raw),
+        place(settings.paths.raw),
         settings.retention.raw_days,
         now,
         lambda day: read_ingested(settings.paths.lake, day, day),

@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from include.missed_hours import missed_files
-from include.raw_files import LocalFiles, walk
+from include.place import is_object, remove_all
+from include.raw_files import LocalFiles, ObjectFiles, walk
 from include.utc import HOUR
 
 _DAY = re.compile(r"date=(\d{4}-\d{2}-\d{2})")
@@ -77,7 +78,10 @@ def _why_kept(raw: Path, folder: Path, day: date, read_ingested: ReadIngested) -
     if links:
         return f"{links[0]} is a link"
     start = datetime.combine(day, time(), UTC)
-    files = walk(LocalFiles(str(raw)), [start + number * HOUR for number in range(24)])
+    files = walk(
+        ObjectFiles(str(raw)) if is_object(raw) else LocalFiles(str(raw)),
+        [start + number * HOUR for number in range(24)],
+    )
     place = f"{folder.relative_to(raw)}/"
     own = [file for file in files if file.name.startswith(place)]
     unknown = missed_files(own, read_ingested(day))
@@ -90,4 +94,7 @@ def _why_kept(raw: Path, folder: Path, day: date, read_ingested: ReadIngested) -
 def remove_raw_days(folders: list[Path]) -> None:
     """Remove folders; one that was removed half-way before is removed the rest of the way."""
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=False)
+        if is_object(folder):
+            remove_all([folder])
+        else:
+            shutil.rmtree(folder, ignore_errors=False)

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import RawRecord
 from include.metric_sources.live_sources import LiveSource, observed_clusters, open_sources
+from include.place import place
 from include.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class _Poller(threading.Thread):
         self.source = source
         self.total = Delivery()
         self._every_s = settings.clusters[cluster].poll_every_s
-        self._raw_root = Path(settings.paths.raw)
+        self._raw_root = place(settings.paths.raw)
         self._clock, self._ended, self._on_records, self._until_s = clock, ended, on_records, until_s
 
     def run(self) -> None:

@@ -11,6 +11,7 @@ from include.flink.poller import Delivery, Poll, RestSource, deliver
 from include.metric_sources.kafka.source import KafkaSource
 from include.metric_sources.prometheus.client import PrometheusClient
 from include.metric_sources.prometheus.source import LivePrometheusSource, open_graphs
+from include.place import place
 from include.settings import Cluster, Settings
 
 
@@ -88,7 +89,7 @@ def open_sources(
     cluster = settings.clusters[name]
     if reads_prometheus(cluster):
         client = PrometheusClient(name, cluster.prometheus)
-        raw_root = Path(settings.paths.raw)
+        raw_root = place(settings.paths.raw)
         book = open_graphs(cluster, name)
         yield LivePrometheusSource(client, name, cluster, book, clock=clock, raw_root=raw_root)
     elif cluster.rest_url is not None:

@@ -44,9 +44,11 @@ def find_waiting(
         answered[key] = max(one.at_s, answered.get(key, one.at_s))
     result = []
     for (cluster, job), row in sorted(last.items()):
+        if row["reason"] != NEEDS_APPROVAL:
+            continue
         expires_s = row["at"].timestamp() + 3600 * settings.approval_expires_h(cluster, job)
         answered_s = answered.get((cluster, job, row["step_id"]), -math.inf)
-        if row["reason"] != NEEDS_APPROVAL or now_s >= expires_s or answered_s >= row["at"].timestamp():
+        if now_s >= expires_s or answered_s >= row["at"].timestamp():
             continue
         before, after = (dict(row[name] or {}) for name in ("parallelism_from", "parallelism_to"))
         result.append(WaitingStep(cluster, job, row["step_id"], row["at"], row["detail"] or "", before, after))

@@ -8,6 +8,7 @@ loaded; ``docs/settings.md`` has every key.
 from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
+from include.settings.events import Event
 from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, OperatorLimits, Steps
@@ -24,8 +25,8 @@ from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
 from include.settings.stages import Apply, Backtest, Schedules
-from include.settings.storage import Mlflow, Paths, Spark
-from include.settings.tree import Settings, SettingsError
+from include.settings.storage import Mlflow, Paths, Spark, Storage
+from include.settings.tree import Settings, SettingsError, s3_keys
 
 __all__ = [
     "ENV_PREFIX",
@@ -40,6 +41,7 @@ __all__ = [
     "Cluster",
     "ClusterLimits",
     "Costs",
+    "Event",
     "FleetLimits",
     "Forecast",
     "Health",
@@ -59,10 +61,12 @@ __all__ = [
     "SettingsError",
     "Spark",
     "Steps",
+    "Storage",
     "Timing",
     "Training",
     "check_settings",
     "load_settings",
     "require_named_file",
+    "s3_keys",
     "settings_file",
 ]

@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from include.s3_client import S3ClientError, export_client
 from include.settings.environment import EnvironmentFaultError, read_environment
 from include.settings.missing_extras import missing_extras
 from include.settings.refusals import faults_of
-from include.settings.tree import Settings, SettingsError
+from include.settings.tree import Settings, SettingsError, s3_keys
 
 SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
 PROJECT = Path(__file__).resolve().parents[2]  # the checkout; meaningless inside a zip
@@ -60,7 +61,9 @@ def load_settings() -> Settings:
             f"{SETTINGS_FILE_VARIABLE} names {path}, which does not exist; write the path of a TOML file"
         )
     written = _read_file(path) if path.is_file() else {}
-    tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
+    tables = {
+        table: written[table] for table in ("clusters", "policies", "events") if isinstance(written.get(table), Mapping)
+    }
     try:
         given = read_environment(os.environ, Settings, tables)
         settings = check_settings(_merge(written, given))
@@ -70,6 +73,12 @@ def load_settings() -> Settings:
         raise SettingsError(f"{path}: {_TOO_DEEP}") from error
     if faults := missing_extras(settings):
         raise SettingsError(f"settings refused: {'; '.join(faults)}", faults)
+    if s3_keys(settings):
+        storage = settings.storage
+        try:
+            export_client(storage.endpoint, storage.region, storage.connection_id, os.environ)
+        except S3ClientError as error:
+            raise SettingsError(f"settings refused: {error}", [str(error)]) from error
     return settings
 
 

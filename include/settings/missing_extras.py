@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
+from pathlib import Path
 
 from include.extras import lacks_extra
-from include.settings.tree import Settings
+from include.settings.tree import Settings, s3_keys
+from include.spark.jars import missing_s3_jars
 
+PROJECT = Path(__file__).resolve().parents[2]
 # What SQLAlchemy takes when a database's URI names no driver.
 _DRIVERS = {"postgresql": "psycopg2", "mysql": "MySQLdb", "mssql": "pyodbc"}
 
@@ -28,6 +32,19 @@ def missing_extras(settings: Settings) -> list[str]:
             f"mlflow.tracking_uri: the driver {driver} of {database} is not installed; install it into .venv, or use"
             " postgresql with `make setup EXTRA=postgres`"
         )
-    if settings.mlflow.artifact_root.startswith("s3:") and lacks_extra("s3"):
+    return [*result, *_missing_for_s3(settings)]
+
+
+def _missing_for_s3(settings: Settings) -> list[str]:
+    """Return a line for each key on S3; a driver that spark-submit started has its jars from there."""
+    result, keys = [], s3_keys(settings)
+    if "mlflow.artifact_root" in keys and lacks_extra("s3"):
         result.append("mlflow.artifact_root: boto3, which writes to S3, is not installed; run `make setup EXTRA=s3`")
+    read_by_spark = [key for key in keys if key != "mlflow.artifact_root"]
+    if not read_by_spark or "SPARK_ENV_LOADED" in os.environ or find_spec("pyspark") is None:
+        return result
+    folder = PROJECT / settings.spark.jars_dir
+    if lacking := missing_s3_jars(folder):
+        why = f"{folder} lacks {', '.join(lacking)}, with which Spark reads S3; run `make setup EXTRA=s3`"
+        result += [f"{key}: {why}" for key in read_by_spark]
     return result

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from include.settings.connection import check_http_url
 from include.settings.section import Section, Text
 
 _MASTERS = (
@@ -61,15 +62,6 @@ def _scheme(text: str) -> str:
     return scheme.lower() if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) else ""
 
 
-def _local_folder(text: str) -> str:
-    if scheme := _scheme(text):
-        raise ValueError(
-            f"is a URI of the scheme {scheme!r}, but this has to be a local folder; write the folder where that "
-            "storage is mounted, /mnt/data, say"
-        )
-    return text
-
-
 def _folder_or_bucket(text: str) -> str:
     scheme = _scheme(text)
     if scheme not in {"", "file", "s3", "s3a"}:
@@ -82,8 +74,8 @@ def _folder_or_bucket(text: str) -> str:
     return text
 
 
-def _lake(text: str) -> str:
-    """Return the root of the tables; s3:// is the same place, under the name by which Hadoop knows it."""
+def _place(text: str) -> str:
+    """Return a root of files; s3:// is the same place as s3a://, the name by which Hadoop knows it."""
     text = _folder_or_bucket(text)
     return f"s3a:{text.partition(':')[2]}" if _scheme(text).startswith("s3") else text
 
@@ -96,15 +88,40 @@ def _artifacts(text: str) -> str:
     return f"s3:{text.partition(':')[2]}" if _scheme(text).startswith("s3") else text
 
 
+def _endpoint(text: str) -> str:
+    return check_http_url(text, write="write http://minio:9000, say").rstrip("/")
+
+
 class Paths(Section):
     """Where data lives."""
 
-    lake: Annotated[Text, AfterValidator(_lake)] = Field(
+    lake: Annotated[Text, AfterValidator(_place)] = Field(
         "out/lake", description="folder of the Delta tables, or s3a://bucket/folder"
     )
-    raw: Annotated[Text, AfterValidator(_local_folder)] = Field("out/raw", description="folder of the raw files")
-    out: Annotated[Text, AfterValidator(_local_folder)] = Field(
-        "out", description="folder of what is written besides: report, plans.json, pending steps"
+    raw: Annotated[Text, AfterValidator(_place)] = Field(
+        "out/raw", description="folder of the raw files, or s3a://bucket/folder"
+    )
+    out: Annotated[Text, AfterValidator(_place)] = Field(
+        "out",
+        description="folder of what is written besides, or s3a://bucket/folder: report, plans.json, pending steps",
+    )
+
+
+class Storage(Section):
+    """Where S3 is, for every path on it and every client: Spark, delta-rs, MLflow, holds and answers.
+
+    What is left open comes from the usual variables (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, ...).
+    """
+
+    endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
+        None, description="address of a store of one's own, http://minio:9000, say; without it AWS's"
+    )
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,50}$")] | None = Field(
+        None, description="region of the buckets; with an endpoint us-east-1 unless given"
+    )
+    connection_id: Annotated[str, Field(pattern=r"^\w{1,200}$")] | None = Field(
+        None,
+        description="Airflow connection of type aws with keys, endpoint and region, as a variable AIRFLOW_CONN_<ID>",
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from include.atomic_write import temporary_beside
 from include.spark.byte_code import add_byte_code, write_entry
 
-PACKAGES = ("include", "models", "spark_jobs")
+PACKAGES = ("fleet", "include", "models", "page", "spark_jobs")
 RETAINED_ARCHIVES = 5
 
 

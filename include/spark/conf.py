@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 
-from include.settings import Settings
-from include.spark.jars import LOCAL_FILES_CLASS, SparkJars
+from include.place import local_beside
+from include.s3_client import S3Client, read_client
+from include.settings import Settings, s3_keys
+from include.spark.jars import LOCAL_FILES_CLASS, LOG_STORE_CLASS, SparkJars
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def spark_conf(settings: Settings, jars: SparkJars, master: str) -> dict[str, str]:
     """Return the configuration for a master."""
-    if not master.startswith("local"):
-        return _everywhere(settings) | {"spark.jars": ",".join(jars.delta)}
     everywhere = _everywhere(settings)
+    if s3_keys(settings):
+        everywhere |= _on_s3(read_client(os.environ))
+    if not master.startswith("local"):
+        return everywhere | {"spark.jars": ",".join((*jars.delta, *jars.s3))}
     if jars.class_archive:
         everywhere[JAVA_OPTIONS] += f" {use_archive(jars.class_archive)}"
     return _local(jars) | everywhere
@@ -26,12 +30,29 @@ def _local(jars: SparkJars) -> dict[str, str]:
     The jars are on the class path from the start: spark-submit itself already opens files, and an archive of classes
     holds none that were loaded otherwise (from ``spark.jars``).
     """
-    class_path = os.pathsep.join((jars.local_files, *jars.delta))
+    class_path = os.pathsep.join((jars.local_files, *jars.delta, *jars.s3))
     return {
         "spark.hadoop.fs.file.impl": LOCAL_FILES_CLASS,
         "spark.driver.extraClassPath": class_path,
         "spark.executor.extraClassPath": class_path,
     }
+
+
+def _on_s3(client: S3Client) -> dict[str, str]:
+    """Return what Spark needs for tables on S3; keys it takes from the environment itself, as the other clients do."""
+    files, log_store = "spark.hadoop.fs", "spark.delta.logStore"
+    result = {
+        f"{files}.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        f"{log_store}.s3.impl": LOG_STORE_CLASS,
+        f"{log_store}.s3a.impl": LOG_STORE_CLASS,
+    }
+    if client.region is not None:
+        result[f"{files}.s3a.endpoint.region"] = client.region
+    if client.endpoint is not None:
+        result[f"{files}.s3a.endpoint"] = client.endpoint
+        result[f"{files}.s3a.path.style.access"] = "true"
+        result[f"{files}.s3a.connection.ssl.enabled"] = str(not client.is_plain).lower()
+    return result
 
 
 def use_archive(path: str) -> str:
@@ -66,7 +87,7 @@ def _everywhere(settings: Settings) -> dict[str, str]:
         # By default each sort and each broadcast takes 64 MB at once, also for a hundred rows.
         "spark.buffer.pageSize": "4m",
         # Unused, as tables are addressed by path; by default Spark would make it in the working directory.
-        "spark.sql.warehouse.dir": f"{settings.paths.out}/warehouse",
+        "spark.sql.warehouse.dir": str(local_beside(settings.paths.out) / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": settings.spark.driver_memory,

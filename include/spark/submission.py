@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, settings_file
+from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, s3_keys, settings_file
 from include.spark.code_zip import build_package
 from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
@@ -69,7 +69,7 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
         application=str(root / "spark_jobs" / "launch.py"),
         package=str(build_package(root, Path(absolute.spark.package_zip))),
         master=master,
-        conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir)), master),
+        conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir), with_s3=bool(s3_keys(settings))), master),
         environment=stage_environment(settings, os.environ, root),
     )
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 from include.tables.bronze import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from include.tables.gold import (
     BACKTESTS,
+    CERTIFICATES,
+    EVENT_RESULTS,
     FORECAST_SCORES,
     FORECASTS,
+    JOB_DAYS,
     MODEL_JOBS,
     MODEL_VERSIONS,
     PLANS,
     POLICY_MEMORY,
     PROFILES,
     RESCALE_OUTCOMES,
+    STEP_RESULTS,
 )
 from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, INTERVENTIONS, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
@@ -29,6 +33,7 @@ __all__ = [
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
     "BY_PERSONS",
+    "CERTIFICATES",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
@@ -38,6 +43,7 @@ __all__ = [
     "INGESTED",
     "INTERVENTIONS",
     "JOBS",
+    "JOB_DAYS",
     "JOB_GRAPHS",
     "MODEL_JOBS",
     "MODEL_VERSIONS",
@@ -51,6 +57,7 @@ __all__ = [
     "QUARANTINE",
     "RESCALES",
     "RESCALE_OUTCOMES",
+    "STEP_RESULTS",
     "TABLES",
     "Table",
 ]
@@ -79,6 +86,10 @@ TABLES: tuple[Table, ...] = (
     POLICY_MEMORY,
     PROFILES,
     BACKTESTS,
+    JOB_DAYS,
+    STEP_RESULTS,
+    EVENT_RESULTS,
+    CERTIFICATES,
 )
 """The tables that stages write."""
 

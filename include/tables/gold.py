@@ -62,6 +62,9 @@ FORECASTS = Table(
         "fallback_reason": "STRING",  # why it is no forecast to plan with; null where it is
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
+        "event": "STRING",  # name of the event that people know of and that the quantiles hold; null without one
+        "event_factor": "DOUBLE",  # q50 with it over q50 without; null without one
+        "event_spread": "DOUBLE",  # standard deviation of the logarithm of what it is uncertain of; null without one
     },
     keys=("as_of", "cluster", "job", "operator", "bin_start"),
     partition_by=("date",),
@@ -210,4 +213,104 @@ BACKTESTS = Table(
     keys=("as_of", "cluster", "job", "policy"),
     partition_by=("date",),
     checks={"scored_or_failed": "cost IS NOT NULL OR error IS NOT NULL"},
+)
+
+JOB_DAYS = Table(
+    "gold.job_days",  # how each job ran on each date, and what was due: what Tidewise's effect is judged by
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "until": "TIMESTAMP",  # windows until then are counted
+        "measured_s": "DOUBLE",  # of windows whose slots are known
+        "slot_hours": "DOUBLE",  # the largest parallelism of the job's operators, over that time
+        "late_known_s": "DOUBLE",  # of windows in which a source tells the age of its backlog
+        "late_minutes": "DOUBLE",  # of these: with an age above planner.costs.late_after_s
+        "load_mean_per_s": "DOUBLE",  # of all sources; of windows in which each of them tells it
+        "load_max_per_s": "DOUBLE",
+        "rescales": "INT",
+        "restarts": "INT",
+        "downtime_s": "DOUBLE",  # of both
+        "steps_due": "INT",  # of plans that were the newest when the step's time came
+        "steps_as_planned": "INT",  # of these: asked for by the controller, in a dry run as well, and not taken back
+        "date": "DATE",
+    },
+    keys=("cluster", "job", "date"),
+    partition_by=("date",),
+)
+
+STEP_RESULTS = Table(
+    "gold.step_results",  # steps that the controller decided on: what was promised beside what came
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "step_id": "STRING",
+        "origin": "STRING",  # plan, reactive or pin
+        "apply_at": "TIMESTAMP",
+        "effective_at": "TIMESTAMP",
+        "ended_at": "TIMESTAMP",  # by the next step that took effect, by the plan, or as far as is known
+        "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting
+        "outcome": "STRING",  # the same with its named reason
+        "slots_from": "INT",
+        "slots_to": "INT",
+        "slots_ran": "DOUBLE",  # mean while it was in effect; null where nothing was measured
+        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are p_late and recovery_s
+        "load_max_per_s": "DOUBLE",  # came
+        "p_late": "DOUBLE",
+        "late_minutes": "DOUBLE",  # came; null where it is not known
+        "recovery_s": "DOUBLE",
+        "took_s": "DOUBLE",  # downtime and catch-up of its rescale; null without one
+        "date": "DATE",  # of apply_at
+    },
+    keys=("cluster", "job", "step_id", "apply_at"),
+    partition_by=("date",),
+)
+
+EVENT_RESULTS = Table(
+    "gold.event_results",  # what came of the events that people knew of, as the last report of a date saw it
+    {
+        "event": "STRING",  # name in the settings
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",  # a source of the job
+        "announced": "STRING",  # factor or rate with its range
+        "came": "STRING",
+        "proposed": "STRING",  # what to write next time; empty while nobody knows
+        "as_of": "TIMESTAMP",
+        "date": "DATE",  # of as_of
+    },
+    keys=("event", "cluster", "job", "operator", "date"),
+    partition_by=("date",),
+)
+
+CERTIFICATES = Table(
+    "gold.certificates",  # what a day of a job's last ones cost, beside the least for the load that came
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "days": "DOUBLE",  # that are compared
+        "measured_share": "DOUBLE",  # of the time, from which a day's cost is taken
+        "cost": "DOUBLE",  # of a day, as measured, in the planner's own prices; so are the next three
+        "least": "DOUBLE",  # lower bound of any policy, with the capacities that the models expect
+        "least_low": "DOUBLE",  # with capacities at the ends of their interval of 80%
+        "least_high": "DOUBLE",
+        "ratio": "DOUBLE",  # cost over the least
+        "ratio_low": "DOUBLE",
+        "ratio_high": "DOUBLE",
+        "regret": "DOUBLE",  # cost less the least, of a day
+        "slot_hours": "DOUBLE",  # of a day of what ran; so are the next two
+        "late_minutes": "DOUBLE",
+        "rescales": "DOUBLE",
+        "best_slot_hours": "DOUBLE",  # of a day of the bound's own choices; so are the next two
+        "best_late_minutes": "DOUBLE",
+        "best_rescales": "DOUBLE",
+        "reason": "STRING",  # largest part of the regret, as a sentence; null where there is hardly any
+        "skipped": "STRING",  # why a job has none; it has no figures
+        "model_version": "STRING",  # of the champion from which the replica was made
+        "code_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
+    checks={"certified_or_skipped": "cost IS NOT NULL OR skipped IS NOT NULL"},
 )

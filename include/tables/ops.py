@@ -78,7 +78,7 @@ CONTROL_LOG = Table(
         "reason": "STRING",  # named rule that decided
         "detail": "STRING",  # one sentence for a person
         "answer": "STRING",  # of Flink to the request; null in the row of the decision, which is written before
-        "origin": "STRING",  # of what is desired: plan, reactive, pin
+        "origin": "STRING",  # of what is desired: plan, reactive, pin, schedule
         "step_id": "STRING",  # of the step or request that the decision is about
         "mode": "STRING",
         "is_dry_run": "BOOLEAN",
@@ -131,7 +131,7 @@ INTERVENTIONS = Table(
     "ops.interventions",
     {
         "at": "TIMESTAMP",
-        "act": "STRING",  # hold, release, approve, deny, lift, undo, and what was done to models
+        "act": "STRING",  # hold, release, approve, deny, lift, undo, pin, unpin, and what was done to models
         "scope": "STRING",  # all, a cluster, or cluster/job
         "by": "STRING",  # who
         "reason": "STRING",  # why, in their words

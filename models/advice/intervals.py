@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,7 +51,12 @@ def estimate(values: Floats, seed: int = 0) -> Estimate:
     mean = float(values.mean())
     if days < LEAST_DAYS:
         return Estimate(mean, float(values.min()), float(values.max()))
-    of_days, of_seeds = resample(days, seeds, np.random.default_rng(seed))
+    of_days, of_seeds = _weights(days, seeds, seed)
     means = np.einsum("bd,ds,bs->b", of_days, values, of_seeds)
     low, high = np.quantile(means, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
     return Estimate(mean, float(low), float(high))
+
+
+@lru_cache(maxsize=64)  # of a thousand jobs most have the same days
+def _weights(days: int, seeds: int, seed: int) -> tuple[Floats, Floats]:
+    return resample(days, seeds, np.random.default_rng(seed))

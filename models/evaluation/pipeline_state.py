@@ -99,6 +99,7 @@ class PipelineState:
             conditions.forecast,
             begin=len(past),
             methods=methods,
+            events=conditions.events,
         )
         self._trained: tuple[int, dict[int, JobModels | None]] = (0, {})
         self._previous: dict[int, JobModels | None] = {}  # of the night before, for rows that read models

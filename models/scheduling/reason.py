@@ -12,6 +12,7 @@ from models.scheduling.rescale_timing import JobConditions, Step
 from models.scheduling.shortage import explain_limit
 from models.scheduling.slot_counts import count_slots_of_rows
 
+_LARGE = 0.8  # what uses less than this share at the 90% load was too large
 _NAMED = 3  # operators named one by one; of the others only the number
 
 
@@ -41,7 +42,7 @@ def format_clock(epoch_s: int, as_of_s: int) -> str:
     return f"{timestamp:%H:%M}" if timestamp.date() == today.date() else f"{timestamp:%H:%M on %Y-%m-%d}"
 
 
-def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats) -> str:
+def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats, *, is_weighed: bool = False) -> str:
     """Return the reason of a step.
 
     Args:
@@ -49,6 +50,7 @@ def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats)
         since: first bin of what it replaces, for comparison.
         job: what it was made from.
         load_per_s: (T,) total load at the planning quantile.
+        is_weighed: whether slots were weighed against lateness, so that a capacity below the load is on purpose.
     """
     names = job.outlook.demand.operators
     parts = (
@@ -57,7 +59,9 @@ def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats)
         else [_describe_load(step, since, job, load_per_s), _describe_changes(step, names)]
     )
     if not step.is_hold:
-        parts.append(_describe_timing(step))
+        parts += [_describe_excess(step, since, job), _describe_timing(step)]
+    if is_weighed:
+        parts.append(_describe_shortfall(step, job))
     need = job.need
     parts += [_describe_shortage(step, job), _describe_doubts(job)]
     parts += [_describe_kept("no capacity model", need.unmodelled), _describe_kept(_UNKNOWN, need.unknown)]
@@ -92,6 +96,29 @@ def _describe_changes(step: Step, names: Sequence[str]) -> str:
     parts = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
     more = len(changed) - _NAMED
     return ", ".join(parts) + (f" and {more} more change" if more > 0 else "")
+
+
+def _describe_excess(step: Step, since: int, job: JobConditions) -> str:
+    """Say that what runs is too large already, which no change of the load explains."""
+    if step.slots >= step.slots_from:
+        return ""
+    begin, end = (since, step.begin) if step.begin > since else (step.begin, step.end)
+    before = job.outlook.expect(step.parallelism_from, begin, end)
+    used = before.load_q90_per_s / before.capacity_per_s if 0 < before.capacity_per_s < np.inf else 1.0
+    if used >= _LARGE:
+        return ""
+    sustains = f"{step.slots_from} slots sustain {format_rate(before.capacity_per_s)}/s"
+    return f"was too large: {sustains}, of which load q90 uses {used:.0%}"
+
+
+def _describe_shortfall(step: Step, job: JobConditions) -> str:
+    """Say why a step is planned that sustains less than the 90% load."""
+    expected = step.expected
+    load, capacity = format_rate(expected.load_q90_per_s), format_rate(expected.capacity_per_s)
+    is_clipped = job.need.short[:, step.begin : step.end].any()
+    if is_clipped or expected.capacity_per_s >= expected.load_q90_per_s or load == capacity:
+        return ""
+    return f"sustains {capacity}/s, less than load q90: more slots would cost more than the late minutes they prevent"
 
 
 def _describe_timing(step: Step) -> str:

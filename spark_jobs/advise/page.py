@@ -10,12 +10,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from include.place import place
 from include.settings import Settings
 from include.utc import parse_utc
 from models.advice.intervals import LEAST_DAYS, LEVEL
+from page.shown_names import mark_name, name_jobs
 from spark_jobs.advise.drawing import calibration_svg, week_svg
 from spark_jobs.advise.fleet import MONTH_DAYS
-from spark_jobs.shown_names import mark_name, name_jobs
 
 TEMPLATE = "page.html.j2"
 LABELS = {"take": "saves", "other": "another is cheaper", "keep": "what ran is cheaper", "open": "cannot be told"}
@@ -62,6 +63,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
         learning_days=settings.backtest.learning_days,
         late_after_s=settings.planner.costs.late_after_s,
         costs=settings.planner.costs,
+        has_report=(place(settings.paths.out) / "report.html").is_file(),
         days_of=day_names(parse_utc(advice["first"]), advice["days"]),
     )
 

@@ -10,12 +10,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from include.atomic_write import write_json, write_text
+from include.place import place
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.threads import running_beside
@@ -47,7 +47,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     inputs = inputs.cache()
     jobs = inputs.count()
     task = AdviceTask(
-        settings, frame.first_bin_s, frame.history_bins, span.start_s, span.bins, spark.sparkContext.broadcast(bundle)
+        settings, frame.first_bin_s, frame.history_bins, span.followed, spark.sparkContext.broadcast(bundle)
     )
     spread = inputs.repartitionByRange(max(min(jobs, MOST_TASKS), 1), *JOB)
     with shown_progress(spark, jobs):
@@ -64,7 +64,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},
     }
     advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)
-    out = Path(settings.paths.out)
+    out = place(settings.paths.out)
     write_json(out / "advice.json", json.loads(json.dumps(advice, default=str)))
     write_text(out / "advice.html", render(advice, settings))
     return {

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +17,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.atomic_write import write_json
+from include.place import place
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.job_inputs.newest_rows import JOB
@@ -62,7 +62,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         lake.replace(tables.POLICY_MEMORY, memory_rows(made.rows, Stage.PLAN, as_of), own_memories(Stage.PLAN, as_of))
     lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
     plans = plan_rows(lake.read(tables.PLANS), as_of)
-    write_json(Path(settings.paths.out) / PLANS_FILE, plans)
+    write_json(place(settings.paths.out) / PLANS_FILE, plans)
     result = Counter(row["status"] for row in plans)
     return {
         "jobs": len({(row["cluster"], row["job"]) for row in plans}),

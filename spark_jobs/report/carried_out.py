@@ -1,4 +1,4 @@
-"""How many steps of plans were due in the days shown, and how many of them went out as planned."""
+"""How many steps of plans were due on each date, and how many of them went out as planned."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.report.control_log import STEP, step_outcomes
-from spark_jobs.report.outcomes import PLAN_REACHES
+from spark_jobs.report.step_results import PLAN_REACHES
 
 _SENT = ("confirmed", "sent", "dry_run")
 
 
 def count_carried_out(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return ``cluster, job, due, as_planned``.
+    """Return ``cluster, job, date, due, as_planned``; ``date`` is that on which steps were due.
 
     A step counts as due when its time comes while its plan is the newest of the job; as planned when the controller has
     asked for it, in a dry run as well, and did not take it back.
@@ -22,7 +22,7 @@ def count_carried_out(plans: DataFrame, log: DataFrame, since: datetime, as_of: 
     Args:
         plans: gold.plans.
         log: ops.control_log.
-        since: begin of the time shown.
+        since: begin of the time that is counted.
         as_of: its end.
     """
     dates = F.col("date").between(F.lit((since - PLAN_REACHES).date()), F.lit(as_of.date()))
@@ -40,6 +40,6 @@ def count_carried_out(plans: DataFrame, log: DataFrame, since: datetime, as_of: 
     is_sent = F.coalesce(F.col("final_status").isin(*_SENT), F.lit(False))
     return (
         due.join(outcomes, [*STEP], "left")
-        .groupBy("cluster", "job")
+        .groupBy("cluster", "job", F.to_date("apply_at").alias("date"))
         .agg(F.count("*").alias("due"), F.sum(is_sent.cast("int")).alias("as_planned"))
     )

@@ -1,23 +1,16 @@
-"""What the controller did, from rows of ``ops.control_log``: the outcome of each step, and the last day of each job."""
+"""What the controller did, from rows of ``ops.control_log``: the outcome of each step, and the steps of no plan."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
-from typing import Any
+from datetime import date, datetime
 
-import pandas as pd
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from models.control.log_lines import COLUMNS, LogLine, log_lines
-
-DAY = timedelta(days=1)
-LINES_SHOWN = 40
 STEP = ("cluster", "job", "step_id")
-_ROWS_READ = 2 * LINES_SHOWN  # a decision that sends has a second row
 # How the step ids of requests end that take an earlier one back.
 _TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
-_BY = {"reactive": "reactive controller, ", "pin": "a person's pin, "}
+OF_NO_PLAN = ("reactive", "pin", "schedule")
 
 
 def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
@@ -83,7 +76,7 @@ def _outcome() -> Column:
 
 
 def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps of no plan (of the reactive controller, of a person's pin): in effect until the next step.
+    """Return the steps of no plan (of the controller, a pin or a schedule): in effect until the next step.
 
     Args:
         log: ops.control_log.
@@ -92,41 +85,6 @@ def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
     """
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     inside = of_days & F.col("at").between(F.lit(since), F.lit(as_of))
-    own = F.col("origin").isin(*_BY) & (F.col("verb") == "rescale") & F.isnull("answer")
-    latest = F.max_by(F.struct("origin", F.col("slots_to").alias("slots")), "at").alias("latest")
-    by = F.create_map(*[F.lit(text) for pair in _BY.items() for text in pair])
-    return (
-        log.where(inside & own)
-        .groupBy(*STEP)
-        .agg(latest, F.max("at").alias("at"))
-        .select(*STEP, "latest.*", "at")
-        .withColumn("by", by[F.col("origin")])
-        .drop("origin")
-    )
-
-
-def logged_rows(log: DataFrame, as_of: datetime) -> DataFrame:
-    """Return the newest rows of each job of the last day, with ``state`` as it was observed."""
-    of_days = F.col("date").between(F.lit((as_of - DAY).date()), F.lit(as_of.date()))
-    inside = of_days & F.col("at").between(F.lit(as_of - DAY), F.lit(as_of))
-    newest = Window.partitionBy("cluster", "job").orderBy(F.desc("lease_number"), F.desc("entry"))
-    ranked = log.where(inside).withColumn("rank", F.row_number().over(newest)).where(F.col("rank") <= _ROWS_READ)
-    return ranked.select(*COLUMNS, F.get_json_object("observed", "$.state").alias("state"))
-
-
-def read_lines(rows: pd.DataFrame) -> list[LogLine]:
-    """Return a job's rows of :func:`logged_rows` as lines, the newest first."""
-    known = rows.astype(object).where(rows.notna(), None)
-    return log_lines(_with_integers(row) for row in known.to_dict("records"))[::-1][:LINES_SHOWN]
-
-
-def logged_operators(rows: pd.DataFrame) -> list[str]:
-    """Return the names of the operators in a job's rows of :func:`logged_rows`."""
-    counts = [dict(one) for name in ("parallelism_from", "parallelism_to") for one in rows[name].dropna()]
-    return sorted({str(operator) for one in counts for operator in one})
-
-
-def _with_integers(row: dict[Any, Any]) -> dict[str, Any]:
-    """Return a row whose slots are whole numbers: a column with a null has floats in pandas."""
-    slots = {name: None if row[name] is None else int(row[name]) for name in ("slots_from", "slots_to")}
-    return {str(name): value for name, value in row.items()} | slots
+    own = F.col("origin").isin(*OF_NO_PLAN) & (F.col("verb") == "rescale") & F.isnull("answer")
+    latest = F.max_by(F.struct("origin", "slots_from", F.col("slots_to").alias("slots")), "at").alias("latest")
+    return log.where(inside & own).groupBy(*STEP).agg(latest, F.max("at").alias("at")).select(*STEP, "latest.*", "at")

@@ -104,18 +104,30 @@ def test_a_night_with_the_page(world: ControlledCluster, tab: BrowserSession) ->
     tab.click("form[action^=release] button")
     assert "Released" in tab.text("[role=status]")
 
+    # pin it, and take the pin off
+    tab.fill("form[action^=pin] input[name=parallelism]", "3")
+    tab.click("form[action^=pin] button")
+    assert "pinned to 3 by olga" in tab.text()
+    tab.click("form[action^=unpin] button")
+    assert "The pin is off" in tab.text("[role=status]")
+
     # undo it
     assert "Back to Source: orders 4->1, enrich 4->2" in tab.text("form[action^=undo]")
     tab.click("form[action^=undo] button")
     assert world.want(None, evaluates=False) == "roll_back undo"
     assert world.job.requested == BEFORE
+    check_on_a_phone(tab)
 
-    # on a phone nothing is wider than the screen, and nothing was refused by the policy
+
+def check_on_a_phone(tab: BrowserSession) -> None:
+    """Nothing is wider than the screen, nothing was refused by the policy, and the keyboard reaches all."""
     tab.resize(390, 844)
-    for address in (f"{PREFIX}/", f"{PREFIX}/job?name=live/orders&why={datetime.now(UTC):%H:%M}"):
+    why = f"job?name=live/orders&why={datetime.now(UTC):%H:%M}"
+    for address in (f"{PREFIX}/{page}" for page in ("", why, "results", "data")):
         tab.follow(f"location.href = '{address}'")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-        keep_picture(tab, f"{'job' if 'job' in address else 'fleet'}_390.png")
+        keep_picture(tab, f"{address.rpartition('/')[2].partition('?')[0] or 'fleet'}_390.png")
+    tab.follow(f"location.href = '{PREFIX}/{why}'")
     tab.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
     tab.evaluate("document.querySelector('figure[tabindex]').focus()")

@@ -16,8 +16,8 @@ from include.control.holds import HoldStore
 from page import PREFIX
 
 pytestmark = pytest.mark.airflow
-READS = {("GET", "/"), ("GET", "/job"), ("GET", "/metrics"), ("GET", "/static/{name}")}
-ACTS = {("POST", "/hold"), ("POST", "/release"), ("POST", "/undo"), ("POST", "/answer")}
+READS = {("GET", path) for path in ("/", "/job", "/results", "/data", "/advice", "/metrics", "/static/{name}")}
+ACTS = {("POST", f"/{act}") for act in ("hold", "release", "undo", "answer", "pin", "unpin", "lift")}
 NAME = "live/orders"
 
 
@@ -27,6 +27,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
     with controlled_cluster(tmp_path, monkeypatch, mode="auto") as world:
         assert world.want(4) == "rescale plan"
         assert world.want(4) == "confirm runs_as_requested"
+        (world.root / "out" / "advice.html").write_text("<title>orders</title>")
         forget_app()
         yield world
 

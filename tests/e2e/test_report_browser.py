@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from browser import find_browser, load_page
+from saved_page import save, step_row, write_jobs
 from strange_names import STRANGE_NAMES
-from synthetic_report import job, report, step
 
-from spark_jobs.report.page import CONTENT_SECURITY_POLICY, render
-from spark_jobs.report.page_data import JobReport
+from page.curves import Curve
+from page.saving import content_security_policy
 
 pytestmark = pytest.mark.e2e
 ATTACKS = (
@@ -65,31 +64,37 @@ def inspect_page(browser: str, html: str, work: Path) -> tuple[Handlers, set[str
     return result, {host for host in hosts if not host.endswith(BROWSER_HOSTS)}
 
 
-def attacker(name: str) -> JobReport:
-    made = job([step(parallelism_to={name: 3}, reason=name, outcome=name)])
-    return replace(made, cluster=name, job=name, curves=[replace(made.curves[0], operator=name)])
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    """The saved page of an ordinary job."""
+    write_jobs(tmp_path, [step_row("checkout")])
+    return save(tmp_path)
 
 
 @pytest.mark.covers("apply_review 10")
 def test_names_that_are_markup_do_nothing(browser: str, tmp_path: Path) -> None:
-    html = render(report(*map(attacker, (*ATTACKS, *STRANGE_NAMES[:5]))))
+    names = (*ATTACKS, *STRANGE_NAMES[:5])
+    write_jobs(tmp_path, [step_row(name, cluster="live", parallelism_to={name: 3}, reason=name) for name in names])
+    html = save(tmp_path, [Curve(ATTACKS[3], [1, 2], [1e3, 2e3], [10.0] * 2, [1], [1e3])])
     result, hosts = inspect_page(browser, html, tmp_path)
     assert (result.handlers, result.scripts, result.ran) == ([], 0, None)
     assert hosts == set()
 
 
 @pytest.mark.covers("apply_review 10")
-def test_the_policy_of_the_page_stops_what_escaping_would_miss(browser: str, tmp_path: Path) -> None:
-    html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
+def test_the_policy_of_the_page_stops_what_escaping_would_miss(browser: str, tmp_path: Path, page: str) -> None:
+    html = page.replace('<h2 id="jobs">', f'{INJECTED}<h2 id="jobs">')
     result, hosts = inspect_page(browser, html, tmp_path)
     assert result.scripts == 1
     assert result.ran is None
     assert hosts == set()
 
 
-def test_without_the_policy_the_same_page_runs_scripts_and_asks_the_network(browser: str, tmp_path: Path) -> None:
-    html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
-    escaped = CONTENT_SECURITY_POLICY.replace("'", "&#39;")
+def test_without_the_policy_the_same_page_runs_scripts_and_asks_the_network(
+    browser: str, tmp_path: Path, page: str
+) -> None:
+    html = page.replace('<h2 id="jobs">', f'{INJECTED}<h2 id="jobs">')
+    escaped = content_security_policy().replace("'", "&#39;")
     assert escaped in html
     result, hosts = inspect_page(browser, html.replace(escaped, ""), tmp_path)
     assert result.ran is not None

@@ -94,6 +94,19 @@ def test_every_job_is_compared_once_per_moment(spark: SparkSession, comparing: S
     assert all("no operator has a capacity model" in row["error"] and row["cost"] is None for row in idle)
     assert counts["failed"] == len(idle)
 
+    certified = {row["job"]: row for row in lake.read(tables.CERTIFICATES).collect()}
+    assert set(certified) == {"orders", "clicks", "idle", "stranger", "young"}
+    for job in JOBS:
+        one = certified[job]
+        assert one["skipped"] is None
+        assert one["least_low"] <= one["least"] <= one["least_high"]
+        assert one["cost"] > one["least"] > 0
+        assert one["ratio"] == pytest.approx(one["cost"] / one["least"])
+        assert "slot-hours a day than the load needed" in one["reason"]
+    assert "no operator has a capacity model" in certified["idle"]["skipped"]
+    assert "no whole day" in certified["young"]["skipped"]
+    assert counts["certified"] == len(JOBS)
+
     store = comparison_store(comparing)
     [experiment] = store.client.search_experiments(filter_string="name = 'tidewise-backtest'")
     [run] = store.client.search_runs([experiment.experiment_id])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,8 @@ from models.control.state import Mode, ObservedJob, Origin
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.report import stage as report
 from spark_jobs.report.carried_out import count_carried_out
-from spark_jobs.report.control_log import logged_rows, read_lines, step_outcomes
-from spark_jobs.report.outcomes import due_steps
+from spark_jobs.report.control_log import step_outcomes
+from spark_jobs.report.step_results import due_steps
 
 pytestmark = pytest.mark.spark
 
@@ -252,30 +252,23 @@ def test_steps_of_no_plan_are_shown_as_whose_they_are(lake: Lake) -> None:
     )
     plans, log = lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG)
     shown = due_steps(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
-    assert {row["job"]: (row["outcome"], row["slots"]) for row in shown} == {
-        "orders": ("reactive controller, dry_run", 4),
-        "pinned": ("a person's pin, sent", 4),
-        "also pinned": ("a person's pin, sent", 4),
+    assert {row["job"]: (row["origin"], row["outcome"], row["slots_from"], row["slots"]) for row in shown} == {
+        "orders": ("reactive", "dry_run", 2, 4),
+        "pinned": ("pin", "sent", 2, 4),
+        "also pinned": ("pin", "sent", 2, 4),
     }
 
 
-def test_the_last_day_of_each_job_is_shown_newest_first(logged: Logged) -> None:
-    rows = logged_rows(logged.lake.read(tables.CONTROL_LOG), NOW + timedelta(hours=1)).toPandas()
-    lines = read_lines(rows[rows["job"] == "confirmed"])
-    assert [(line.decision, line.came_of) for line in lines] == [
-        ("refuse: on_hold", ""),
-        ("confirm: runs_as_requested", ""),
-        ("rescale: plan", "sent, accepted"),
-    ]
-    assert lines[-1].desired == "4 slots (Source: orders 2->4, enrich 2->4)"
-    (unplanned,) = read_lines(rows[rows["job"] == "dry"])
-    assert (unplanned.is_dry_run, unplanned.came_of) == (True, "dry run: nothing was sent")
-
-
-def test_the_page_has_the_log_of_each_planned_job(logged: Logged) -> None:
-    report.run(logged.lake.spark, logged.settings, StageRequest(Stage.REPORT, NOW + timedelta(hours=1)))
+def test_results_of_steps_are_written_and_the_page_shows_them(logged: Logged) -> None:
+    request = StageRequest(Stage.REPORT, NOW + timedelta(hours=1))
+    first = report.run(logged.lake.spark, logged.settings, request)
+    assert first["step_results"] == len(OUTCOMES)
+    rows = logged.lake.few(tables.STEP_RESULTS).read(["job", "outcome", "status"], date.min, date.max).to_pylist()
+    assert {row["job"]: row["outcome"] for row in rows} == OUTCOMES
     page = (Path(logged.settings.paths.out) / "report.html").read_text(encoding="utf-8")
-    assert page.count("Control log of the last day") == len(OUTCOMES)
+    assert page.count("Decisions of the last day") == len(OUTCOMES)
     assert "withdrawn before sending: on_hold" in page
-    for outcome in OUTCOMES.values():
-        assert outcome.replace("_", " ") in page
+    # twice has the same result
+    assert report.run(logged.lake.spark, logged.settings, request) == first
+    again = logged.lake.few(tables.STEP_RESULTS).read(["job", "outcome", "status"], date.min, date.max).to_pylist()
+    assert sorted(map(str, again)) == sorted(map(str, rows))

@@ -161,7 +161,7 @@ def test_report_log_and_upkeep_read_the_rows_of_both_releases(
 ) -> None:
     report.run(spark, continued.settings, StageRequest(Stage.REPORT, NEXT))
     page = (Path(continued.settings.paths.out) / "report.html").read_text(encoding="utf-8")
-    assert page.count("<section id=") == len(JOBS)
+    assert page.count('<main class="part" id="job-') == len(JOBS)
     assert "Not drawn" not in page
     monkeypatch.setenv("TIDEWISE__PATHS__LAKE", continued.settings.paths.lake)
     logged = {row["job"] for row in read_log(Path(continued.settings.paths.lake))}

@@ -17,11 +17,13 @@ from pyspark.sql import SparkSession
 from small_world import AS_OF, write_small_history
 from strange_names import STRANGE_NAMES
 
+from fleet.fleet_reader import FleetReader
 from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.settings import Retention, Settings
 from include.stages import Stage, StageRequest
 from include.training_need import find_training_need
+from page.results_view import ResultsReader
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
@@ -120,9 +122,14 @@ def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
     run = store.find_finished(load_bundle(settings).model_version)
     assert run is not None
     page = (Path(settings.paths.out) / "report.html").read_text()
-    assert page.count("<section id=") == len(STRANGE_NAMES) + 1
-    assert "Not drawn" not in page
-    assert "<script" not in page
+    assert page.count('<main class="part" id="job-') == len(STRANGE_NAMES) + 1
+    day = synthetic.AS_OF.date()
+    days = lake.few(tables.JOB_DAYS).read(["job", "measured_s", "slot_hours"], day, day).to_pylist()
+    assert {row["job"] for row in days} == {row["job"] for row in plans(settings)}
+    assert all(row["measured_s"] > 0 and row["slot_hours"] > 0 for row in days)
+    results = ResultsReader(FleetReader(settings, {})).read(synthetic.AS_OF.timestamp())
+    assert {one.job for one in results.jobs} == {row["job"] for row in days}
+    assert (results.rescales, results.saved) == (0, None)
 
     # Upkeep without Spark, then Spark again: what was lost is of no table any more, and the plan is the same.
     before, days = plans(settings), {"silver_days": 300, "gold_days": 300, "log_days": 300}

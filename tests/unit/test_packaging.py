@@ -73,7 +73,7 @@ def test_holds_the_packages_and_nothing_else(project):
 
 
 def test_a_folder_that_is_not_the_project_is_refused(tmp_path):
-    with pytest.raises(PackagingError, match="no package include"):
+    with pytest.raises(PackagingError, match=f"no package {PACKAGES[0]}"):
         build_package(tmp_path, tmp_path / "code.zip")
 
 

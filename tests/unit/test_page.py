@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
 from strange_names import STRANGE_NAMES
 
 from benchmarks.pipeline.made_fleet import CLUSTER, Size, hour_before, job_name, write_fleet
+from controller.limits.limits_of_job import open_limits
 from fleet import recent_tables
 from fleet.bands import Band
-from fleet.loads import LoadFact
+from fleet.loads import COARSE_S, LoadFact, coarsen_windows, load_of
+from include.control.lifted_blocks import LiftedBlockStore
+from include.control.pins import PersonalPin, PinStore
+from include.lake_table import LakeTable
+from include.settings import load_settings
+from include.tables import CONTROL_LOG
+from models.control.limits import Limits
 from page.app import build_app
 from page.charts import Chart, Line
 from page.environment import open_source
@@ -43,6 +52,12 @@ def visit(**rights: bool) -> TestClient:
     return TestClient(
         build_app(open_source({}, time.time), access), raise_server_exceptions=False, follow_redirects=False
     )
+
+
+def read_limits(world: ControlledCluster) -> Limits:
+    """Return the limits of the job as the controller reads them anew."""
+    settings = load_settings()
+    return open_limits(settings, time.time, load_settings).read_limits("live", "orders", {"enrich": "2" * 32})
 
 
 def show(client: TestClient, address: str) -> str:
@@ -77,7 +92,10 @@ def test_a_job_says_why_it_was_rescaled(world) -> None:
 
 def test_the_page_alone_has_no_route_that_acts(world) -> None:
     client = visit()
-    assert {client.post(f"/{path}?name={JOB}").status_code for path in ("hold", "release", "undo", "answer")} <= {
+    assert {
+        client.post(f"/{path}?name={JOB}").status_code
+        for path in ("hold", "release", "undo", "answer", "pin", "unpin", "lift")
+    } <= {
         404,
         405,
     }
@@ -109,6 +127,89 @@ def test_undo_goes_back_by_the_controller_and_only_for_what_was_shown(world) -> 
     assert world.want(None, evaluates=False) == "roll_back undo"
     assert world.job.requested == BEFORE
     assert post(client, "undo", step="step-4").status_code == 409
+
+
+def test_a_pin_is_carried_out_and_taken_off(world) -> None:
+    client = visit(may_hold=True)
+    assert post(client, "pin", parallelism="3", hours="1", reason="release day").status_code == 303
+    text = show(client, f"/job?name={JOB}")
+    assert "pinned to 3 by ada until" in text
+    assert re.search(r"pin by ada .* all operators at 3; release day", text)
+    (world.root / "settings.toml").write_text((world.root / "settings.toml").read_text().replace("3600", "0"))
+    assert world.want(6, evaluates=False) in {"wait settings_changed", "rescale pin"}
+    assert read_limits(world).pin_all == 3
+    assert post(client, "unpin").status_code == 303
+    assert read_limits(world).pin_all is None
+    assert "unpin by ada" in show(client, f"/job?name={JOB}")
+    assert "no person has pinned live/orders" in post(client, "unpin").text
+
+
+@pytest.mark.parametrize(("given", "answer"), [("0", "allow 1 to 64"), ("65", "allow 1 to 64"), ("x", "such as 4")])
+def test_a_pin_outside_of_the_limits_is_refused(world, given: str, answer: str) -> None:
+    reply = post(visit(may_hold=True), "pin", parallelism=given)
+    assert reply.status_code == 409
+    assert answer in html.unescape(reply.text)
+    assert read_limits(world).pin_all is None
+
+
+def test_a_pin_of_the_settings_goes_before(world) -> None:
+    file = world.root / "settings.toml"
+    file.write_text(file.read_text() + '[limits.jobs."live/orders"]\npin = 2\n')
+    assert "is in the settings, and goes before" in html.unescape(
+        post(visit(may_hold=True), "pin", parallelism="3").text
+    )
+    PinStore(str(world.root / "lake")).write(PersonalPin("live", "orders", 3))
+    assert read_limits(world).pin_all == 2
+
+
+def test_a_pin_that_cannot_be_read_holds_everything(world) -> None:
+    (world.root / "lake" / "_control" / "pins").mkdir(parents=True)
+    (world.root / "lake" / "_control" / "pins" / "x.json").write_text('{"cluster": "live"}')
+    limits = read_limits(world)
+    assert limits.is_held
+    assert "no pin that could be read" in limits.hold_reason
+    assert "no pin that could be read" in show(visit(), "/")
+
+
+def test_what_is_blocked_is_lifted_as_it_was_shown(world) -> None:
+    log = LakeTable(str(world.root / "lake"), CONTROL_LOG)
+    columns = [name for name in CONTROL_LOG.columns if name != "history"]
+    last = max(log.read([*columns, "history"], date.min, date.max).to_pylist(), key=lambda row: row["entry"])
+    history = json.loads(last["history"])
+    history["blocked"] = [
+        {"parallelism": {"2" * 32: 9}, "until_s": "Infinity", "block_id": "b1", "because": "it fails at that"}
+    ]
+    log.append(
+        [
+            last
+            | {
+                "entry": last["entry"] + 1,
+                "at": datetime.now(UTC),
+                "history": json.dumps(history, separators=(",", ":")),
+            }
+        ]
+    )
+    client = visit(may_hold=True)
+    assert "enrich 9 is not tried again: it fails at that" in show(client, f"/job?name={JOB}")
+    assert post(client, "lift", blocks="another").status_code == 409
+    assert post(client, "lift", blocks="b1", reason="fixed").status_code == 303
+    text = show(client, f"/job?name={JOB}")
+    assert "is not tried again" not in text
+    assert "enrich 9 may be tried again: it fails at that; fixed" in text
+    assert [one.block_id for one in LiftedBlockStore(str(world.root / "lake")).read()] == ["b1"]
+
+
+def test_what_came_of_it_data_and_advice_have_pages(world) -> None:
+    client = visit()
+    assert "Where Tidewise advises against itself" in show(client, "/results")
+    assert "01 Jan 2026 to 31 Jan 2026" in show(client, "/results?month=2026-01")
+    assert "Newest ingestion of each cluster" in show(client, "/data")
+    assert client.get("/advice").status_code == 404
+    (world.root / "out" / "advice.html").write_text("<style>p { color: red; }</style><p>saved")
+    advice = client.get("/advice")
+    assert "sha256-" in advice.headers["content-security-policy"]
+    assert "script" not in advice.headers["content-security-policy"]
+    assert 'href="advice"' in client.get("/").text
 
 
 @pytest.mark.parametrize("hours", ["-1", "soon", "nan", "1e9"])
@@ -217,23 +318,43 @@ def test_a_jobs_page_has_load_forecasts_plan_and_slots(many) -> None:
     assert "4,200,000 records wait" in page
 
 
-def test_what_is_scanned_for_a_job_is_what_is_in_memory(fleet, monkeypatch) -> None:
+def test_what_is_older_than_a_day_is_the_same_in_half_hours(fleet, monkeypatch) -> None:
     end, job = hour_before(time.time()), (CLUSTER, "job-0003")
     monkeypatch.setattr(recent_tables, "ANCHOR_H", 1)
 
     def read() -> tuple[list[LoadFact], list[Band]]:
-        tables, since, now = (
-            recent_tables.RecentTables(str(fleet)),
-            end - timedelta(hours=2),
-            end + timedelta(minutes=1),
-        )
-        return tables.read_loads(*job, since, end), tables.read_bands(*job, since, now, end + timedelta(hours=1))
+        tables, since = recent_tables.RecentTables(str(fleet)), end - timedelta(hours=2)
+        loads = tables.read_loads(*job, since, end)
+        return loads, tables.read_bands(*job, since, end + timedelta(minutes=1), end + timedelta(hours=1))
 
     loads, bands = read()
-    assert (len(loads), len({one.at_s for one in bands})) == (24, len(bands))
-    assert len(bands) >= 24
-    monkeypatch.setattr(recent_tables, "HOURS", 0)
-    assert read() == (loads, bands)
+    monkeypatch.setattr(recent_tables, "HOURS", -8)
+    coarse, wide = read()
+    assert (len(loads), len(coarse)) == (24, 4)
+    for one in coarse:
+        mine = [each for each in loads if one.at_s <= each.at_s < one.at_s + COARSE_S]
+        assert len(mine) == 6
+        assert one.load_per_s == pytest.approx(sum(each.load_per_s or 0.0 for each in mine) / 6)
+        assert one.busy_share == max(each.busy_share or 0.0 for each in mine)
+        assert (one.lag_s, one.slots, one.until_s) == (mine[0].lag_s, 8, one.at_s + COARSE_S)
+    for band in wide:
+        within = [each for each in bands if band.at_s <= each.at_s < band.at_s + COARSE_S]
+        assert band.q90_per_s == pytest.approx(sum(each.q90_per_s for each in within) / len(within))
+    assert len(wide) * 6 == len(bands)
+
+
+def test_a_load_that_one_source_does_not_tell_is_in_no_half_hour() -> None:
+    at = datetime(2026, 11, 20, 18, tzinfo=UTC)
+    rows = [
+        {"cluster": "c", "job": "j", "window_start": at + timedelta(minutes=5 * place), "load_sum": 10.0 * place}
+        | {"load_count": count, "sources_sum": 2, "busy_max": 0.5, "pending_sum": None, "latency_ms_max": None}
+        | {"window_s_max": 300, "parallelism_max": 4}
+        for place, count in enumerate((2, 1, 2))
+    ]
+    facts = [load_of(row) for row in coarsen_windows(pa.Table.from_pylist(rows)).to_pylist()]
+    assert [(one.load_per_s, one.pending_records, one.slots) for one in facts] == [(10.0, None, 4)]
+    none = coarsen_windows(pa.Table.from_pylist([row | {"load_count": 0} for row in rows])).to_pylist()
+    assert [load_of(row).load_per_s for row in none] == [None]
 
 
 def test_metrics_are_those_of_the_command(many) -> None:

@@ -92,6 +92,27 @@ def test_what_is_needed_already_is_due_at_once() -> None:
     assert decision.reason.endswith("due at once")
 
 
+def test_what_runs_and_is_too_large_is_said_to_be() -> None:
+    (decision,) = decide(situation(np.full(144, 24_000.0), {"src": 1, "map": 9, "sink": 9})).decisions
+    assert "was too large: 9 slots sustain 90k/s, of which load q90 uses 27%" in decision.reason
+    (fall,) = decide(situation(step_up()[::-1], {"src": 1, "map": 9, "sink": 9})).decisions
+    assert "too large" not in fall.reason  # it was needed until then
+
+
+def test_a_capacity_below_the_load_says_what_was_weighed() -> None:
+    found = situation(np.full(144, 24_000.0), {"src": 1, "map": 9, "sink": 9}, spread=0.8)
+    costs = found.options.costs.model_copy(update={"late_weight": 0.001, "rescale_weight": 0.0})
+    options = found.options.model_copy(update={"costs": costs})
+    planner = policy("planner")
+    (decision, *_) = planner.decide(replace(found, options=options), planner.first_memory())[0].decisions
+    expected = decision.step.expected
+    assert expected.capacity_per_s < expected.load_q90_per_s
+    assert (
+        "sustains 40k/s, less than load q90: more slots would cost more than the late minutes they prevent"
+        in decision.reason
+    )
+
+
 def test_a_job_that_fits_is_held() -> None:
     (decision,) = decide(situation(np.full(144, 24_000.0), {"src": 1, "map": 3, "sink": 3})).decisions
     assert decision.step.is_hold

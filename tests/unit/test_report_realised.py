@@ -1,4 +1,4 @@
-"""Expected beside realised: from rows of plans, rescales and windows to what the page says."""
+"""Promised beside came: from rows of plans, rescales and windows to rows of gold.step_results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from spark_jobs.report.outcomes import list_outcomes, measure_outcome, policy_costs
+from spark_jobs.report.step_results import list_results
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 NOW = pd.Timestamp("2026-11-20 18:00")
@@ -40,11 +40,16 @@ def rescales() -> pd.DataFrame:
 def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str, object]:
     at = NOW - pd.Timedelta(hours=ago_h)
     row: dict[str, object] = {
+        "cluster": "live",
+        "job": "checkout",
+        "step_id": f"step-{ago_h}",
+        "origin": "plan",
         "as_of": at - pd.Timedelta(hours=1),
         "apply_at": at,
         "effective_at": at + pd.Timedelta(minutes=5),
         "valid_until": NOW + pd.Timedelta(hours=6),
         "decided_at": at + pd.Timedelta(seconds=20),
+        "slots_from": 6,
         "slots": 9,
         "p_late": 0.02,
         "expected_load_q90_per_s": 60e3,
@@ -57,42 +62,23 @@ def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str
 
 def test_a_step_is_followed_until_the_next_one() -> None:
     steps = pd.DataFrame([due(2, slots=8), due(4), due(3, "refused: stale_plan")])
-    last, refused, first = list_outcomes(steps, load(), rescales(), AS_OF)
-    assert first.minutes == pytest.approx(120.0)  # to the next that was not refused
-    assert (first.slots, first.ran_slots, first.took_s) == (9, 9.0, 100.0)
-    assert first.load_per_s == pytest.approx(50e3 + 1e3 * 47 / 12)
-    assert first.late_minutes == pytest.approx(5.0)  # the last of three late bins
-    assert (last.slots, last.minutes, last.took_s) == (8, 115.0, None)
-    assert refused.status == "refused: stale_plan"
-    assert refused.ran_slots is None
-    assert refused.late_minutes is None
+    first, refused, last = list_results(steps, load(), rescales(), AS_OF)
+    assert (first["ended_at"] - first["effective_at"]).total_seconds() == pytest.approx(7200)  # that was not refused
+    assert (first["slots_from"], first["slots_to"], first["slots_ran"], first["took_s"]) == (6, 9, 9.0, 100.0)
+    assert first["load_max_per_s"] == pytest.approx(50e3 + 1e3 * 47 / 12)
+    assert first["late_minutes"] == pytest.approx(5.0)  # the last of three late bins
+    assert (last["slots_to"], last["took_s"]) == (8, None)
+    assert (AS_OF - last["effective_at"]).total_seconds() == 115 * 60
+    assert (refused["outcome"], refused["status"]) == ("refused: stale_plan", "refused")
+    assert refused["slots_ran"] is refused["late_minutes"] is None
 
 
-def test_a_dry_run_shows_what_the_job_did_meanwhile_but_no_rescale_of_its_own() -> None:
-    [only] = list_outcomes(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
-    assert (only.ran_slots, only.took_s) == (9.0, None)
+def test_a_dry_run_has_what_the_job_did_meanwhile_but_no_rescale_of_its_own() -> None:
+    [only] = list_results(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
+    assert (only["slots_ran"], only["took_s"]) == (9.0, None)
 
 
-def test_how_a_job_ran() -> None:
-    result = measure_outcome(load(), rescales())
-    assert result is not None
-    assert result.days == pytest.approx(1.0)
-    assert result.late_minutes_per_day == pytest.approx(15.0)
-    assert result.slot_hours_per_day == pytest.approx(20 * 6 + 4 * 9, abs=1.0)
-    assert (result.rescales_per_day, result.restarts_per_day, result.recovery_s) == (1.0, 1.0, 100.0)
-    assert measure_outcome(load().iloc[:0], rescales()) is None
-
-
-def test_policies_come_cheapest_first_and_failed_ones_last() -> None:
-    names = ["ds2", "planner", "phoebe"]
-    numbers = {name: [1.4, 1.1, None] for name in ("cost_vs_clairvoyant", "rescales_per_day", "late_minutes_per_day")}
-    flags = {"recommended": [False, True, None], "in_use": [True, False, None]}
-    rows = pd.DataFrame(
-        {"policy": names, **numbers, "slot_hours": [1.0, 2.0, None], "days": 7.0, "note": None, **flags}
-        | {"error": [None, None, "broken"]}
-    )
-    result = policy_costs(rows)
-    assert [one.policy for one in result] == ["planner", "ds2", "phoebe"]
-    assert [one.recommended for one in result] == [True, False, False]
-    assert result[2].cost_vs_clairvoyant is None
-    assert result[2].error == "broken"
+def test_lateness_that_nobody_tells_is_not_none() -> None:
+    [only] = list_results(pd.DataFrame([due(4)]), load().assign(late_share=None), rescales(), AS_OF)
+    assert only["late_minutes"] is None
+    assert only["slots_ran"] == 9.0

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from saved_page import refused_row, save, step_row, write_jobs
 from sql_names import DATAGEN, INSERT, JOIN, LONG_SESSION, LONG_SOURCE, OPERATORS, STATEMENT_SET, WINDOW
-from synthetic_report import job, report, step
 
 from cli.doctor.cluster_jobs import SeenJob, check_metrics
 from cli.log import logged_operators, plain_text, shorten_line
 from cli.run_table import changes
 from include.short_names import NAME_MAX, shorten_name, shorten_names, shorten_names_in
 from models.control.log_lines import LogLine
-from spark_jobs.report.page import render
-from spark_jobs.report.page_data import Curve
+from page.curves import Curve
 
 
 @pytest.mark.parametrize(
@@ -57,25 +57,25 @@ def test_a_sentence_has_short_names_and_an_ordinary_one_stays() -> None:
     assert shorten_names_in(text, {}) == text
 
 
-def test_a_page_shows_short_names_and_the_whole_in_a_tooltip() -> None:
+def test_a_page_shows_short_names_and_the_whole_in_a_tooltip(tmp_path: Path) -> None:
     before = dict.fromkeys(OPERATORS, 2)
-    made = step(parallelism_from=before, parallelism_to=before | {LONG_SESSION: 3}, reason=f"{LONG_SESSION} is short")
-    curves = [Curve(name, [1, 2], [1e3, 2e3], [10.0] * 2, [1], [1e3]) for name in OPERATORS]
-    page = render(report(replace(job([made], curves), job=STATEMENT_SET)))
+    made = {"parallelism_from": before, "parallelism_to": before | {LONG_SESSION: 3}, "job_id": "j"}
+    write_jobs(tmp_path, [step_row(STATEMENT_SET, reason=f"{LONG_SESSION} is short", **made)])
+    page = save(tmp_path, [Curve(name, [1, 2], [1e3, 2e3], [10.0] * 2, [1], [1e3]) for name in OPERATORS])
     bare = re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)
     shown = re.sub(r"<code>.*?</code>", "", re.sub(r' title="[^"]*"', "", bare))
     assert "default_catalog" not in shown
     assert "SessionGroupWindow" not in shown
-    assert page.count("SessionGroupWindow") >= 4  # in tooltips: of two tables, of the change, and above the curve
+    assert page.count("SessionGroupWindow") >= 4  # in tooltips: of the fleet's row, the job's figures, plan and curve
     assert f'title="{STATEMENT_SET}"' in page
 
 
-def test_a_refused_job_without_load_forecast_or_model_is_on_the_page_with_its_reason() -> None:
-    times = dict.fromkeys(("apply_at_s", "effective_at_s", "valid_until_s"))
+def test_a_refused_job_without_a_model_is_on_the_page_with_its_reason(tmp_path: Path) -> None:
     reason = f"the load of {LONG_SOURCE} cannot be seen"
-    refused = step("refused", refusal="no_graph", reason=reason, parallelism_from={LONG_SOURCE: 1}, **times)
-    page = render(report(replace(job([refused], []), job=INSERT)))
-    assert "no_graph: the load of <span title=" in page
+    row = refused_row(INSERT, refusal="no_graph", reason=reason, parallelism_from={LONG_SOURCE: 1}, parallelism_to={})
+    write_jobs(tmp_path, [row])
+    page = save(tmp_path, [])
+    assert "refused: the load of <span title=" in page
     assert "insert-into_…q8_sink" in page
 
 

@@ -21,6 +21,7 @@ from include.metric_sources.prometheus.client import PrometheusError, Prometheus
 from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLES, PrometheusSource
 from include.missed_hours import join_hours, read_ingested_hours
+from include.place import place
 from include.raw_files import KAFKA_PREFIX
 from include.settings import Settings
 from include.utc import Interval, format_utc
@@ -195,7 +196,7 @@ def import_cluster(
     ingested = set[datetime]() if is_forced else read_ingested_hours(settings, name, hours, passed_over)
     try:
         pause_s = _QUERIES / cluster.prometheus.requests_per_s
-        for done in import_hours(source, name, Path(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
+        for done in import_hours(source, name, place(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
             made.counts[done.outcome] += 1
             made.counts["records"] += done.records
             if done.outcome == "empty":
