@@ -55,7 +55,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 
 def write_job_days(lake: Lake, as_of: datetime, late_after_s: float) -> int:
     """Replace the rows of the last dates; a date that was counted until later stays. Returns the number of rows."""
-    known = _counted_until(lake)
+    known = _counted_until(lake, as_of)
     back = RESULT_DAYS if known else FIRST_DAYS
     since = floor_day(as_of) - timedelta(days=back - 1)
     dates = [(since + timedelta(days=place)).date() for place in range(back)]
@@ -70,8 +70,10 @@ def write_job_days(lake: Lake, as_of: datetime, late_after_s: float) -> int:
     return len(rows)
 
 
-def _counted_until(lake: Lake) -> dict[date, datetime]:
-    rows = lake.few(tables.JOB_DAYS).read(["date", "until"], date.min, date.max)
+def _counted_until(lake: Lake, as_of: datetime) -> dict[date, datetime]:
+    """Return until when each of the last dates was counted; files of older ones stay closed."""
+    since = (floor_day(as_of) - timedelta(days=FIRST_DAYS - 1)).date()
+    rows = lake.few(tables.JOB_DAYS).read(["date", "until"], since, as_of.date())
     newest = rows.group_by("date").aggregate([("until", "max")]).to_pylist()
     return {row["date"]: row["until_max"] for row in newest}
 
