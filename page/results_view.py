@@ -15,6 +15,7 @@ import numpy as np
 from fleet.fleet_reader import FleetReader
 from fleet.results import JobKey, JobResult, Period, Promises, judge_jobs, keep_promises
 from fleet.small_tables import RowsOfJobs, select_newest
+from include.place import place
 from models.advice.intervals import Estimate
 from page.money import Price, price_of
 from page.shortfall import SlotPrice, slot_price_of
@@ -103,7 +104,7 @@ class ResultsReader:
             days, steps, backtests, certificates, events = (
                 list(chain.from_iterable(one.values())) for one in tables_read
             )
-            advice = read_advice(Path(self.reader.settings.paths.out))
+            advice = read_advice(place(self.reader.settings.paths.out))
             period = choose_period(month, today)
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
             price = price_of(self.reader.settings)

@@ -37,6 +37,7 @@ __all__ = [
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
+    "EVENT_RESULTS",
     "FILES",
     "FORECASTS",
     "FORECAST_SCORES",
