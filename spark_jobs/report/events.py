@@ -34,8 +34,8 @@ def _list_rows(lake: Lake, name: str, event: Event, now: datetime) -> Iterator[d
     rows = compare_with_forecast(lake.read(tables.OBSERVATIONS), lake.read(tables.FORECASTS), event, now).toPandas()
     for (cluster, job, source), own in rows.groupby(list(_SERIES)):  # type: ignore[misc]
         for known in list_events({name: event}, f"{cluster}/{job}", str(source)):
-            announced, came, proposed = describe_event(known, own, now)
-            texts = {"announced": announced, "came": came, "proposed": proposed}
+            announced, arrived, proposed = describe_event(known, own, now)
+            texts = {"announced": announced, "came": arrived, "proposed": proposed}
             key = {"event": name, "cluster": str(cluster), "job": str(job), "operator": str(source)}
             yield {**key, **texts, "as_of": now, "date": now.date()}
 
