@@ -115,8 +115,9 @@ def log_training(
     mlflow.log_metrics(group_metrics(known))
     if plans is not None:
         mlflow.log_metrics(group_metrics(plans.measures))
-        mlflow.log_table(plans.costs, PLAN_COST_TABLE)
-        mlflow.log_table(plans.other_steps, OTHER_STEP_TABLE)
+        for rows, file in ((plans.costs, PLAN_COST_TABLE), (plans.other_steps, OTHER_STEP_TABLE)):
+            if len(rows):
+                mlflow.log_table(rows, file)
     if len(forecasts):
         mlflow.log_metrics(group_metrics(forecast_measures(forecasts)))
         mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
