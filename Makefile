@@ -186,12 +186,12 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py -n 2 $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_objectives.py tests/unit/test_plan_costs.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
@@ -203,7 +203,7 @@ test-long-spark: setup  ## stages one after the other, under unlike settings, wi
 
 .PHONY: test-long-plans
 test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_launch.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_events.py tests/spark/test_plan_costs.py tests/spark/test_launch.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
@@ -235,6 +235,11 @@ test-long-buckets: setup  ## every path on S3, and many programs that commit to 
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
 	@$(PY) -m pytest tests/benchmarks/papers/test_phoebe_experiments.py tests/benchmarks/papers/test_papers_command.py tests/benchmarks/replay/test_replay_ablations.py -n 2 $(LONG) $(ARGS)
 
+.PHONY: test-long-docs
+test-long-docs: python  ## the site, pages from the code, a release rehearsed in a clone (at most 15 minutes)
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m pytest tests/long/test_site.py tests/long/test_release.py $(LONG) $(ARGS)
+
 # Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, layers, types, unit
@@ -256,10 +261,23 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write docs/settings.md from the settings, the tables of docs/reliability.md from the tests, of runbook.md from the reasons
+docs: setup  ## write what documents take from the code: settings, tables, reasons, metrics, commands, reliability
 	@$(PY) -m tools.settings_doc $(ARGS)
 	@$(PY) -m tools.reliability_doc
-	@$(PY) -m tools.runbook_doc
+	@$(PY) -m tools.reasons_doc
+	@$(PY) -m tools.tables_doc
+	@$(PY) -m tools.metrics_doc
+	@$(PY) -m tools.commands_doc
+
+.PHONY: site
+site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m tools.site $(ARGS)
+
+.PHONY: cut-release
+cut-release: python  ## version, changelog, tag, site, list of parts and image of a release, or nothing; ARGS="0.3.0 --no-image"
+	@"$(PYTHON)" -m cli.setup docs
+	@$(PY) -m tools.cut_release $(ARGS)
 
 LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
@@ -267,7 +285,7 @@ lock: setup  ## resolve requirements.in into requirements.txt, with the hash of 
 	@$(LOCK) -o requirements.txt requirements.in
 	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
 	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
-	@for extra in celery postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
+	@for extra in celery docs postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
 	  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt) requirements-$$extra.in || exit 1; done
 
 .PHONY: check-deps

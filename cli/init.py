@@ -184,7 +184,7 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
         worst = Level.ERROR if any(one.level is Level.ERROR for one in findings) else Level.OK
     if target.resolve() != (PROJECT / FILE).resolve():
         console.print(f"use it by: export TIDEWISE_SETTINGS={target.resolve()}", highlight=False, soft_wrap=True)
-    console.print("next: make doctor, then make ui and switch the DAGs on (docs/runbook.md)", highlight=False)
+    console.print("next: make doctor, then make ui and switch the DAGs on (docs/connect.md)", highlight=False)
     return 1 if worst is Level.ERROR else 0
 
 

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     for row in rows:
         print_lines(describe_line(row).split("\n"))
     counted = ", ".join(f"{reason} {count}" for reason, count in Counter(row["reason"] for row in rows).most_common())
-    print(f"{len(rows)} of {total} shown: {counted}. The table is ops.quarantine; what a rule means: docs/runbook.md")
+    print(f"{len(rows)} of {total} shown: {counted}. The table is ops.quarantine; what a rule means: docs/reasons.md")
     return 0
 
 

@@ -211,7 +211,7 @@ def login(home: Path) -> str:
 
 
 def runs_page(mlflow_url: str, experiment: str) -> str:
-    """Return the path of MLflow's page of training runs; nothing before the first training."""
+    """Return the path of MLflow's page of training runs, not of its GenAI view; nothing before the first training."""
     query = urlencode({"experiment_name": experiment})
     try:
         with urlopen(f"{mlflow_url}/api/2.0/mlflow/experiments/get-by-name?{query}", timeout=30) as reply:
@@ -269,8 +269,8 @@ def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
     parser = CommandParser(prog="ui", description=__doc__)
     port = whole_number(1, 65535)
-    parser.add_argument("--airflow-port", type=port, default=8080)
-    parser.add_argument("--mlflow-port", type=port, default=5000)
+    parser.add_argument("--airflow-port", type=port, default=8080, help="default: 8080")
+    parser.add_argument("--mlflow-port", type=port, default=5000, help="default: 5000")
     parser.add_argument(
         "--on",
         nargs="+",

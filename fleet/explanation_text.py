@@ -38,8 +38,16 @@ def name_decision(one: DecisionFact) -> str:
     verb = {"rescale": "rescale", "roll_back": "a rescale was taken back"}.get(one.verb, one.verb)
     change = describe_change(one.parallelism_from, one.parallelism_to) if one.parallelism_to else ""
     slots = f", {one.slots_from} -> {one.slots_to} slots ({change})" if one.slots_to is not None else ""
-    wanted = {"plan": " by plan", "reactive": " by the reactive controller", "pin": " by a pin", "undo": " by a person"}
-    return f"{verb}{wanted.get(one.origin, '')}{slots}"
+    return f"{verb}{_BY.get(one.origin, '')}{slots}"
+
+
+_BY = {
+    "plan": " by plan",
+    "reactive": " by the reactive controller",
+    "pin": " by a pin",
+    "undo": " by a person",
+    "schedule": " by a schedule",
+}
 
 
 def _describe_figures(figures: Sequence[OperatorFigures]) -> list[str]:

@@ -80,7 +80,7 @@ class DecisionFact:
 
     Attributes:
         at_s: when it was made.
-        verb, reason: as in ``ops.control_log``; ``docs/runbook.md`` has their meaning.
+        verb, reason: as in ``ops.control_log``; ``docs/reasons.md`` has their meaning.
         detail: one sentence for a person.
         answer: of Flink; empty where nothing was sent, or none is known.
         origin: of what was desired: plan, reactive, pin, undo, restore; empty where nothing was.

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.tables import (
     BACKTESTS,
+    CERTIFICATES,
+    EVENT_RESULTS,
     FORECAST_SCORES,
     INTERVENTIONS,
     JOB_DAYS,
@@ -63,7 +65,7 @@ class SmallTables:
     def __init__(self, lake: str) -> None:
         self._lake = lake
         self._tables: dict[str, LakeTable] = {}
-        self._read: dict[str, tuple[Any, Any]] = {}
+        self._read: dict[tuple[str, str], tuple[Any, Any]] = {}
 
     def read_plans(self, now_s: float) -> dict[JobKey, tuple[PlanRow, ...]]:
         """Return the rows of the newest plan of every job that was made until now, in the order of its steps."""
@@ -151,6 +153,14 @@ class SmallTables:
         """Return the comparisons of policies of the last five weeks."""
         return self._read_last(BACKTESTS, now_s, 35)
 
+    def read_certificates(self, now_s: float) -> RowsOfJobs:
+        """Return what jobs cost beside the least that was possible, of the last five weeks."""
+        return self._read_last(CERTIFICATES, now_s, 35)
+
+    def read_event_results(self, now_s: float) -> RowsOfJobs:
+        """Return what came of events, as seen on the last two dates."""
+        return self._read_last(EVENT_RESULTS, now_s, 2)
+
     def read_scores(self, now_s: float) -> RowsOfJobs:
         """Return the scores of the methods of forecasting of the last week."""
         return self._read_last(FORECAST_SCORES, now_s, 7)
@@ -164,7 +174,7 @@ class SmallTables:
                 result.setdefault((row["cluster"], row["job"]), []).append(row)
             return result
 
-        return self._once(table, today, read)
+        return self._once(table, today, read, kind="last rows")
 
     def read_interventions(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return what persons did within a span of time, in its order."""
@@ -189,12 +199,19 @@ class SmallTables:
     def _table(self, table: Table) -> LakeTable:
         return self._tables.setdefault(table.name, LakeTable(self._lake, table))
 
-    def _once(self, table: Table, inputs: Any, read: Callable[[], T]) -> T:
-        """Return what is read; again only after the table or what else it depends on has changed."""
-        key = (self._table(table).read_version(), inputs)
-        if self._read.get(table.name, (None,))[0] != key:
-            self._read[table.name] = key, read()
-        result: T = self._read[table.name][1]
+    def _once(self, table: Table, inputs: Any, read: Callable[[], T], kind: str = "") -> T:
+        """Return what is read; again only after the table or what else it depends on has changed.
+
+        Args:
+            table: that is read.
+            inputs: what else it depends on.
+            read: reads it.
+            kind: of what is read, where several are of one table.
+        """
+        name, key = (table.name, kind), (self._table(table).read_version(), inputs)
+        if self._read.get(name, (None,))[0] != key:
+            self._read[name] = key, read()
+        result: T = self._read[name][1]
         return result
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 EXTRAS = {
     "celery": ("celery", "redis"),
+    "docs": ("sphinx", "myst_parser", "furo"),
     "postgres": ("psycopg2", "asyncpg"),
     "s3": ("boto3",),
 }

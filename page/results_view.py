@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -42,6 +42,8 @@ class ResultsView:
         due, as_planned: steps of plans.
         price: what a slot-hour costs; None where nobody has said it.
         advised: whether ``make advise`` has left its figures beside the report.
+        certificates: rows of the newest ones, the jobs with most regret first; those without one, last, say why.
+        events: rows of what came of the events that people knew of.
     """
 
     period: Period
@@ -58,6 +60,8 @@ class ResultsView:
     as_planned: int
     price: Price | None
     advised: bool
+    certificates: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def rescales(self) -> int:
@@ -79,31 +83,47 @@ class ResultsReader:
 
     def __init__(self, reader: FleetReader) -> None:
         self.reader = reader
-        self._read: tuple[RowsOfJobs, ...] = ({}, {}, {})
+        self._read: tuple[RowsOfJobs, ...] = ()
         self._views: dict[tuple[str, date], ResultsView] = {}
 
     def read(self, now_s: float, month: str = "") -> ResultsView:
         """Return the view of a month (2026-11), or of the last days."""
         tables = self.reader.tables
-        tables_read = (tables.read_days(now_s), tables.read_results(now_s), tables.read_backtests(now_s))
-        if not all(one is other for one, other in zip(tables_read, self._read, strict=True)):
+        tables_read = (
+            tables.read_days(now_s),
+            tables.read_results(now_s),
+            tables.read_backtests(now_s),
+            tables.read_certificates(now_s),
+            tables.read_event_results(now_s),
+        )
+        if tuple(map(id, tables_read)) != tuple(map(id, self._read)):
             self._read, self._views = tables_read, {}
         today = datetime.fromtimestamp(now_s, UTC).date()
         key = (month, today)
         if key not in self._views:
-            days, steps, backtests = (list(chain.from_iterable(one.values())) for one in tables_read)
+            days, steps, backtests, certificates, events = (
+                list(chain.from_iterable(one.values())) for one in tables_read
+            )
             advice = read_advice(place(self.reader.settings.paths.out))
             period = choose_period(month, today)
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
             price = price_of(self.reader.settings)
             compared = select_newest(backtests, now_s)
-            self._views[key] = form_results(
-                period, days, steps, compared, advice=advice, price=price, worth_of=self._worth_of
+            made = form_results(period, days, steps, compared, advice=advice, price=price, worth_of=self._worth_of)
+            self._views[key] = replace(
+                made,
+                certificates=tuple(sorted(select_newest(certificates, now_s), key=_order_certificate)),
+                events=tuple(select_newest(events, now_s)),
             )
         return self._views[key]
 
     def _worth_of(self, cluster: str, job: str) -> float | None:
         return _minutes_of(slot_price_of(self.reader.settings, cluster, job))
+
+
+def _order_certificate(row: Mapping[str, Any]) -> tuple[float, str, str]:
+    regret = row["regret"]
+    return -float("-inf" if regret is None else regret), row["cluster"], row["job"]
 
 
 def _minutes_of(price: SlotPrice | None) -> float | None:

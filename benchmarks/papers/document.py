@@ -25,7 +25,7 @@ _HEAD = f"""# The five papers, rerun
 beside ours, and writes `out/papers.json`, the plots, this page and one page per paper. `make papers PAPER=conttune`
 runs one and writes its part. Nothing on these pages was run on the papers' clusters; `make papers ARGS="--live"` runs
 one experiment per paper on a real Flink cluster. Each system is also a policy that can drive a real job (see
-[Choosing a policy](../../../docs/runbook.md#choosing-a-policy)).
+[Choosing a policy](../../../docs/policies.md#choosing-a-policy)).
 
 Every cell of every table and figure that a system which decides can have gets a verdict:
 

@@ -290,7 +290,13 @@ def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
         free = min(free, judged.free_slots)
     if used is not None and judged.cluster_slots_used is not None:
         used = max(used, judged.cluster_slots_used)
-    return replace(observed, free_slots=free, cluster_slots_used=used, cluster_rescales=judged.cluster_rescales)
+    return replace(
+        observed,
+        free_slots=free,
+        cluster_slots_used=used,
+        cluster_rescales=judged.cluster_rescales,
+        neighbours_rescaled=judged.neighbours_rescaled,
+    )
 
 
 def _asks_the_same(one: Request | None, other: Request) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from controller.log.control_log import LogEntry
 from models.control.case import Action, Case
 from models.control.state import JobHistory, ObservedJob, Parallelism, Request, reserve_slots
+
+MOST_CATCH_UP_S: Final = 300.0
+"""So long a job is waited for after its rescale at most."""
 
 
 @dataclass(slots=True)
@@ -20,10 +24,12 @@ class OpenRequests:
     Attributes:
         slots: job -> slots that it is to get and does not have.
         rescaling: jobs with a request without an end.
+        catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
     """
 
     slots: dict[str, int] = field(default_factory=dict)
     rescaling: set[str] = field(default_factory=set)
+    catch_up_until_s: dict[str, float] = field(default_factory=dict)
     _total: int = 0
 
     def note_logged(self, entries: Mapping[str, LogEntry]) -> None:
@@ -38,6 +44,8 @@ class OpenRequests:
             return
         self._total -= self.slots.pop(job, 0)
         self.rescaling.discard(job)
+        if history.to_judge is not None and history.confirmed_at_s is not None:
+            self.catch_up_until_s[job] = history.confirmed_at_s + min(history.to_judge.settle_s, MOST_CATCH_UP_S)
         self._lack(job, _missing(observed, observed.requested or {}, observed.running))
         for request in _open_of(history):
             self._note_request(job, request, observed, observed.running)
@@ -51,7 +59,11 @@ class OpenRequests:
         """Return the case of a job in which the slots of the others are taken and their rescales counted."""
         observed = reserve_slots(case.observed, self._total - self.slots.get(job, 0))
         others = len(self.rescaling) - (job in self.rescaling)
-        return replace(case, observed=replace(observed, cluster_rescales=others))
+        busy = tuple(one for one in case.limits.neighbours if self._is_rescaled(one, case.now_s))
+        return replace(case, observed=replace(observed, cluster_rescales=others, neighbours_rescaled=busy))
+
+    def _is_rescaled(self, job: str, now_s: float) -> bool:
+        return job in self.rescaling or now_s < self.catch_up_until_s.get(job, 0.0)
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
         self.rescaling.add(job)

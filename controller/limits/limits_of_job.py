@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from controller.limits.operator_limits import limit_operators
+from controller.limits.operator_limits import limit_by_schedules, limit_operators
 from controller.limits.settings_watch import SettingsState, SettingsWatch
 from controller.view.recent_files import list_clusters
 from include.control.approvals import NOBODY, Approval, ApprovalStore
@@ -31,6 +31,7 @@ from models.control.limits import Limits, combine_limits
 from models.control.readiness import Guards
 from models.control.state import Mode
 from models.control.undo import Undo
+from models.scheduling.slot_bounds import SlotBounds
 
 log = logging.getLogger(__name__)
 
@@ -163,8 +164,11 @@ class LimitsSnapshot:
             guards=_guards_of(apply),
             lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
             approval_band=settings.approval.band,
+            neighbours=tuple(sorted(settings.neighbours_of(cluster, job))),
         )
-        return self._pin(limit_operators(combined, of_job, vertex_ids), of_job, vertex_ids)
+        limited = limit_operators(combined, of_job, vertex_ids)
+        bounds = SlotBounds.of(of_job.schedules, self.now_s, self.now_s + 1.0)
+        return self._pin(limit_by_schedules(limited, bounds, vertex_ids, self.now_s), of_job, vertex_ids)
 
     def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
         """Return what was said to the job's steps; a yes to operators that the job does not have is none."""

@@ -76,7 +76,8 @@ class RescaleJudge:
         steps = view.plan.steps if view.plan is not None else ()
         promised = next((step for step in steps if step.step_id == request.step_id), None)
         origin = Origin.REACTIVE if promised is None else Origin.PLAN
-        origin = Origin.PIN if request.step_id == Origin.PIN else origin
+        of_settings = {str(one): one for one in (Origin.PIN, Origin.SCHEDULE)}
+        origin = of_settings.get(request.step_id, origin)
         self.outcomes.append(RescaleOutcome(entry, known[1], after, promised, origin))
 
     def _measure_before(self, job: str, view: JobView, request: Request) -> Measurements | None:

@@ -10,6 +10,7 @@ from controller.view.plan_rows import JobPlan, Remembered
 from include.domain.graph import JobGraph
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Settings
+from include.utc import HOUR_S
 from models.control.state import Origin
 from models.job_models import JobModels, RecoveryModel
 from models.live.seen_job import SeenJob
@@ -17,6 +18,7 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
+from models.scheduling.slot_bounds import SlotBounds
 
 FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
 
@@ -126,6 +128,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
     observations = view.observations
     if observations is None or observations.parallelism.shape[1] != len(graph.operators):
         observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
+    schedules = settings.job_limits(view.cluster, view.job).schedules
     return Snapshot(
         now_s=now_s,
         graph=graph,
@@ -137,6 +140,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         options=settings.planner.for_job(view.cluster, view.job),
         models=view.models,
         job=f"{view.cluster}/{view.job}",
+        bounds=SlotBounds.of(schedules, now_s, now_s + HOUR_S * settings.planner.horizon_h),
     )
 
 

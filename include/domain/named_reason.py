@@ -7,11 +7,11 @@ from typing import Self
 
 
 class NamedReason(StrEnum):
-    """A name in snake_case as it is stored, with its line in the runbook; both texts are Markdown.
+    """A name in snake_case as it is stored, with its line in the documentation; both texts are Markdown.
 
     Attributes:
         meaning: one line for a person.
-        remedy: what to do about it; empty where the runbook has no such column.
+        remedy: what to do about it; empty where its table has no such column.
     """
 
     meaning: str

@@ -6,7 +6,7 @@ from include.domain.named_reason import NamedReason
 
 
 class Rule(NamedReason):
-    """A rule whose break keeps a file, a line, a reply or a value out; the runbook's table is written from these."""
+    """A rule whose break keeps a file, a line, a reply or a value out; docs/reasons.md is written from these."""
 
     MALFORMED_JSON = "malformed_json", "the line or the reply is not JSON, or two records share a line"
     BAD_ENCODING = "bad_encoding", "the line holds bytes that are no UTF-8"

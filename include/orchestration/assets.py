@@ -47,8 +47,9 @@ _BRONZE_AND_SILVER = (
     tables.RESCALES,
 )
 _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.JOBS, tables.OPERATOR_KEYS, tables.RESCALES)
+_COMPARED = (tables.BACKTESTS, tables.CERTIFICATES)
 _SHOWN = (
-    *(tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS),
+    *(tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, *_COMPARED),
     tables.OBSERVATIONS,
 )
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
@@ -84,6 +85,7 @@ def inlets(stage: Stage) -> list[Asset]:
             asset_of(tables.OBSERVATIONS),
             asset_of(tables.JOB_GRAPHS),
             asset_of(tables.OPERATOR_KEYS),
+            asset_of(tables.RESCALES),
             MODELS,
         ],
         Stage.ADVISE: [*(asset_of(table) for table in _SILVER), MODELS],
@@ -101,9 +103,9 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
-        Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
+        Stage.BACKTEST: [*map(asset_of, _COMPARED), COMPARISONS],
         Stage.ADVISE: [ADVICE],
-        Stage.REPORT: [asset_of(tables.JOB_DAYS), asset_of(tables.STEP_RESULTS), PAGE],
+        Stage.REPORT: [*map(asset_of, (tables.JOB_DAYS, tables.STEP_RESULTS, tables.EVENT_RESULTS)), PAGE],
     }
     return writes[stage]
 

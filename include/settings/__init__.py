@@ -8,6 +8,7 @@ loaded; ``docs/settings.md`` has every key.
 from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
+from include.settings.events import Event
 from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, OperatorLimits, Steps
@@ -40,6 +41,7 @@ __all__ = [
     "Cluster",
     "ClusterLimits",
     "Costs",
+    "Event",
     "FleetLimits",
     "Forecast",
     "Health",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from include.settings.names import JobKey
+from include.settings.planner import JobGoals
 from include.settings.section import Days, Section, Text
 
 
@@ -33,4 +36,20 @@ class Advise(Section):
         min_length=1,
         description="policies that are appraised, beside what ran and the best constant; the first is Tidewise's",
     )
+    objectives: dict[JobKey, JobGoals] = Field(
+        default_factory=dict,
+        description='`[advise.objectives."cluster/job"]`: goals as in `[planner.jobs]`, of which is shown what they '
+        "would cost a month; nothing is switched on",
+    )
     shown: int = Field(50, ge=1, le=10_000, description="jobs with a section of their own on the page")
+
+
+def find_empty_objective(objectives: Mapping[str, JobGoals]) -> str | None:
+    """Return which objective asks for nothing that costs anything, in one line with what to write; None without any."""
+    for job, goals in objectives.items():
+        if goals.late_after_s is None and goals.recovery_within_s is None:
+            return (
+                f'advise.objectives."{job}" has neither late_after_s nor recovery_within_s, so there is nothing to '
+                "price; write recovery_within_s = 300, say"
+            )
+    return None

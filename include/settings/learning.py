@@ -37,6 +37,12 @@ class Training(Section):
     gate_forward_h: Hours = Field(
         24.0, description="h; the gate has models predict the last hours of the history from what came before"
     )
+    plan_cost_jobs: int = Field(
+        50,
+        ge=0,
+        le=10_000,
+        description="jobs at random on which plans by new models are compared with the champion's; 0: none",
+    )
     first_windows: int = Field(
         3, ge=1, le=10_000, description="windows from which on a job that is in no model has a training triggered"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -11,7 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from include.settings.cron import check_cron, longest_interval_s
 from include.settings.names import BlackoutName, JobKey
 from include.settings.section import SLOTS_MAX, Section, Text
+from include.settings.slot_schedules import SlotSchedule
 from include.settings.time_zone import TimeZone
+from include.settings.zoned_time import TimeWithZone
 from include.utc import DAY_S
 
 SINGLE_WINDOW_UP_SHARE = 1.0
@@ -36,13 +37,6 @@ def _check_pin(value: object) -> object:
     )
 
 
-def _check_zone(time: datetime) -> datetime:
-    if time.tzinfo is None:
-        raise ValueError(f"has no time zone; write {time.isoformat()}Z for UTC, say")
-    return time
-
-
-TimeWithZone = Annotated[datetime, AfterValidator(_check_zone)]
 Pin = Annotated[int | dict[str, int], BeforeValidator(_check_pin)]
 
 
@@ -171,7 +165,13 @@ class JobLimits(_Level):
         description="of two jobs that want more slots than there are, the one with the higher priority gets them; in "
         "the plans of a cluster with a budget each step of it halves what the job pays for slots",
     )
+    fed_by: tuple[Text, ...] = Field(
+        (),
+        description="jobs of the cluster whose output it reads through a topic: while one of two such jobs is rescaled "
+        "or catches up, the other waits",
+    )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
+    schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _operators_fit(self) -> JobLimits:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from include.settings.clusters import Cluster
+from include.settings.feeds import find_feed_fault
 from include.settings.limits import FleetLimits, JobLimits
+from include.settings.schedules_agree import find_schedule_contradiction
 
 _NEAR = 0.75
 
@@ -67,6 +69,21 @@ def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iter
                 f'limits.jobs."{key}".mode = "{limits.mode}" needs clusters.{name}.rest_url, to which steps are sent; '
                 f"write rest_url as well"
             )
+    if fault := find_feed_fault(fleet.jobs):
+        yield fault
+    highest = {key: _find_highest(fleet, clusters, key) for key in fleet.jobs}
+    budgets = {name: one.slots_total for name, one in clusters.items() if one.slots_total is not None}
+    contradiction = find_schedule_contradiction(fleet.jobs, highest, budgets)
+    if contradiction:
+        yield contradiction
+
+
+def _find_highest(fleet: FleetLimits, clusters: Mapping[str, Cluster], job: str) -> tuple[str, int]:
+    """Return the key and the slots of the strictest upper bound of a job whose cluster is known."""
+    name = job.partition("/")[0]
+    of_all = {"limits.slots_max": fleet.slots_max, f"clusters.{name}.slots_max": clusters[name].slots_max}
+    bounds = {**of_all, f'limits.jobs."{job}".slots_max': fleet.jobs[job].slots_max}
+    return min(((key, one) for key, one in bounds.items() if one is not None), key=lambda pair: pair[1])
 
 
 def _check_slots(fleet: FleetLimits, where: str, cluster: Cluster, job: tuple[str, JobLimits] | None) -> Iterator[str]:

@@ -61,7 +61,9 @@ def load_settings() -> Settings:
             f"{SETTINGS_FILE_VARIABLE} names {path}, which does not exist; write the path of a TOML file"
         )
     written = _read_file(path) if path.is_file() else {}
-    tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
+    tables = {
+        table: written[table] for table in ("clusters", "policies", "events") if isinstance(written.get(table), Mapping)
+    }
     try:
         given = read_environment(os.environ, Settings, tables)
         settings = check_settings(_merge(written, given))

@@ -129,6 +129,10 @@ class Kafka(Section):
     topics: dict[Annotated[str, AfterValidator(_source)], tuple[Topic, ...]] = Field(
         default_factory=dict, description='`"job/operator"` of a source, operator or vertex id -> topics that it reads'
     )
+    writes: dict[Text, tuple[Topic, ...]] = Field(
+        default_factory=dict,
+        description="job -> topics that it writes; with `topics` they tell which jobs feed each other, as `fed_by`",
+    )
     security_protocol: Annotated[str, Field(pattern="^(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)$")] = Field(
         "PLAINTEXT", description="`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`"
     )

@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
-from include.settings.advise import Advise
+from include.settings.advise import Advise, find_empty_objective
 from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
+from include.settings.events import Event, EventName, find_overlap
+from include.settings.feeds import list_neighbours
 from include.settings.health import Health
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
@@ -56,6 +58,7 @@ class Settings(Section):
     training: Training = Training()
     forecast: Forecast = Forecast()
     planner: Planner = Planner()
+    events: dict[EventName, Event] = Field(default_factory=dict)
     policies: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="parameters of policies, each in a section of its own"
     )
@@ -79,6 +82,11 @@ class Settings(Section):
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""
         return self.limits.jobs.get(f"{cluster}/{job}", _UNNAMED_JOB)
+
+    def neighbours_of(self, cluster: str, job: str) -> frozenset[str]:
+        """Return the jobs, ``cluster/job``, that feed a job through a topic or that it feeds."""
+        of_jobs = {key.partition("/")[2]: one for key, one in self.limits.jobs.items() if key.startswith(f"{cluster}/")}
+        return frozenset(f"{cluster}/{one}" for one in list_neighbours(job, self.cluster(cluster), of_jobs))
 
     def mode_of(self, cluster: str, job: str | None = None) -> Mode:
         """Return how far Tidewise may go with a job, or with a cluster's jobs that have no mode of their own."""
@@ -147,6 +155,7 @@ class Settings(Section):
     @model_validator(mode="after")
     def _policies_ask_what_is_set(self) -> Settings:
         fault = self.planner.find_unmet_goal() or self.planner.find_unread_key()
+        fault = fault or find_empty_objective(self.advise.objectives)
         if fault:
             raise ValueError(fault)
         return self
@@ -159,7 +168,9 @@ class Settings(Section):
             "planner.policies": list(self.planner.policies),
             "planner.parameters": list(self.planner.parameters),
             "planner.jobs": list(self.planner.jobs),
+            "advise.objectives": list(self.advise.objectives),
             "profiling.jobs": list(self.profiling.jobs),
+            **{f"events.{name}.jobs": one.job_keys for name, one in self.events.items()},
             "forecast.time_zones": list(self.forecast.time_zones),
             "forecast.holidays": list(self.forecast.holidays),
         }
@@ -169,6 +180,13 @@ class Settings(Section):
         contradiction = find_contradiction(self.limits, self.clusters)
         if contradiction:
             raise ValueError(contradiction)
+        return self
+
+    @model_validator(mode="after")
+    def _events_are_apart(self) -> Settings:
+        overlap = find_overlap(self.events)
+        if overlap:
+            raise ValueError(overlap)
         return self
 
     @model_validator(mode="after")

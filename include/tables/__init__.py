@@ -10,6 +10,8 @@ from __future__ import annotations
 from include.tables.bronze import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from include.tables.gold import (
     BACKTESTS,
+    CERTIFICATES,
+    EVENT_RESULTS,
     FORECAST_SCORES,
     FORECASTS,
     JOB_DAYS,
@@ -31,9 +33,12 @@ __all__ = [
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
     "BY_PERSONS",
+    "CERTIFICATES",
+    "EVENT_RESULTS",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
+    "EVENT_RESULTS",
     "FILES",
     "FORECASTS",
     "FORECAST_SCORES",
@@ -85,6 +90,8 @@ TABLES: tuple[Table, ...] = (
     BACKTESTS,
     JOB_DAYS,
     STEP_RESULTS,
+    EVENT_RESULTS,
+    CERTIFICATES,
 )
 """The tables that stages write."""
 

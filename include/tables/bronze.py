@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.tables.schema import AGGREGATES, DATE_HOUR, VERTEX_SAMPLE, Table
 
 BRONZE_METRICS = Table(
-    "bronze.metrics",
+    "bronze.metrics",  # samples of the metrics of a vertex, as aggregates over its subtasks
     {
         **VERTEX_SAMPLE,
         "metrics": AGGREGATES,  # values that break a rule are null here and kept in ops.quarantine

@@ -6,7 +6,7 @@ from include.tables.plan_row import PLAN_COLUMNS
 from include.tables.schema import PARALLELISM, Table
 
 MODEL_VERSIONS = Table(
-    "gold.model_versions",
+    "gold.model_versions",  # trainings, and what the gate said of them
     {
         "as_of": "TIMESTAMP",
         "model_version": "STRING",  # hash of inputs and parameters: the same training gives the same version
@@ -46,7 +46,7 @@ MODEL_JOBS = Table(
 )
 
 FORECASTS = Table(
-    "gold.forecasts",
+    "gold.forecasts",  # quantiles of the load of each source over the next day
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -62,6 +62,9 @@ FORECASTS = Table(
         "fallback_reason": "STRING",  # why it is no forecast to plan with; null where it is
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
+        "event": "STRING",  # name of the event that people know of and that the quantiles hold; null without one
+        "event_factor": "DOUBLE",  # q50 with it over q50 without; null without one
+        "event_spread": "DOUBLE",  # standard deviation of the logarithm of what it is uncertain of; null without one
     },
     keys=("as_of", "cluster", "job", "operator", "bin_start"),
     partition_by=("date",),
@@ -69,7 +72,7 @@ FORECASTS = Table(
 )
 
 FORECAST_SCORES = Table(
-    "gold.forecast_scores",
+    "gold.forecast_scores",  # errors of forecast methods on each source, by a rolling origin
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -88,7 +91,7 @@ FORECAST_SCORES = Table(
 )
 
 PLANS = Table(
-    "gold.plans",  # see PlanRow
+    "gold.plans",  # steps of each job: which parallelism, when, and why
     {**PLAN_COLUMNS, "date": "DATE"},  # of as_of
     keys=("as_of", "step_id"),
     partition_by=("date",),
@@ -260,4 +263,54 @@ STEP_RESULTS = Table(
     },
     keys=("cluster", "job", "step_id", "apply_at"),
     partition_by=("date",),
+)
+
+EVENT_RESULTS = Table(
+    "gold.event_results",  # what came of the events that people knew of, as the last report of a date saw it
+    {
+        "event": "STRING",  # name in the settings
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",  # a source of the job
+        "announced": "STRING",  # factor or rate with its range
+        "came": "STRING",
+        "proposed": "STRING",  # what to write next time; empty while nobody knows
+        "as_of": "TIMESTAMP",
+        "date": "DATE",  # of as_of
+    },
+    keys=("event", "cluster", "job", "operator", "date"),
+    partition_by=("date",),
+)
+
+CERTIFICATES = Table(
+    "gold.certificates",  # what a day of a job's last ones cost, beside the least for the load that came
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "days": "DOUBLE",  # that are compared
+        "measured_share": "DOUBLE",  # of the time, from which a day's cost is taken
+        "cost": "DOUBLE",  # of a day, as measured, in the planner's own prices; so are the next three
+        "least": "DOUBLE",  # lower bound of any policy, with the capacities that the models expect
+        "least_low": "DOUBLE",  # with capacities at the ends of their interval of 80%
+        "least_high": "DOUBLE",
+        "ratio": "DOUBLE",  # cost over the least
+        "ratio_low": "DOUBLE",
+        "ratio_high": "DOUBLE",
+        "regret": "DOUBLE",  # cost less the least, of a day
+        "slot_hours": "DOUBLE",  # of a day of what ran; so are the next two
+        "late_minutes": "DOUBLE",
+        "rescales": "DOUBLE",
+        "best_slot_hours": "DOUBLE",  # of a day of the bound's own choices; so are the next two
+        "best_late_minutes": "DOUBLE",
+        "best_rescales": "DOUBLE",
+        "reason": "STRING",  # largest part of the regret, as a sentence; null where there is hardly any
+        "skipped": "STRING",  # why a job has none; it has no figures
+        "model_version": "STRING",  # of the champion from which the replica was made
+        "code_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
+    checks={"certified_or_skipped": "cost IS NOT NULL OR skipped IS NOT NULL"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.tables.schema import DATE_HOUR, PARALLELISM, Table
 
 QUARANTINE = Table(
-    "ops.quarantine",
+    "ops.quarantine",  # lines, values and files that were refused, as they came
     {
         "cluster": "STRING",
         "reason": "STRING",  # snake_case name of the rule that was broken
@@ -78,7 +78,7 @@ CONTROL_LOG = Table(
         "reason": "STRING",  # named rule that decided
         "detail": "STRING",  # one sentence for a person
         "answer": "STRING",  # of Flink to the request; null in the row of the decision, which is written before
-        "origin": "STRING",  # of what is desired: plan, reactive, pin
+        "origin": "STRING",  # of what is desired: plan, reactive, pin, schedule
         "step_id": "STRING",  # of the step or request that the decision is about
         "mode": "STRING",
         "is_dry_run": "BOOLEAN",

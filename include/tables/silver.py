@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.tables.schema import DATE_HOUR, PARALLELISM, Table
 
 OBSERVATIONS = Table(
-    "silver.observations",
+    "silver.observations",  # rates, shares of time and backlog of each operator in each window
     {
         "cluster": "STRING",
         "job": "STRING",
@@ -99,7 +99,7 @@ OPERATOR_KEYS = Table(
 )
 
 RESCALES = Table(
-    "silver.rescales",
+    "silver.rescales",  # stops of jobs: rescales and restarts, how long they took and what followed
     {
         "cluster": "STRING",
         "job": "STRING",

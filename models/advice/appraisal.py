@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from include.settings import Advise, Settings
+from include.settings.planner import RECOVERS, JobGoals
 from models.advice.history import History
+from models.advice.objective import WITH, WITHOUT, ObjectiveCost, compare_objective, describe_goals
+from models.advice.objective import build_drivers as build_objective_drivers
 from models.arrays import Floats, Ints
 from models.backtest.comparison import (
     BIN_S,
@@ -82,6 +85,7 @@ class Replayed:
         ledger: of the run, for the calibration; rows as in ``rows``.
         rows: option -> its rows.
         run: the replay, for its forecasts.
+        objective: what an objective that is asked for would take more; None without one, and where it failed.
     """
 
     spans: Spans
@@ -91,6 +95,7 @@ class Replayed:
     ledger: Ledger
     rows: dict[str, slice]
     run: ReplayRun
+    objective: ObjectiveCost | None = None
 
 
 def list_constants(workload: Workload, scored: slice) -> dict[str, Ints]:
@@ -136,6 +141,10 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
     scored_steps = slice(spans.learning * conditions.cadence.steps, None)
     constants = list_constants(workload, scored_steps)
     drivers = build_drivers(workload, conditions, history, constants, settings.advise)
+    goals = settings.advise.objectives.get(f"{subject.cluster}/{subject.job}")
+    if goals is not None:
+        asked = build_objective_drivers(goals, conditions.parameters.get(RECOVERS, {}))
+        drivers |= {name: IsolatedDriver(one) for name, one in asked.items()}
     seeds = [zlib.crc32(f"{subject.cluster}/{subject.job}/{seed}".encode()) for seed in range(settings.advise.seeds)]
     good = {name: one for name, one in drivers.items() if isinstance(one, IsolatedDriver)}
     run = ReplayRun(
@@ -167,7 +176,25 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
         steps = None if result is None else list_steps(run, rows[name].start)
         options.append(Option(shown, result, slots, detail, steps))
     first_s = workload.start_s + bins.start * BIN_S
-    return Replayed(spans, first_s, days, options, ledger, rows, run)
+    objective = None if goals is None else _price_objective(goals, costs, settings)
+    return Replayed(spans, first_s, days, options, ledger, rows, run, objective)
+
+
+def _price_objective(
+    goals: JobGoals, costs: Mapping[str, DailyCosts | None], settings: Settings
+) -> ObjectiveCost | None:
+    """Return what an objective takes more than the programme without it; None where one of both failed."""
+    pair = [costs[name] for name in (WITH, WITHOUT)]
+    if any(one is None or not len(one.cost) for one in pair):
+        return None
+    text = describe_goals(goals, settings.planner.costs.recovery_probability)
+    with_it, without = (list_arrays(one) for one in pair if one is not None)
+    return compare_objective(text, with_it, without, settings.advise.price_per_slot_hour)
+
+
+def list_arrays(costs: DailyCosts) -> dict[str, Floats]:
+    """Return the arrays of a day's costs by name."""
+    return {one.name: getattr(costs, one.name) for one in fields(costs)}
 
 
 def list_steps(run: ReplayRun, row: int) -> tuple[Ints, Ints]:

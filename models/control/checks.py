@@ -15,6 +15,7 @@ from models.control.memory_guard import check_memory
 from models.control.partial_rise import fit_rise
 from models.control.reasons import Reason
 from models.control.resubmission import restore_lost
+from models.control.schedules import keep_schedule
 from models.control.state import OF_A_PERSON, Intention, Mode, Origin, Parallelism
 from models.control.undo import form_undo, is_held_after_change
 
@@ -26,7 +27,7 @@ def desired_parallelism(case: Case) -> Intention | None:
     if undo is not None:
         target = {**undo.parallelism, **pin}
         return replace(undo, parallelism=bound_target(target, case.observed, allow_any_step(case.limits)))
-    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case)
+    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case) or keep_schedule(case)
     if wanted is None:
         return None
     bounded = replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
@@ -201,6 +202,14 @@ def check_pace(case: Case) -> Action | None:
         if sum(now_s - at_s < span_s for at_s in history.request_times_s) >= most:
             return Action(Verb.WAIT, reason, f"{most:g} requests within a {name} are the limit")
     return _check_others(case)
+
+
+def check_neighbours(case: Case) -> Action | None:
+    """Wait while a job that feeds this one, or that it feeds, is rescaled; a job that is down has no stop to add."""
+    others = case.observed.neighbours_rescaled
+    if not others or case.observed.is_restarting or form_undo(case.limits.undo, case.observed, case.now_s) is not None:
+        return None
+    return Action(Verb.WAIT, Reason.NEIGHBOUR_RESCALES, f"{', '.join(others)} is being rescaled or catches up")
 
 
 def _check_others(case: Case) -> Action | None:

@@ -43,9 +43,11 @@ class Limits:
         operator_min, operator_max: least and largest parallelism of some vertices.
         left_alone: vertices whose bounds are never changed.
         mode_reason, blackout_reason, hold_reason: why, for a person.
+        schedule_reason: which schedules are on that bound slots or vertices, for a person; empty without any.
         lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
+        neighbours: jobs, ``cluster/job``, that feed it through a topic or that it feeds.
         undo: what a person wants back, where nothing else holds the job; None without it.
     """
 
@@ -77,10 +79,12 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+    schedule_reason: str = ""
     guards: Guards = field(default_factory=Guards)
     lifted_blocks: tuple[str, ...] = ()
     concurrent_rescales: float = math.inf
     bad_steps_max: int = 100
+    neighbours: tuple[str, ...] = ()
     undo: Undo | None = None
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
@@ -93,7 +97,7 @@ _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
 _OF_THE_JOB = frozenset({"lifted_blocks", "undo"})  # not of a level
 _OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
-_REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
+_REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason", "schedule_reason"})
 
 
 def combine_limits(levels: Iterable[Limits]) -> Limits:
@@ -131,7 +135,7 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
         return combine_guards((one, other))
     if name in {"pin", "pin_all"}:
         return one if other is None else other
-    if name in {"approvals", "left_alone"}:
+    if name in {"approvals", "left_alone", "neighbours"}:
         return (*one, *(each for each in other if each not in one))
     if name in _OF_VERTICES:
         pick = _OF_VERTICES[name]

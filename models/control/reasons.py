@@ -8,11 +8,16 @@ from include.domain.named_reason import NamedReason
 
 
 class Reason(NamedReason):
-    """Name of the rule that decided; the runbook's table is written from these."""
+    """Name of the rule that decided; docs/reasons.md is written from these."""
 
     PLAN = "plan", "the due step of the plan", "nothing"
     REACTIVE = "reactive", "the reactive controller, or a policy that decides in the controller, wants it", "nothing"
     PIN = "pin", "a person has pinned the parallelism", "nothing"
+    SCHEDULE = (
+        "schedule",
+        "a schedule of the job is on, and what runs is outside of it; the detail names it",
+        "nothing, or `schedules` in the job's limits",
+    )
     UNDO = "undo", "a person takes our last rescale back (`make undo`)", "nothing: the job is on hold until its end"
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (
@@ -293,6 +298,11 @@ class Reason(NamedReason):
         "concurrent_rescales",
         "as many other jobs of the cluster are being rescaled as `limits.concurrent_rescales` allows",
         "nothing",
+    )
+    NEIGHBOUR_RESCALES = (
+        "neighbour_rescales",
+        "a job that feeds it, or that it feeds, is being rescaled or catches up: two stops at once would add up",
+        "nothing: it goes out when the other has caught up, five minutes after its rescale at the latest",
     )
     UNKNOWN_REASON = (
         "unknown_reason",

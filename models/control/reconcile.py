@@ -99,6 +99,7 @@ _RULES: tuple[Callable[[Case], Action | None], ...] = (
     checks.check_obstacle,
     checks.check_slots,
     checks.check_pace,
+    checks.check_neighbours,
     checks.check_approval,
     checks.check_readiness,
 )

@@ -34,9 +34,10 @@ class Origin(StrEnum):
     PIN = "pin"
     RESTORE = "restore"
     UNDO = "undo"
+    SCHEDULE = "schedule"
 
 
-OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO})
+OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO, Origin.SCHEDULE})
 """What a person demands needs nobody's yes, and is not cut to a part."""
 
 
@@ -72,6 +73,7 @@ class ObservedJob:
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
+        neighbours_rescaled: jobs that feed it, or that it feeds, whose requests have no end yet or that catch up.
         lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
             by a person.
         running_since_s: when it last came to run, by Flink's clock: each rescale and each restart gives another time;
@@ -100,6 +102,7 @@ class ObservedJob:
     failures: tuple[Failure, ...] | None = None
     told_at_s: float | None = None
     cluster_rescales: int | None = None
+    neighbours_rescaled: tuple[str, ...] = ()
     lower_bounds: Parallelism | None = None
     running_since_s: float | None = None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from include.settings import FleetLimits, Forecast, Planner, Training
+from include.settings.slot_schedules import SlotSchedule
 from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
+from models.forecasting.known_events import KnownEvent
 
 
 class ConditionsError(ValueError):
@@ -118,6 +120,8 @@ class Conditions:
         planner, training, forecast, limits: the pipeline's settings.
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
         parameters: policy -> its parameters that are set.
+        events: source -> events that people know of.
+        schedules: of the job's slots, by name.
     """
 
     cadence: Cadence = field(default_factory=Cadence)
@@ -129,3 +133,5 @@ class Conditions:
     limits: FleetLimits = field(default_factory=FleetLimits)
     fleet: FleetPrior | None = None
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    events: Mapping[str, Sequence[KnownEvent]] = field(default_factory=dict)
+    schedules: Mapping[str, SlotSchedule] = field(default_factory=dict)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from include.settings import Forecast
 from models.arrays import Floats
 from models.forecasting import Calendar, ForecastSettings
 from models.forecasting.base import Registry
+from models.forecasting.known_events import KnownEvent, find_event_bins, raise_forecast
 from models.forecasting.rolling import Rolling, roll
 from models.scheduling.demand import SourceForecast
 
@@ -30,6 +31,7 @@ class Forecasts:
         options: of the forecast stage.
         begin: the first bin from which a forecast is wanted.
         methods: those that compete; None for all of the forecast stage.
+        events: source -> events that people know of.
     """
 
     sources: Sequence[str]
@@ -39,6 +41,7 @@ class Forecasts:
     options: Forecast
     begin: int = 0
     methods: Registry | None = None
+    events: Mapping[str, Sequence[KnownEvent]] = field(default_factory=dict)
 
     def at(self, origin: int) -> SourceForecast | None:
         """Return the forecast from the end of the first ``origin`` windows; None before there is any.
@@ -50,7 +53,8 @@ class Forecasts:
             return None
         fallback = next((one.reason[place] for one in self._made if one.reason[place] is not None), None)
         quantiles = {name: one.quantiles[place] for name, one in zip(self.sources, self._made, strict=True)}
-        return SourceForecast(self.start_s + origin * self.options.bin_s, self.options.bin_s, quantiles, fallback)
+        start_s = self.start_s + origin * self.options.bin_s
+        return raise_forecast(SourceForecast(start_s, self.options.bin_s, quantiles, fallback), self.events)
 
     @property
     def _distance(self) -> int:
@@ -73,4 +77,12 @@ class Forecasts:
             options.plan_error_max,
         )
         origins = np.arange(self._first, len(self.rates_per_s) + 1, self._distance)
-        return [roll(rates, calendar, origins, settings, methods=self.methods) for rates in self.rates_per_s.T]
+        return [roll(rates, calendar, origins, settings, methods=self.methods) for rates in self._list_usual()]
+
+    def _list_usual(self) -> list[Floats]:
+        """Return the (W,) rates of each source, NaN in windows of events: they tell nothing of usual days."""
+        result = []
+        for name, rates in zip(self.sources, self.rates_per_s.T, strict=True):
+            touched = find_event_bins(self.events.get(name, ()), self.start_s, self.options.bin_s, len(rates))
+            result.append(np.where(touched, np.nan, rates))
+        return result

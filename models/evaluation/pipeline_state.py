@@ -43,6 +43,8 @@ class PipelineState:
         conditions: of the run.
         past_per_s: (B, S) mean rates of the windows before the first, which forecasts know; None without any.
         methods: of forecasting; None for those of the forecast stage.
+        forecasts: of another run of the same load; None to make them.
+        given: (J,) models of the rows, which then train none; empty: each row trains by night.
 
     Attributes:
         engine: the simulated jobs.
@@ -50,6 +52,7 @@ class PipelineState:
         row_seeds: (J,) the seed of each row.
         graph, limits: of the job.
         arrivals_per_s: (W, S) mean rates of the windows.
+        forecasts: what the hourly DAG would have made of them.
     """
 
     def __init__(
@@ -61,8 +64,11 @@ class PipelineState:
         *,
         past_per_s: Floats | None = None,
         methods: Registry | None = None,
+        given: Sequence[JobModels] = (),
+        forecasts: Forecasts | None = None,
     ) -> None:
         self.conditions, self.row_seeds = conditions, tuple(seeds) * candidates
+        self._given = tuple(given)
         cadence, spec = conditions.cadence, workload.spec
         windows, width = len(workload.rates_per_s) // cadence.steps, len(spec.operators)
         draws = [RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances) for seed in seeds]
@@ -85,7 +91,7 @@ class PipelineState:
         )
         past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
         self._past = len(past)
-        self._forecasts = Forecasts(
+        self.forecasts = forecasts or Forecasts(
             self.graph.sources,
             workload.start_s - len(past) * cadence.window_s,
             np.concatenate([past, self.arrivals_per_s]),
@@ -93,6 +99,7 @@ class PipelineState:
             conditions.forecast,
             begin=len(past),
             methods=methods,
+            events=conditions.events,
         )
         self._trained: tuple[int, dict[int, JobModels | None]] = (0, {})
         self._previous: dict[int, JobModels | None] = {}  # of the night before, for rows that read models
@@ -118,10 +125,12 @@ class PipelineState:
 
     def find_forecast(self, ingested_s: int) -> SourceForecast | None:
         """Return the forecast from all windows up to a time, epoch seconds; None before there is any."""
-        return self._forecasts.at(self._past + self.recorder.count_until(ingested_s))
+        return self.forecasts.at(self._past + self.recorder.count_until(ingested_s))
 
     def find_models(self, row: int, now_s: int) -> JobModels | None:
-        """Return a row's models of the last night; only rows that ask are trained."""
+        """Return a row's models of the last night, or those that it was given; only rows that ask are trained."""
+        if self._given:
+            return self._given[row]
         at = self.find_trained_s(now_s)
         if at is None:
             return None

@@ -11,11 +11,13 @@ from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions
+from models.evaluation.forecasts import Forecasts
 from models.evaluation.pipeline_state import PipelineState
 from models.evaluation.scores import Ledger
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
 from models.forecasting.base import Registry
+from models.job_models import JobModels
 
 
 class CandidateError(RuntimeError):
@@ -50,6 +52,8 @@ class ReplayRun:
         conditions: of the run.
         past_per_s, forecast_methods: what forecasts know of the time before and how they are made, see
             :class:`PipelineState`.
+        forecasts: of another run of the same load, instead of new ones.
+        given_models: of each candidate, which has them from the beginning and trains none; empty: all train.
     """
 
     def __init__(
@@ -61,9 +65,18 @@ class ReplayRun:
         *,
         past_per_s: Floats | None = None,
         forecast_methods: Registry | None = None,
+        given_models: Sequence[JobModels] = (),
+        forecasts: Forecasts | None = None,
     ) -> None:
         self.state = PipelineState(
-            workload, seeds, len(candidates), conditions, past_per_s=past_per_s, methods=forecast_methods
+            workload,
+            seeds,
+            len(candidates),
+            conditions,
+            past_per_s=past_per_s,
+            methods=forecast_methods,
+            given=[models for models in given_models for _ in seeds],
+            forecasts=forecasts,
         )
         self._candidates = [candidate for candidate in candidates for _ in seeds]
         self._memories = [candidate.driver.first_memory() for candidate in self._candidates]

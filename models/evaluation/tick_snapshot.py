@@ -9,12 +9,14 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
+from include.utc import DAY_S
 from models.evaluation.pipeline_state import PipelineState
 from models.job_models import JobModels
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.protocol import History
 from models.scheduling.demand import SourceForecast
+from models.scheduling.slot_bounds import SlotBounds
 
 
 class TickSnapshot:
@@ -135,6 +137,7 @@ class TickSnapshot:
             restarting=self.is_restarting,
             models=self.models if reads_models else None,
             job=self._state.name_job(self._row),
+            bounds=SlotBounds.of(self._state.conditions.schedules, self.now_s, self.now_s + DAY_S),
         )
 
     def history(self) -> History:

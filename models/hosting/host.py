@@ -143,6 +143,15 @@ def evaluate(
             None where it is not seen, and where its plan is followed.
         plan: the newest one; None before the first.
     """
+    decision, after = _evaluate_hosted(hosted, memory, now_s, job, plan)
+    if job is None or decision.wanted is None:
+        return decision, after
+    return replace(decision, reason=decision.reason + job.bounds.describe(now_s)), after
+
+
+def _evaluate_hosted(
+    hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None, plan: Plan | None
+) -> tuple[ReactiveDecision, HostMemory]:
     known = replace(memory, plan_as_of_s=None if plan is None else plan.as_of_s)
     if hosted.reacts:
         return _react(hosted, known, job)

@@ -14,6 +14,7 @@ from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import Step
+from models.scheduling.slot_bounds import SlotBounds
 
 # Expectation of a step that was made without looking ahead.
 NOT_EXPECTED = Expectation(*[float("nan")] * 8)
@@ -64,6 +65,18 @@ def _expect(step: Step, outlook: Outlook) -> Step:
     until_s = max(outlook.demand.bin_start_s(bins), step.apply_at_s)
     expected = outlook.expect(step.parallelism_to, step.begin, bins)
     return replace(step, valid_until_s=until_s, end=bins, expected=expected)
+
+
+def name_schedules(schedule: Schedule, bounds: SlotBounds) -> Schedule:
+    """Return a schedule whose reasons name the windows that are on in the first hour of a step."""
+
+    def name(step: Step) -> str:
+        begin_s = step.effective_at_s
+        return bounds.describe(begin_s, min(begin_s + HOUR_S, max(step.valid_until_s, begin_s + 1)))
+
+    return replace(
+        schedule, decisions=tuple(replace(one, reason=one.reason + name(one.step)) for one in schedule.decisions)
+    )
 
 
 def describe_changes(situation: Situation, wanted: Mapping[str, float]) -> str:

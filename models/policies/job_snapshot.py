@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import JobModels, RecoveryModel
 from models.policies.observations import Observations
 from models.recovery import UNTRAINED
+from models.scheduling.slot_bounds import SlotBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Snapshot:
         restarting: whether it is known to have failed and is being brought back.
         models: of the job; None before the first training that had anything to learn from.
         job: ``cluster/job``, from which a policy's random numbers are drawn.
+        bounds: of its slots over the next day, by its schedules.
     """
 
     now_s: int
@@ -40,6 +42,7 @@ class Snapshot:
     restarting: bool = False
     models: JobModels | None = None
     job: str = ""
+    bounds: SlotBounds = field(default_factory=SlotBounds)
 
     @property
     def recovery(self) -> RecoveryModel:

@@ -17,6 +17,7 @@ from models.job_models import JobModels
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
+from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices
 from models.scheduling.step_band import StepBand
 
@@ -58,6 +59,7 @@ class Situation:
         slot_prices: what the job pays for slots on top of their own price, per slot and minute of each bin; free
             where the cluster has no budget.
         past_loads: for a policy that learns what the load does, of a job that it does not remember; None else.
+        bounds: of the job's slots over the next day, by its schedules.
 
     Raises:
         ValueError: a value is not as said above; the message names it.
@@ -84,6 +86,7 @@ class Situation:
     seed: int = 0
     slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
     past_loads: PastLoads | None = None
+    bounds: SlotBounds = field(default_factory=SlotBounds)
 
     def __post_init__(self) -> None:
         faults = [*self._find_scalar_faults(), *self._find_operator_faults(), *self._find_window_faults()]

@@ -43,6 +43,7 @@ def build_situation(
         observations=job.observations,
         seed=job.seed,
         slot_prices=SlotPrices.free() if slot_prices is None else slot_prices,
+        bounds=job.bounds,
     )
 
 

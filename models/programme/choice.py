@@ -46,6 +46,7 @@ class Choice:
         path: what the load is expected to follow; empty where its level is held.
         forecast_weight: share of the plan's forecast in that.
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
+        event: what events that people know of make of the load; empty without any.
     """
 
     place: int
@@ -63,6 +64,7 @@ class Choice:
     path: str
     forecast_weight: float
     forecast_missed: float
+    event: str = ""
 
     @property
     def capacity_used(self) -> float:
@@ -115,6 +117,7 @@ def choose_size(
         path=outlook.followed.source,
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
+        event=outlook.event,
     )
 
 
@@ -140,6 +143,8 @@ def describe_choice(choice: Choice, now_s: int) -> str:
     followed = _SOURCES[choice.path]
     if not math.isnan(choice.forecast_missed):
         followed += f"; the forecast misses by {choice.forecast_missed:.0%}, weight {choice.forecast_weight:g}"
+    if choice.event:
+        followed += f"; {choice.event}"
     is_change = choice.place > 0
     parts = [
         f"{choice.slots_from} -> {choice.slots_to} slots" if is_change else f"{choice.slots_to} slots stay",

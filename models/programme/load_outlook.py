@@ -54,6 +54,7 @@ class LoadOutlook:
         followed: by the hours that come first.
         forecast_missed: usual relative error of the forecast an hour ahead, at the measured height; NaN without one.
         later: what is followed after them, where it is something else.
+        event: what the events that people know of make of it, as a sentence says it; empty without any.
     """
 
     mean: Floats
@@ -66,6 +67,7 @@ class LoadOutlook:
     followed: Followed
     forecast_missed: float
     later: Followed | None = None
+    event: str = ""
 
     def quantile_per_s(self, z: float, steps: int) -> Floats:
         """Return (steps,) the load of the next steps at a standard score, transients included, records/s."""

@@ -82,12 +82,14 @@ class Sizes:
         log_capacity: (K, J) log of the load that each sustains in each step of the programme, records/s.
         sd: (K,) relative deviation of one step's load from its level, and of what is not known of the capacity.
         paid: (J,) what a slot costs in each step on top of its own price; None where slots are not short.
+        outside: (J, K) what a size costs in each step in which schedules ask for another one; None without any.
     """
 
     slots: Floats
     log_capacity: Floats
     sd: Floats
     paid: Floats | None = None
+    outside: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,8 @@ def walk_back(
     spent = slot_cost * minutes.astype(np.float32)[:, None]  # (J, K)
     if sizes.paid is not None:
         spent = spent + (sizes.paid[:, None] * sizes.slots).astype(np.float32)
+    if sizes.outside is not None:
+        spent = spent + sizes.outside.astype(np.float32)
     spent = spent[:, :, None, None]
     unlikely = None if terms.recovery is None else _price_recovery(sizes, levels, shape, terms)
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri
@@ -37,12 +37,16 @@ class SourceForecast:
         bin_s: length of a bin, s.
         quantiles: source -> (L, T) records/s at ``LEVELS``.
         fallback: why it is no forecast to plan ahead with, such as a history shorter than a season; None when it is.
+        factor: source -> (T,) median with the events that people know of over the one without; empty without any.
+        spread: source -> (T,) standard deviation of the logarithm of what these are uncertain of; empty without any.
     """
 
     start_s: int
     bin_s: int
     quantiles: Mapping[str, Floats]
     fallback: str | None = None
+    factor: Mapping[str, Floats] = field(default_factory=dict)
+    spread: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shapes = {values.shape for values in self.quantiles.values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include import tables
@@ -15,6 +15,7 @@ from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.source_series import HistoryFrame
 from spark_jobs.job_inputs.subjects import history_frame, subjects
+from spark_jobs.job_inputs.what_ran import Followed, follow_jobs, select_span
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_column
 
@@ -44,9 +45,9 @@ class Span:
         return cls(end_s - bins * BIN_S, bins, days.start, days.end)
 
     @property
-    def start(self) -> datetime:
-        """When the first bin begins."""
-        return self.end - timedelta(seconds=self.bins * BIN_S)
+    def followed(self) -> Followed:
+        """All of the bins."""
+        return Followed(self.start_s, self.bins)
 
 
 def collect_inputs(lake: Lake, settings: Settings, span: Span) -> tuple[DataFrame, HistoryFrame]:
@@ -54,14 +55,10 @@ def collect_inputs(lake: Lake, settings: Settings, span: Span) -> tuple[DataFram
     frame = history_frame(settings, span.end)
     wanted = F.concat_ws("/", *JOB).rlike(f"^(?:{settings.advise.jobs})")
     jobs = subjects(lake, frame, span.end).where(wanted)
-    observed = _select_span(lake.read(tables.OBSERVATIONS), span)
-    late_after_ms = 1000.0 * settings.planner.costs.late_after_s
-    rows = (
-        jobs.join(followed_parallelism(observed), JOB, "left")
-        .join(followed_lateness(observed, late_after_ms), JOB, "left")
-        .join(measured_capacity(observed, span, settings), JOB, "left")
-        .join(events(lake.read(tables.RESCALES), span), JOB, "left")
-    )
+    followed = span.followed
+    observed = select_span(lake.read(tables.OBSERVATIONS), followed)
+    capacity = measured_capacity(observed, span, settings)
+    rows = follow_jobs(lake, settings, jobs, followed).join(capacity, JOB, "left")
     return rows, frame
 
 
@@ -72,33 +69,6 @@ def count_history(lake: Lake, settings: Settings, end: datetime) -> dict[str, ob
     rows = lake.read(tables.OBSERVATIONS).where(of_days & (F.col("window_start") < timestamp_column(end)))
     result = rows.agg(F.min("window_start").alias("first"), F.max("window_start").alias("last")).first()
     return {} if result is None else result.asDict()
-
-
-def _select_span(observations: DataFrame, span: Span) -> DataFrame:
-    """Return the windows of the span with their bin."""
-    of_days = F.col("date").between(F.lit(span.start.date()), F.lit(span.end.date()))
-    at_s = F.unix_timestamp("window_start")
-    inside = (at_s >= span.start_s) & (at_s < span.start_s + span.bins * BIN_S)
-    return observations.where(of_days & inside).withColumn("bin", F.floor((at_s - span.start_s) / BIN_S).cast("int"))
-
-
-def followed_parallelism(seen: DataFrame) -> DataFrame:
-    """Return per job ``ran``: bin, operator and the parallelism with which the bin ended."""
-    known = seen.where(F.col("parallelism").isNotNull())
-    last = F.max_by("parallelism", "window_start").alias("parallelism")
-    bins = known.groupBy(*JOB, "operator", "bin").agg(last)
-    return bins.groupBy(*JOB).agg(F.collect_list(F.struct("bin", "operator", "parallelism")).alias("ran"))
-
-
-def followed_lateness(seen: DataFrame, late_after_ms: float) -> DataFrame:
-    """Return per job ``late``: bin and the share of it in which the oldest waiting record was older than allowed.
-
-    A source whose backlog is not known takes no part; a bin without any is left out.
-    """
-    late = F.avg((F.col("latency_ms") > late_after_ms).cast("double"))
-    sources = seen.where("is_source").groupBy(*JOB, "operator", "bin").agg(late.alias("share"))
-    bins = sources.groupBy(*JOB, "bin").agg(F.max("share").alias("share")).where("share IS NOT NULL")
-    return bins.groupBy(*JOB).agg(F.collect_list(F.struct("bin", "share")).alias("late"))
 
 
 def measured_capacity(seen: DataFrame, span: Span, settings: Settings) -> DataFrame:
@@ -113,15 +83,6 @@ def measured_capacity(seen: DataFrame, span: Span, settings: Settings) -> DataFr
     points = seen.where(usable).groupBy(*JOB, "operator", "parallelism").agg(mean, F.count(F.lit(1)).alias("windows"))
     one = F.struct("operator", "parallelism", "mean_per_s", "windows")
     return points.groupBy(*JOB).agg(F.collect_list(one).alias("capacity"))
-
-
-def events(rescales: DataFrame, span: Span) -> DataFrame:
-    """Return per job ``events``: kind, begin and downtime of its rescales and failures in the span."""
-    of_days = F.col("date").between(F.lit(span.start.date()), F.lit(span.end.date()))
-    inside = F.col("started_at").between(timestamp_column(span.start), timestamp_column(span.end))
-    at_s: Column = F.col("started_at").cast("double").alias("at_s")
-    one = F.struct("kind", at_s, F.col("downtime_s").alias("downtime_s"))
-    return rescales.where(of_days & inside).groupBy(*JOB).agg(F.collect_list(one).alias("events"))
 
 
 def days_of(span: Span) -> int:

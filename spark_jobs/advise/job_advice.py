@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,12 +20,12 @@ from models.advice.calibration import Measured, calibrate
 from models.advice.history import History
 from models.advice.intervals import estimate
 from models.advice.verdict import Verdict, judge, subtract, title_of
-from models.arrays import Floats
 from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
 from models.bundle import BundleError, FleetBundle
 from models.evaluation.conditions import Prices
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.subjects import NoLoadError, build_subject
+from spark_jobs.job_inputs.what_ran import Followed, build_history, list_structs
 
 log = logging.getLogger(__name__)
 ROW_SCHEMA = "cluster STRING, job STRING, skipped STRING, why STRING, appraisal STRING"
@@ -40,15 +40,14 @@ class AdviceTask:
     Attributes:
         settings: of the run.
         first_bin_s, bins: of the load's history.
-        start_s, followed: epoch seconds of the first bin in which what ran is followed, and how many.
+        followed: bins in which what ran is followed.
         bundle: models of the fleet, trained before the days that are appraised.
     """
 
     settings: Settings
     first_bin_s: int
     bins: int
-    start_s: int
-    followed: int
+    followed: Followed
     bundle: Broadcast[FleetBundle]
 
 
@@ -84,11 +83,11 @@ def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
 
 def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the page says of a job, as values of JSON."""
-    history = build_history(task, subject, state)
+    history = build_history(subject.graph, task.followed, state)
     result = replay(subject, history, task.settings)
     costs = task.settings.planner.for_job(subject.cluster, subject.job).costs
     prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
-    measured = [Measured(**dict(_fields(one))) for one in _list(state["capacity"])]
+    measured = [Measured(**dict(_fields(one))) for one in list_structs(state["capacity"])]
     return {
         "days": result.days,
         "first_s": result.first_s,
@@ -99,32 +98,8 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
         "options": [describe_option(result, place) for place in range(len(result.options))],
         "calibration": asdict(calibrate(subject, history, result, measured, prices)),
         "verdict": describe_verdict(judge(result.options)),
+        "objective": None if result.objective is None else asdict(result.objective),
     }
-
-
-def build_history(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> History:
-    """Return what ran, in the order of the graph's operators; other operators are left out."""
-    place = {name: index for index, name in enumerate(subject.graph.names)}
-    parallelism = np.zeros((task.followed, len(place)), np.int64)
-    for one in _list(state["ran"]):
-        if one["operator"] in place:
-            parallelism[one["bin"], place[one["operator"]]] = one["parallelism"]
-    late = np.full(task.followed, np.nan)
-    for one in _list(state["late"]):
-        late[one["bin"]] = one["share"] * BIN_S
-    observed = parallelism.max(axis=1)
-    events = _list(state["events"])
-    return History(
-        start_s=task.start_s,
-        parallelism=parallelism,
-        slots=np.where(observed > 0, observed, np.nan),
-        late_s=late,
-        rescale_s=_times(events, "rescale"),
-        failure_s=_times(events, "restart"),
-        downtimes_s=np.array(
-            [one["downtime_s"] for one in events if one["kind"] == "rescale" and _is_number(one["downtime_s"])], float
-        ),
-    )
 
 
 def describe_load(subject: Subject, result: Replayed) -> dict[str, Any]:
@@ -193,18 +168,5 @@ def tidy(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _list(values: Any) -> Sequence[Any]:
-    """Return the structs of a column; none where a join found no row."""
-    return [] if values is None or (isinstance(values, float) and math.isnan(values)) else values
-
-
 def _fields(one: Any) -> dict[str, Any]:
     return dict(one) if isinstance(one, Mapping) else dict(one.asDict())
-
-
-def _times(events: Sequence[Any], kind: str) -> Floats:
-    return np.sort(np.array([one["at_s"] for one in events if one["kind"] == kind], float))
-
-
-def _is_number(value: Any) -> bool:
-    return value is not None and math.isfinite(value)

@@ -47,7 +47,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     inputs = inputs.cache()
     jobs = inputs.count()
     task = AdviceTask(
-        settings, frame.first_bin_s, frame.history_bins, span.start_s, span.bins, spark.sparkContext.broadcast(bundle)
+        settings, frame.first_bin_s, frame.history_bins, span.followed, spark.sparkContext.broadcast(bundle)
     )
     spread = inputs.repartitionByRange(max(min(jobs, MOST_TASKS), 1), *JOB)
     with shown_progress(spark, jobs):

@@ -1,4 +1,5 @@
-"""Backtest stage: each job's own history replayed under several policies -> ``gold.backtests``, one MLflow run.
+"""Backtest stage: each job's own history replayed under several policies -> ``gold.backtests``, one MLflow run; what
+ran beside the least that the load needed -> ``gold.certificates``.
 
 The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same time
 replaces the same rows, and a finished run of the same figures is used again.
@@ -17,11 +18,17 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Settings
 from include.stages import Stage, StageRequest
+from include.version import stage_version
+from models.backtest.comparison import BIN_S, DAY_BINS
+from spark_jobs.backtest import job_certificate
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
+from spark_jobs.backtest.job_certificate import CertificateTask, make_certifier
 from spark_jobs.code_versions import version_column
 from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.source_series import HistoryFrame
 from spark_jobs.job_inputs.subjects import history_frame, subjects
+from spark_jobs.job_inputs.what_ran import Followed, follow_jobs
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.timestamps import as_of_slice, timestamp_column
@@ -54,7 +61,9 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake, frame = Lake(spark, settings.paths.lake), history_frame(settings, as_of)
     task = BacktestTask(settings, frame.first_bin_s, frame.history_bins, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    partitioned = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
+    tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    jobs = subjects(lake, frame, as_of).localCheckpoint()
+    partitioned = jobs.repartition(tasks, *JOB)
     rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     if rows.isEmpty():
         lake.require_empty(tables.BACKTESTS, as_of_slice(as_of))
@@ -67,7 +76,44 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     compared = result[result["skipped"].isna()].drop(columns="skipped")
     if len(compared):
         log_comparison(settings, as_of, compared, bundle.model_version)
-    return counts(result)
+    certified = certify_jobs(lake, settings, frame, jobs.repartition(tasks, *JOB), task).localCheckpoint()
+    made = certificate_rows(certified, as_of, bundle.model_version)
+    lake.replace(tables.CERTIFICATES, made, as_of_slice(as_of))
+    return counts(result) | count_certificates(certified.toPandas())
+
+
+def certify_jobs(lake: Lake, settings: Settings, frame: HistoryFrame, jobs: DataFrame, task: BacktestTask) -> DataFrame:
+    """Return rows of :data:`spark_jobs.backtest.job_certificate.ROW_SCHEMA`, one per job."""
+    end_s = frame.first_bin_s + frame.history_bins * frame.bin_s
+    bins = (settings.backtest.days + 1) * DAY_BINS
+    followed = Followed(end_s - bins * BIN_S, bins)
+    own = CertificateTask(settings, task.first_bin_s, task.bins, followed, task.bundle)
+    inputs = follow_jobs(lake, settings, jobs, followed)
+    return inputs.groupBy(*JOB).applyInPandas(make_certifier(own), job_certificate.ROW_SCHEMA)  # type: ignore[arg-type]
+
+
+def certificate_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
+    """Return the rows of gold.certificates."""
+    made = {
+        "as_of": timestamp_column(as_of),
+        "model_version": F.lit(model_version),
+        "code_version": F.lit(stage_version(Stage.BACKTEST)),
+        "date": F.lit(as_of.date()),
+    }
+    return rows.withColumns(made).select(*tables.CERTIFICATES.columns)
+
+
+def count_certificates(rows: pd.DataFrame) -> dict[str, object]:
+    """Count certificates, and name the jobs with most regret."""
+    made = rows[rows["skipped"].isna()]
+    most = made.sort_values("regret", ascending=False).head(5)
+    return {
+        "certified": len(made),
+        "most_regret": {
+            f"{row['cluster']}/{row['job']}": f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+            for row in most.to_dict("records")
+        },
+    }
 
 
 def counts(result: pd.DataFrame) -> dict[str, object]:

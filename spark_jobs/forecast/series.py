@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 
 import numpy as np
 import pandas as pd
 
+from include.settings import Event
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
+from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
 from spark_jobs.job_inputs.source_series import SERIES, HistoryFrame, average_in_bins
@@ -25,6 +27,7 @@ CHUNK = 256
 RESULT_SCHEMA = (
     "cluster string, job string, operator string, method string, fallback_reason string, input_hash string, "
     "q10 array<double>, q50 array<double>, q90 array<double>, q95 array<double>, "
+    "event array<string>, event_factor array<double>, event_spread array<double>, "
     "methods array<string>, origins array<int>, mase array<double>, pinball_q90 array<double>, "
     "coverage_q90 array<double>, champion array<boolean>"
 )
@@ -42,6 +45,7 @@ class ForecastTask(HistoryFrame):
         backtest_origins, champion_margin, plan_error_max: see models.forecasting.ForecastSettings.
         stale_after_s: a series last measured longer ago than this is called stale.
         time_zones, holidays: by "cluster" or "cluster/job", see include.settings.Forecast; days as ISO text.
+        events: that people know of, by name.
     """
 
     horizon_bins: int
@@ -51,6 +55,7 @@ class ForecastTask(HistoryFrame):
     stale_after_s: float
     time_zones: dict[str, str] = field(default_factory=dict)
     holidays: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
 
     @property
     def now_s(self) -> float:
@@ -67,7 +72,13 @@ class ForecastTask(HistoryFrame):
     @property
     def version_text(self) -> str:
         """Everything that shapes a forecast besides its input, as canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
+        events = {name: one.model_dump(mode="json") for name, one in self.events.items()}
+        return json.dumps(asdict(self) | {"events": events}, sort_keys=True)
+
+    def events_of(self, series: pd.DataFrame) -> list[tuple[KnownEvent, ...]]:
+        """Return the events of each of some series."""
+        names = zip(series["cluster"], series["job"], series["operator"], strict=True)
+        return [list_events(self.events, f"{cluster}/{job}", source) for cluster, job, source in names]
 
 
 def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -135,12 +146,16 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
         hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
         for row, champion in zip(rates, champions, strict=True)
     ]
-    return pd.concat([result, _quantile_columns(batch), _score_columns(batch)], axis=1)
+    return pd.concat([result, _quantile_columns(batch, task.events_of(series), task), _score_columns(batch)], axis=1)
 
 
 def _rates(series: pd.DataFrame, task: ForecastTask) -> Floats:
-    """Return rates in bins, records/s, shape (n, T)."""
-    return np.stack([average_in_bins(*row, task.history_bins) for row in _windows(series)])
+    """Return rates in bins, records/s, shape (n, T), NaN in those of events: they tell nothing of usual days."""
+    rates = np.stack([average_in_bins(*row, task.history_bins) for row in _windows(series)])
+    for row, events in enumerate(task.events_of(series)):
+        if events:
+            rates[row, find_event_bins(events, task.first_bin_s, task.bin_s, task.history_bins)] = np.nan
+    return rates
 
 
 def _windows(series: pd.DataFrame) -> Iterator[tuple[Ints, Floats, Ints]]:
@@ -157,10 +172,16 @@ def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str |
     return stale if reason is None else f"{reason}; {stale}"
 
 
-def _quantile_columns(batch: ForecastBatch) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: list(values) for name, values in zip(("q10", "q50", "q90", "q95"), batch.quantiles, strict=True)}
-    )
+def _quantile_columns(batch: ForecastBatch, events: Sequence[Sequence[KnownEvent]], task: ForecastTask) -> pd.DataFrame:
+    """Return the quantiles with the events that come, and what of them is the events'."""
+    pairs = zip(batch.quantiles.transpose(1, 0, 2), events, strict=True)
+    raised = [raise_rates(values, mine, task.now_s, task.bin_s) for values, mine in pairs]
+    made: dict[str, list[object]] = {
+        name: [one.quantiles[level] for one in raised] for level, name in enumerate(("q10", "q50", "q90", "q95"))
+    }
+    made["event"] = [[name or None for name in one.names] for one in raised]
+    made["event_factor"], made["event_spread"] = [one.factor for one in raised], [one.spread for one in raised]
+    return pd.DataFrame(made)
 
 
 def _score_columns(batch: ForecastBatch) -> pd.DataFrame:

@@ -51,6 +51,7 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
         stale_after_s=settings.planner.max_input_age_h * 3600,
         time_zones=dict(sorted(wanted.time_zones.items())),
         holidays={name: tuple(sorted(map(str, days))) for name, days in sorted(wanted.holidays.items())},
+        events=dict(sorted(settings.events.items())),
     )
 
 
@@ -117,7 +118,9 @@ def has_forecast() -> Column:
 def forecast_rows(made: DataFrame, task: ForecastTask, version: Column) -> DataFrame:
     """Unfold the quantiles: one row per series and bin."""
     start_s = task.first_bin_s + task.history_bins * task.bin_s
-    bins = F.posexplode(F.arrays_zip("q10", "q50", "q90", "q95")).alias("step", "q")
+    columns = ("q10", "q50", "q90", "q95", "event", "event_factor", "event_spread")
+    bins = F.posexplode(F.arrays_zip(*columns)).alias("step", "q")
+    has_event = F.col("q.event").isNotNull()
     unfolded = made.select(*SERIES, "method", "fallback_reason", bins)
     return unfolded.withColumns(
         {
@@ -130,6 +133,9 @@ def forecast_rows(made: DataFrame, task: ForecastTask, version: Column) -> DataF
             "q95_per_s": F.col("q.q95"),
             "forecast_version": version,
             "date": F.to_date(as_of_column(task)),
+            "event": F.col("q.event"),
+            "event_factor": F.when(has_event, F.col("q.event_factor")),
+            "event_spread": F.when(has_event, F.col("q.event_spread")),
         }
     ).select(*tables.FORECASTS.columns)
 

@@ -19,6 +19,8 @@ LOOKBACK = timedelta(days=2)
 JOB = ["cluster", "job"]
 STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
 QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
+OF_EVENTS = ["event_factor", "event_spread"]
+"""What of a forecast's quantiles is that of an event; null in a bin without one."""
 
 
 def within_lookback(as_of: datetime) -> Column:
@@ -159,7 +161,7 @@ def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
     looks_ahead = ~F.col("fallback_reason").startswith(STALE)
     start = F.unix_timestamp("bin_start").alias("bin_start_s")
     fallback = F.when(looks_ahead, F.col("fallback_reason")).alias("fallback")
-    one = F.struct("operator", start, "bin_s", fallback, *QUANTILES)
+    one = F.struct("operator", start, "bin_s", fallback, *QUANTILES, *OF_EVENTS)
     return (
         made.join(F.broadcast(newest), [*JOB, "as_of"], how="inner")
         .groupBy(*JOB)

@@ -9,7 +9,7 @@ _UNKNOWN_OPERATOR = "unknown_operator", "the job's graph cannot be read"
 
 
 class LearnSkip(NamedReason):
-    """Why a policy has learnt nothing of a job; the runbook's table is written from these."""
+    """Why a policy has learnt nothing of a job; docs/policies.md is written from these."""
 
     NO_MODEL = "no_model", "the champion does not know the job; it learns after the next training"
     NOTHING_LEARNT = "nothing_learnt", "no usable window in the look-back, or no operator with a capacity model"
@@ -18,7 +18,7 @@ class LearnSkip(NamedReason):
 
 
 class ProfilingSkip(NamedReason):
-    """Why a job has no profile; the runbook's table is written from these."""
+    """Why a job has no profile; docs/policies.md is written from these."""
 
     NO_LOAD = "no_load", "no load was seen that could be replayed"
     NO_MODEL = _NO_MODEL
@@ -27,7 +27,7 @@ class ProfilingSkip(NamedReason):
 
 
 class BacktestSkip(NamedReason):
-    """Why policies are not compared on a job; the runbook's table is written from these."""
+    """Why policies are not compared on a job; docs/policies.md is written from these."""
 
     NO_MODEL = _NO_MODEL
     SHORT_HISTORY = (

@@ -18,22 +18,25 @@ from include.flink.job_states import BATCH
 from include.settings import Settings
 from include.short_names import shorten_name
 from include.tables.plan_row import PlanRow
+from include.utc import HOUR_S
+from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.hosting.memories import store
 from models.job_models import JobModels
-from models.policies.immediate_change import add_expectations
+from models.policies.immediate_change import add_expectations, name_schedules
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import PastLoads, Policy, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
+from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices, weight_of
 from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
-from spark_jobs.job_inputs.newest_rows import QUANTILES
+from spark_jobs.job_inputs.newest_rows import OF_EVENTS, QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
@@ -194,6 +197,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner.for_job(state.cluster, state.job),
         job=f"{state.cluster}/{state.job}",
+        bounds=_bound_slots(task, state),
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
     offer = task.offers.get(state.cluster, SlotPrices.free())
@@ -203,6 +207,11 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         return situation
     past = PastLoads(state.past_loads["at"].astype(np.int64), state.past_loads["load_per_s"].astype(float))
     return replace(situation, past_loads=past)
+
+
+def _bound_slots(task: PlanTask, state: JobState) -> SlotBounds:
+    until_s = task.as_of_s + HOUR_S * task.settings.planner.horizon_h
+    return SlotBounds.of(task.settings.job_limits(state.cluster, state.job).schedules, task.as_of_s, until_s)
 
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
@@ -253,9 +262,21 @@ def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
     quantiles = {name: levels[:, at] for name, at in places.items()}
     fallback = min(filter(None, bins["fallback"].tolist()), default=None)
     try:
-        return SourceForecast(int(first[0]), bin_s, quantiles, fallback)
+        return SourceForecast(int(first[0]), bin_s, quantiles, fallback, **_read_events(bins, places))
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.NO_FORECAST, str(error)) from error
+
+
+def _read_events(bins: Columns, places: Mapping[str, Ints]) -> dict[str, dict[str, Floats]]:
+    """Return what of the quantiles is that of events; nothing of a forecast without any."""
+    made = [np.array(bins[name], float) for name in OF_EVENTS if name in bins]  # a forecast may be of before them
+    if not made or not np.isfinite(made[0]).any():
+        return {}
+    filled = [np.where(np.isfinite(values), values, usual) for values, usual in zip(made, (1.0, 0.0), strict=True)]
+    names = ("factor", "spread")
+    return {
+        name: {source: values[at] for source, at in places.items()} for name, values in zip(names, filled, strict=True)
+    }
 
 
 def _with_present_names(state: JobState, memory: Any) -> Any:
@@ -278,7 +299,7 @@ def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) ->
     try:
         chosen, remembered = recall_memory(task, name, state)
         schedule, memory = chosen.decide(situation, remembered)
-        return add_expectations(schedule, situation), store(name, memory)
+        return name_schedules(add_expectations(schedule, situation), situation.bounds), store(name, memory)
     except DemandError as error:
         raise PlanRefusedError(PlanRefusal.STALE_FORECAST, str(error)) from error
     except GraphError as error:

@@ -6,7 +6,7 @@ from include.domain.named_reason import NamedReason
 
 
 class PlanRefusal(NamedReason):
-    """Name of a refusal; the runbook's table is written from these."""
+    """Name of a refusal; docs/reasons.md is written from these."""
 
     STALE_METRICS = (
         "stale_metrics",
@@ -37,7 +37,7 @@ class PlanRefusal(NamedReason):
             "no champion (the detail names the gate and its reason), the job was not in its training, its "
             "operators are new since, or Flink never measured their busy time"
         ),
-        "a training is triggered for a new job; see [the gate](#the-gate)",
+        "a training is triggered for a new job; see [the gate](gate.md)",
     )
     UNKNOWN_OPERATOR = (
         "unknown_operator",

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 STEP = ("cluster", "job", "step_id")
 # How the step ids of requests end that take an earlier one back.
 _TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
-OF_NO_PLAN = ("reactive", "pin")
+OF_NO_PLAN = ("reactive", "pin", "schedule")
 
 
 def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
@@ -76,7 +76,7 @@ def _outcome() -> Column:
 
 
 def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps of no plan (of the reactive controller, of a person's pin): in effect until the next step.
+    """Return the steps of no plan (of the controller, a pin or a schedule): in effect until the next step.
 
     Args:
         log: ops.control_log.

@@ -22,6 +22,7 @@ from page.saving import save_page
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.carried_out import count_carried_out
+from spark_jobs.report.events import list_event_results
 from spark_jobs.report.job_days import bin_load, count_days, sum_windows
 from spark_jobs.report.step_results import due_steps, list_results, recent_rescales
 
@@ -33,11 +34,12 @@ _JOB = ["cluster", "job"]
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Write ``gold.job_days``, ``gold.step_results`` and ``<out>/report.html``, as of the request's ``as_of``."""
+    """Write what came of days, steps and events, and ``<out>/report.html``, as of the request's ``as_of``."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     late_after_s = settings.planner.costs.late_after_s
     days = write_job_days(lake, as_of, late_after_s)
     results = write_step_results(lake, as_of, late_after_s)
+    write_event_results(lake, settings, as_of)
     bundle = _champion(settings)
     path = place(settings.paths.out) / "report.html"
     saved = save_page(
@@ -92,6 +94,14 @@ def write_step_results(lake: Lake, as_of: datetime, late_after_s: float) -> int:
     until = f"apply_at <= '{as_of.isoformat()}'"
     lake.few(tables.STEP_RESULTS).replace(arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
     return len(rows)
+
+
+def write_event_results(lake: Lake, settings: Settings, as_of: datetime) -> None:
+    """Replace what came of events, as this date has seen it."""
+    if not settings.events:
+        return
+    rows = arrow_rows(tables.EVENT_RESULTS, list_event_results(lake, settings, as_of))
+    lake.few(tables.EVENT_RESULTS).replace(rows, f"date = '{as_of.date().isoformat()}'")
 
 
 def _of(rows: DataFrame, jobs: DataFrame) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -40,31 +42,44 @@ def gate_table(gate: Gate) -> pd.DataFrame:
 
 
 def gate_figure(gate: Gate, hours: pd.DataFrame) -> Figure:
-    """Draw a panel per criterion with both errors, and below them the capacity errors of the hours ahead.
+    """Draw both errors of every criterion with what the gate tolerates, and the capacity errors of the hours ahead.
 
     Args:
         gate: the verdict.
         hours: ForwardScores.capacity.
     """
-    figure = Figure(figsize=(2.3 * len(gate.criteria), 7), layout="constrained")
-    grid = figure.add_gridspec(2, len(gate.criteria))
-    for place, one in enumerate(gate.criteria):
-        _draw_criterion(figure.add_subplot(grid[0, place]), one)
+    figure = Figure(figsize=(11, 3.4 + 0.4 * len(gate.criteria)), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(max(len(gate.criteria), 3), 6))
+    _draw_criteria(above, gate.criteria)
     reference = "champion_error" if any(one.against == "champion" for one in gate.criteria) else "linear_error"
-    _draw_hours(figure.add_subplot(grid[1, :]), busy_or_all(hours), reference)
-    figure.suptitle(escape_dollars(shorten_text(f"gate: {gate.verdict}", 120)))
+    _draw_hours(below, busy_or_all(hours), reference)
+    figure.suptitle(escape_dollars(shorten_text(f"gate: {gate.verdict}; {gate.detail}", 120)))
     return figure
 
 
-def _draw_criterion(axis: Axes, one: Criterion) -> None:
-    values = np.nan_to_num(np.array([one.challenger, one.reference]))
-    bars = axis.bar(["challenger", plot_text(one.against, 16)], values, color=[CHALLENGER, REFERENCE])
-    labels = [f"{value:.1%}" if np.isfinite(value) else "none" for value in (one.challenger, one.reference)]
-    axis.bar_label(bars, labels, fontsize=7)
-    result = f"worse, {one.count} rows" if one.is_worse else f"{one.count} rows"
-    axis.set_title(f"{one.name}\n{result}", fontsize=8, color=_WORSE if one.is_worse else "black")
-    axis.tick_params(labelsize=6)
-    axis.margins(y=0.15)
+def _draw_criteria(axis: Axes, criteria: Sequence[Criterion]) -> None:
+    """Draw a line per criterion, the first on top; a mark shows up to where the gate lets a challenger pass."""
+    names = []
+    for place, one in enumerate(reversed(criteria)):
+        names.append(plot_text(one.name, 40) + ("" if one.decides else " (shown only)"))
+        colour = _WORSE if one.is_worse else CHALLENGER
+        for value, mark, tint in ((100 * one.reference, "|", REFERENCE), (100 * one.challenger, "o", colour)):
+            if np.isfinite(value):
+                axis.plot(value, place, mark, color=tint, ms=12 if mark == "|" else 7, mew=2)
+        if one.is_comparable:
+            limit = 100 * (one.reference + one.tolerance + one.chance)
+            axis.hlines(place, 100 * one.reference, limit, color=REFERENCE, lw=5, alpha=0.35)
+            values = f"{one.challenger:.2%} against {one.reference:.2%}"
+            text = f"  {values} of the {plot_text(one.against, 16)}, {one.count} rows"
+        else:
+            text = "  nothing to compare with"
+        axis.annotate(text, (1.0, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    axis.set(
+        xlabel="error, % (dot: challenger; stroke: reference; bar: what is tolerated)", ylim=(-0.6, len(names) - 0.4)
+    )
+    axis.set_xlim(left=0)
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_hours(axis: Axes, hours: pd.DataFrame, reference: str) -> None:
@@ -74,8 +89,10 @@ def _draw_hours(axis: Axes, hours: pd.DataFrame, reference: str) -> None:
             by_hour = mine.groupby("hour")[column].mean().dropna()
             if len(by_hour):
                 axis.plot(by_hour.index, by_hour, style, color=colour, marker=".", label=f"{name}, {place}")
-    axis.set_ylabel("capacity error, mean of the hour")
+    axis.set_ylabel("capacity error, share, mean of the hour")
     axis.set_ylim(bottom=0)
-    if axis.has_data():
-        axis.legend(fontsize=7)
+    if axis.lines:
+        axis.legend(fontsize=8)
+    else:
+        axis.text(0.5, 0.5, "no hours ahead were predicted", ha="center", va="center", transform=axis.transAxes)
     axis.tick_params(labelsize=7)

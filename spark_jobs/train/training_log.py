@@ -19,14 +19,18 @@ from models.training.job_gate import Choice, JobJudgement
 from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
+from spark_jobs.train.comparison_page import render_comparison
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
+    COMPARISON_PAGE,
     COVERAGE_PLOT,
     FORECAST_PLOT,
     GATE_PLOT,
     GATE_TABLE,
     LATENCY_PLOT,
     OPERATOR_TABLE,
+    OTHER_STEP_TABLE,
+    PLAN_COST_TABLE,
     PRIOR_TABLE,
     RECOVERY_PLOT,
     describe_training,
@@ -34,6 +38,7 @@ from spark_jobs.train.description import (
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.gate_plot import gate_figure, gate_table
 from spark_jobs.train.interval_scores import coverage_figure
+from spark_jobs.train.plan_costs import PlanComparison
 from spark_jobs.train.train_fleet import Trained
 from spark_jobs.train.training_plots import (
     capacity_figure,
@@ -44,16 +49,37 @@ from spark_jobs.train.training_plots import (
 )
 
 RUN_NAME_TAG = "mlflow.runName"
-GROUPS = ("gate", "coverage", "capacity", "recovery", "latency", "forecast", "curves")  # as MLflow folds metrics
+GROUPS = (
+    "gate",
+    "coverage",
+    "capacity",
+    "recovery",
+    "latency",
+    "forecast",
+    "curves",
+    "plans",
+)  # as MLflow folds metrics
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
 
 def log_training(
-    store: ModelStore, inputs: data.Inputs, settings: Settings, trained: Trained, forecasts: pd.DataFrame
+    store: ModelStore,
+    inputs: data.Inputs,
+    settings: Settings,
+    trained: Trained,
+    forecasts: pd.DataFrame,
+    *,
+    plans: PlanComparison | None = None,
 ) -> None:
     """Write the open run of a training.
 
-    ``forecasts`` is what forecast_scores.forecast_record returns.
+    Args:
+        store: where the run is.
+        inputs: what was read.
+        settings: of the run.
+        trained: what came of it.
+        forecasts: of forecast_scores.forecast_record.
+        plans: what plans by the new models would have cost; None where they were not compared.
     """
     fitted, bundle, result = trained.assembled.bundle, trained.bundle, trained.result
     tags = {
@@ -68,7 +94,14 @@ def log_training(
     where = f"{path}, Delta version {number}"
     changes = describe_changes(bundle, trained.champion, trained.gate)
     note = describe_training(
-        inputs, settings.training, result, trained.measured, gate=trained.gate, source=where, changes=changes
+        inputs,
+        settings.training,
+        result,
+        trained.measured,
+        gate=trained.gate,
+        source=where,
+        changes=changes,
+        plans=plans.sentence if plans else "",
     )
     source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
@@ -80,6 +113,10 @@ def log_training(
     mlflow.log_params(settings.training.model_dump())
     known = {name: value for name, value in trained.measured.items() if np.isfinite(value)}
     mlflow.log_metrics(group_metrics(known))
+    if plans is not None:
+        mlflow.log_metrics(group_metrics(plans.measures))
+        mlflow.log_table(plans.costs, PLAN_COST_TABLE)
+        mlflow.log_table(plans.other_steps, OTHER_STEP_TABLE)
     if len(forecasts):
         mlflow.log_metrics(group_metrics(forecast_measures(forecasts)))
         mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
@@ -93,6 +130,7 @@ def log_training(
     mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
     mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
     mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
+    mlflow.log_text(render_comparison(trained, inputs.as_of, plans), COMPARISON_PAGE)
     store.log_bundle(bundle)
 
 

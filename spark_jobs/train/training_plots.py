@@ -20,9 +20,11 @@ from models.job_models import CapacityCurve
 from spark_jobs.plot_text import escape_dollars, plot_text
 from spark_jobs.train.training_data import OPERATOR
 
-PANELS = 24
+PANELS = 4  # more are not read; every operator is in the table
+CURVES = 4
+BUSY, BUSY_SHOWN = 0.8, 1.5  # utilisation at which latencies are ranked; up to which they are drawn
 TITLE_MAX = 40  # letters of a line above a panel
-_COLUMNS = 6
+_COLUMNS = 2
 _BAND_SD = 1.2816  # 80%
 _CURVE, _POINTS = "#2563a8", "#d1495b"
 
@@ -47,17 +49,17 @@ def prior_table(bundle: FleetBundle) -> pd.DataFrame:
 
 
 def capacity_figure(bundle: FleetBundle) -> Figure:
-    """Draw the curves of the operators observed at the most parallelisms: band of 80%, line and points."""
+    """Draw the curves of the :data:`PANELS` operators observed at the most parallelisms: band of 80%, line, points."""
     order = np.argsort(-bundle.arrays["observed_count"], kind="stable")[:PANELS]
     names = bundle.operators()
     chosen = [names[row] for row in order if bundle.arrays["grid_count"][row]]
     rows = max(1, math.ceil(len(chosen) / _COLUMNS))
-    figure = Figure(figsize=(3 * _COLUMNS, 2.4 * rows), layout="constrained")
+    figure = Figure(figsize=(5.5 * _COLUMNS, 3.4 * rows), layout="constrained")
     axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
         _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
         short = shorten_names(bundle.for_job(cluster, job).capacity, TITLE_MAX)
-        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{escape_dollars(short[operator])}", fontsize=7)
+        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{escape_dollars(short[operator])}", fontsize=9)
     for axis in axes[len(chosen) :]:
         axis.set_visible(False)
     figure.supxlabel("parallelism")
@@ -71,29 +73,39 @@ def _draw_curve(axis: Axes, curve: CapacityCurve) -> None:
     axis.fill_between(at, np.maximum(mean - _BAND_SD * sd, 0), mean + _BAND_SD * sd, color=_CURVE, alpha=0.2, lw=0)
     axis.plot(at, mean, color=_CURVE, lw=1.2)
     axis.plot(curve.observed, curve.observed_per_s, ".", color=_POINTS, ms=5)
-    axis.tick_params(labelsize=6)
+    axis.tick_params(labelsize=8)
     axis.set_ylim(bottom=0)
 
 
 def latency_figure(bundle: FleetBundle, errors: pd.DataFrame) -> Figure:
-    """Draw the jobs' latency over utilisation, and how their errors on held-back windows are distributed."""
+    """Draw the latency over utilisation of some jobs, and how errors on held-back windows are distributed.
+
+    The jobs are those whose latency is highest at a utilisation of 0.8, where it begins to matter.
+    """
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for cluster, job in bundle.jobs()[:PANELS]:
-        model = bundle.for_job(cluster, job).latency
-        left.plot(model.knots, model.latency_at_knots_ms, lw=0.9)
-    left.set(xlabel="utilisation of the busiest operator", ylabel="latency, ms", yscale="log")
+    models = {job: bundle.for_job(*job).latency for job in bundle.jobs()}
+    known = {job: one for job, one in models.items() if len(one.knots)}
+    highest = sorted(known, key=lambda job: -float(known[job].latency_ms(np.array([BUSY]))[0]))[:CURVES]
+    for job in highest:
+        left.plot(known[job].knots, known[job].latency_at_knots_ms, lw=1.4, label=plot_text("/".join(job), TITLE_MAX))
+    left.set(xlabel="utilisation of the busiest operator", ylabel="latency, ms", yscale="log", xlim=(0, BUSY_SHOWN))
+    if highest:
+        left.legend(fontsize=8)
     for column, colour, name in (("error", _CURVE, "challenger"), ("champion_error", _POINTS, "champion")):
-        known = np.sort(errors[column].dropna().to_numpy(float)) if column in errors else np.zeros(0)
-        if len(known):
-            right.plot(known, np.arange(1, len(known) + 1) / len(known), color=colour, label=name)
-            right.legend(fontsize=7)
+        ranked = np.sort(errors[column].dropna().to_numpy(float)) if column in errors else np.zeros(0)
+        if len(ranked):
+            right.plot(ranked, np.arange(1, len(ranked) + 1) / len(ranked), color=colour, label=name)
+            right.legend(fontsize=8)
     right.set(xlabel="relative error of a held-back window", ylabel="share of windows at or below")
     return figure
 
 
 def recovery_figure(recoveries: pd.DataFrame) -> Figure:
-    """Draw predicted against measured recovery with 80% intervals; each event was predicted from those before it."""
+    """Draw predicted against measured recovery with 80% intervals; each event was predicted from those before it.
+
+    On logarithmic axes: most recoveries are short, and the errors are relative.
+    """
     figure = Figure(figsize=(5, 5), layout="constrained")
     axis = figure.subplots()
     known = np.isfinite(recoveries[["seen_s", "predicted_s"]].to_numpy(float)).all(axis=1)
@@ -105,13 +117,17 @@ def recovery_figure(recoveries: pd.DataFrame) -> Figure:
         axis.vlines(
             mine["seen_s"], mine["predicted_s"] / wide, mine["predicted_s"] * wide, color=colour, lw=0.6, alpha=0.4
         )
-    top = float(observed[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
-    axis.plot([0, top], [0, top], color="grey", lw=0.8)
+    positive = observed[["seen_s", "predicted_s"]].to_numpy(float)
+    positive = positive[positive > 0]
+    ends = (0.8 * float(positive.min(initial=1.0)), 1.25 * float(positive.max(initial=10.0)))
+    axis.plot(ends, ends, color="grey", lw=0.8)
     axis.set(
         xlabel="measured recovery, s",
         ylabel="predicted recovery, s (line: 80% interval)",
-        xlim=(0, top),
-        ylim=(0, top),
+        xscale="log",
+        yscale="log",
+        xlim=ends,
+        ylim=ends,
     )
     axis.legend()
     return figure

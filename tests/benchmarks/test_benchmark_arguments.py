@@ -6,8 +6,8 @@ import pytest
 from command_complaints import read_complaint
 
 import benchmarks.__main__ as bench
-import benchmarks.announced.__main__ as announced
 import benchmarks.conformance.__main__ as conformance
+import benchmarks.events.__main__ as events
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
 from benchmarks.forecasting import traces as forecasting_traces
@@ -19,9 +19,8 @@ CASES = [
     (replay, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
     (replay, ["--days", "-1"], "a number above 0 and up to 36600, not '-1'"),
     (replay, ["--trace", "no/such/file.csv"], "no/such/file.csv"),
-    (announced, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
-    (announced, ["--late-weight", "-1"], "late_weight"),
-    (announced, ["--query", "q99"], "choose from"),
+    (events, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
+    (events, ["--trace", "mentions"], "choose from"),
     (tables, ["--rows", "no/such/file.json", "--name", "x"], "a file that is there, not 'no/such/file.json'"),
     (tables, ["--name", "x"], "--rows and --name go together"),
     (unseen, ["no/such/folder", "out"], "a folder that is there, not 'no/such/folder'"),
@@ -45,7 +44,7 @@ def test_papers_are_not_written_below_a_file(capsys, tmp_path):
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize(("command", "option"), [(bench, "--json"), (replay, "--json"), (announced, "--json")])
+@pytest.mark.parametrize(("command", "option"), [(bench, "--json"), (replay, "--json"), (events, "--json")])
 def test_a_folder_is_no_file_to_write(command, option, capsys, tmp_path):
     line = read_complaint(command.main, [option, str(tmp_path)], capsys)
     assert f"argument {option}: expected a file to write" in line

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_commands import find_commands, read_page
 from planted_secrets import Planted, connection_values, find_secrets, plant, process_list
 
 from cli.embedded import below
@@ -165,6 +166,21 @@ def test_every_planned_step_is_in_the_printed_table(main_run):
     assert {row["job"] for row in planned} <= set(re.findall(r"[\w.-]+", main_run.printed))
     for row in planned:
         assert row["apply_at"][:10] in main_run.printed
+
+
+def test_what_one_reads_when_one_tries_it(main_run, capsys):
+    """The commands of docs/try_it.md after `make run`, at the time of its data."""
+    whole = find_commands(read_page("try_it").split("What you would save")[0])
+    reading = [one for one in whole if "--at" in one.arguments or "--until" in one.arguments or one.target == "models"]
+    assert [one.target for one in reading] == ["status", "plan", "log", "quarantine", "models"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in below(main_run.out).items():
+            patch.setenv(name, value)  # the commands set them for their process
+        codes = {one.target: one.run({"out": str(main_run.out)}) for one in reading}
+    shown = capsys.readouterr()
+    assert codes == dict.fromkeys(codes, 0) | {"status": 1}, shown
+    for text in ("simulated", "champion", main_run.plans[0]["job"]):
+        assert text in shown.out
 
 
 def test_data_that_is_there_is_kept(main_run):

@@ -36,7 +36,7 @@ def history(job: str, days: float) -> list[dict[str, Any]]:
         if 100 <= back < 112:
             continue
         load = 60_000.0 + 40_000.0 * math.sin((start.hour + start.minute / 60.0 - 8.0) * math.pi / 12.0)
-        row = fleet.observation_rows(job, start + WINDOW, load, windows=1)[0]
+        row = fleet.observation_rows(job, start + WINDOW, load, windows=1)[0] | {"latency_ms": 100.0, "parallelism": 32}
         rows.append(row)
     return rows
 
@@ -93,6 +93,19 @@ def test_every_job_is_compared_once_per_moment(spark: SparkSession, comparing: S
     assert len(idle) == len(POLICIES) + 2
     assert all("no operator has a capacity model" in row["error"] and row["cost"] is None for row in idle)
     assert counts["failed"] == len(idle)
+
+    certified = {row["job"]: row for row in lake.read(tables.CERTIFICATES).collect()}
+    assert set(certified) == {"orders", "clicks", "idle", "stranger", "young"}
+    for job in JOBS:
+        one = certified[job]
+        assert one["skipped"] is None
+        assert one["least_low"] <= one["least"] <= one["least_high"]
+        assert one["cost"] > one["least"] > 0
+        assert one["ratio"] == pytest.approx(one["cost"] / one["least"])
+        assert "slot-hours a day than the load needed" in one["reason"]
+    assert "no operator has a capacity model" in certified["idle"]["skipped"]
+    assert "no whole day" in certified["young"]["skipped"]
+    assert counts["certified"] == len(JOBS)
 
     store = comparison_store(comparing)
     [experiment] = store.client.search_experiments(filter_string="name = 'tidewise-backtest'")

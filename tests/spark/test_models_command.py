@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from page_commands import find_commands, read_page
 
 from cli import models as command
 from include.control.interventions import Act
@@ -111,6 +112,20 @@ def test_the_five_commands_of_the_document(out: Path, capsys, monkeypatch) -> No
         (Act.REJECT_MODEL, "eu/orders", "kim", "too slow since Friday"),
         (Act.ROLL_BACK_MODEL, "all", "kim", "night of the outage"),
     ]
+
+
+def test_the_row_of_models_for_the_night_goes_back_and_lifts_it_again(out: Path, capsys, monkeypatch) -> None:
+    for name, value in command_environment(out).items():
+        monkeypatch.setenv(name, value)
+    (row,) = [line for line in read_page("on_call").splitlines() if line.startswith("| the plan is odd")]
+    listed, compared, back, lifted = find_commands(row)
+    assert ask(capsys, out, "approve", "2", "--yes", "--reason", "as after a night")[0] == 0
+    assert [listed.run({}, "--out", str(out)), compared.run({"3": "2"}, "--out", str(out))] == [0, 0]
+    in_use = load_bundle(load_settings()).model_version
+    assert back.run({}, "--out", str(out)) == 0
+    assert load_bundle(load_settings()).model_version != in_use
+    rejected = re.findall(r"back from version (\d+) to", capsys.readouterr().out)[0]
+    assert lifted.run({"3": rejected}, "--out", str(out)) == 0
 
 
 def test_what_is_wrong_is_one_line_and_does_nothing(out: Path, capsys, monkeypatch) -> None:

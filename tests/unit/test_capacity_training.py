@@ -156,7 +156,7 @@ def test_pictures_and_table_are_made_even_of_nothing(batch: list[OperatorPoints]
         "rides\nmap",
         "orders\nsink",
     ]
-    assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 6
+    assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 2
     none = pd.DataFrame(columns=["kind", "seen_s", "predicted_s", "resolution_s", "factor_80", "sd_log"], dtype=float)
     assert recovery_figure(none).axes[0].get_xlabel().startswith("measured recovery")
     known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(

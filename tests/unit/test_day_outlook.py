@@ -1,4 +1,4 @@
-"""What is expected of a whole day: the next hours by what was right shortly ahead, the rest by what was far ahead."""
+"""What is expected of a whole day: the next hours by what was right an hour or two ahead, the rest by what was far."""
 
 from __future__ import annotations
 

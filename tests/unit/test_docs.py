@@ -79,7 +79,7 @@ def test_commands_in_the_documents_exist() -> None:
     for page in PAGES:
         text = page.read_text()
         code = "\n".join(re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL))
-        missing += [f"make {name}" for name in re.findall(r"\bmake ([a-z]+)", code) if name not in targets]
+        missing += [f"make {name}" for name in re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)", code) if name not in targets]
         for module in re.findall(r"python -m ([a-z_.]+[a-z_])", code):
             if importlib.util.find_spec(module) is None:
                 missing.append(f"python -m {module}")

@@ -72,7 +72,7 @@ def test_extras_that_were_installed_stay(tmp_path, monkeypatch):
     assert wanted_extras([]) == []
     (tmp_path / ".tidewise-extra-s3").touch()
     assert wanted_extras(["postgres"]) == ["postgres", "s3"]
-    with pytest.raises(SetupError, match="there is no extra gcs: EXTRA may name celery, postgres, s3"):
+    with pytest.raises(SetupError, match="there is no extra gcs: EXTRA may name celery, docs, postgres, s3"):
         wanted_extras(["gcs"])
 
 
@@ -82,7 +82,9 @@ def test_an_extra_pins_what_it_brings_and_nothing_that_is_pinned_already(extra):
         dict(PINNED.findall((REPOSITORY / name).read_text()))
         for name in (f"requirements-{extra}.txt", "requirements.txt")
     )
-    assert {{"psycopg2": "psycopg2-binary"}.get(module, module) for module in EXTRAS[extra]} <= set(pinned)
+    assert {
+        {"psycopg2": "psycopg2-binary", "myst_parser": "myst-parser"}.get(module, module) for module in EXTRAS[extra]
+    } <= set(pinned)
     assert set(pinned) & set(locked) == set()
     (listed,) = re.findall(r"@for extra in ([a-z0-9 ]+);", (REPOSITORY / "Makefile").read_text())
     assert listed.split() == sorted(EXTRAS)

@@ -38,7 +38,7 @@ def test_the_page_has_an_index_and_a_part_for_each_job(lake: Path) -> None:
     text = words(page)
     for part in ("6 → 9", "70k/s, 81.3k/s", "99k/s 93k/s to 104k/s", "nothing was learnt", "2 of 2 jobs"):
         assert part in text
-    assert "11.9 of 24 slot-hours more (+50%) until Sat 00:00Z, against staying" in text
+    assert "11.8 of 24 slot-hours more (+50%) until Sat 00:00Z, against staying" in text
 
 
 def test_the_page_needs_no_network_and_its_drawings_are_valid_xml(lake: Path) -> None:

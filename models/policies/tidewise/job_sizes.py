@@ -90,6 +90,7 @@ def list_sizes(
     groups = graph.slot_sharing_groups
     ladder = list_candidates(needed, careful, current, limits, groups=groups, slots_max=job.slots_max)
     ladder = align_shares(graph, ladder, current)
+    ladder = job.bounds.add_within(ladder, graph.names, groups, limits)
     ladder = np.concatenate([ladder[:1], ladder[1:][(ladder[1:] != current).any(axis=1)]])
     capacity, doubt = _sustain(needed, careful, ladder, limits, load_per_s)
     if not np.isfinite(capacity).all():

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
@@ -17,11 +18,14 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.programme.capacity_belief import CapacityBelief, measure
 from models.programme.choice import Choice, choose_size
+from models.programme.event_path import raise_outlook
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
-from models.programme.load_paths import LEAST_PER_S, STEP_S
+from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
+from models.scheduling.need import upper_limits
+from models.scheduling.slot_bounds import OUTSIDE_PRICE
 
 MARGIN: Final = 0.15
 """By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
@@ -80,7 +84,8 @@ def choose(
         left_out: operators that limit nothing.
         is_stuck: an operator is short that cannot grow: no size works its backlog off.
     """
-    outlook = look_ahead(law, memory.planned.total)
+    events = memory.planned.read_events(law.newest, 1 + AHEAD)
+    outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
@@ -125,10 +130,35 @@ def state_problem(
     if sizes is None:
         return None
     belief = memory.belief if is_stuck else _measure(job, sizes, memory.belief)
-    sizes = _correct(sizes.take(select_sizes(sizes, outlook)), belief)
+    sizes = _correct(sizes.take(_keep_bounded(job, sizes, select_sizes(sizes, outlook))), belief)
     level_per_s = max(float(np.exp(outlook.mean[0])) - outlook.offset, LEAST_PER_S)
     age_s = find_age(job, level_per_s, is_stuck=is_stuck)
-    return JobProblem(sizes, _state_sizes(sizes, outlook, steps), age_s, belief)
+    rows = _state_sizes(sizes, outlook, steps)
+    return JobProblem(sizes, replace(rows, outside=_price_outside(job, sizes, law.newest + 1, steps)), age_s, belief)
+
+
+def _keep_bounded(job: Snapshot, sizes: JobSizes, rows: Ints) -> Ints:
+    """Return the rows with those that the job's schedules ask for in their place."""
+    chosen = sizes.configurations[rows]
+    graph = job.graph
+    limits = upper_limits(graph, job.slots_max)
+    wanted = job.bounds.add_within(chosen, graph.names, graph.slot_sharing_groups, limits)
+    if len(wanted) == len(chosen):
+        return rows
+    is_wanted = (sizes.configurations[:, None, :] == wanted[None, :, :]).all(axis=2).any(axis=1)
+    further = np.setdiff1d(np.flatnonzero(is_wanted), rows)
+    return np.concatenate([rows, further])
+
+
+def _price_outside(job: Snapshot, sizes: JobSizes, first: int, steps: tuple[int, ...]) -> Floats | None:
+    """Return (J, K) what a size costs in each step in which schedules ask for another; None without any."""
+    edges_s = STEP_S * (first + np.concatenate([np.zeros(1), np.cumsum(steps)]))
+    graph, costs = job.graph, job.options.costs
+    outside = job.bounds.share_outside(sizes.configurations, graph.names, graph.slot_sharing_groups, edges_s)
+    if outside is None:
+        return None
+    price = OUTSIDE_PRICE * max(costs.late_weight, costs.resource_weight)
+    return price * outside * (np.array(steps) * STEP_S / 60)[:, None]
 
 
 def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:

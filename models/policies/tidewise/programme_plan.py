@@ -19,6 +19,7 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
 from models.programme.choice import choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
+from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook
@@ -82,7 +83,9 @@ def solve_day(
         left_out: operators that limit nothing.
         is_stuck: an operator is short that cannot grow.
     """
-    outlook = look_ahead_day(law, memory.planned.total, memory.planned.total(law.newest, DAY + 1))
+    planned, newest = memory.planned, law.newest
+    usual = look_ahead_day(law, planned.total, planned.total(newest, DAY + 1))
+    outlook = raise_outlook(usual, planned.read_events(newest, DAY + 1), newest)
     problem = state_problem(job, memory, law, outlook, DAY_STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None

@@ -27,7 +27,7 @@ from models.policies.tidewise.tidewise_policy import take_snapshot
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
-from models.programme.load_law import observe
+from models.programme.load_law import expect_now, observe
 from models.programme.load_paths import STEP_S
 from models.scheduling.slot_problem import SlotProblem
 
@@ -179,8 +179,10 @@ def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = No
     law = LawState.read(memory.law)
     loads = list_step_loads(job.graph, job.observations, law.newest)
     for one in loads:
-        last = newer if one is loads[-1] else None
-        observe(law, one.at, one.load_per_s, (last or memory.planned).total, is_least=one.is_least)
+        planned = (newer if one is loads[-1] else None) or memory.planned
+        change = planned.find_change(one.at)
+        usual_per_s = expect_now(law, one.at) if change.is_edge and law.seen else one.load_per_s / change.factor
+        observe(law, one.at, usual_per_s, planned.total, is_least=one.is_least)
     memory = memory if newer is None else replace(memory, planned=newer)
     learnt = learn_windows(memory.controller, job.graph, job.observations)
     present, learnt = read_present(job, learnt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from models.policies.tidewise.reactive_controller import accept_plan, drop_plan,
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
-from models.scheduling.demand import quantile_at_level
+from models.scheduling.demand import Demand, quantile_at_level
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import Need
@@ -27,6 +27,7 @@ from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
 from models.scheduling.shortage import find_short
 from models.scheduling.shortest_path import Paths, solve
+from models.scheduling.slot_bounds import OUTSIDE_PRICE
 from models.scheduling.slot_problem import SlotProblem
 
 
@@ -92,6 +93,7 @@ def take_snapshot(situation: Situation) -> Snapshot:
         slots_max=situation.slots_max,
         options=situation.options,
         models=situation.models,
+        bounds=situation.bounds,
     )
 
 
@@ -113,9 +115,22 @@ def build_problem(situation: Situation) -> ScheduleProblem:
         job.outlook.demand, job.outlook.bounds, job.current, job.limits, groups=groups, slots_max=situation.slots_max
     )
     configurations = align_shares(situation.graph, result, job.current)
+    configurations = situation.bounds.add_within(configurations, situation.graph.names, groups, job.limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations), groups)
     costs = compute_costs(job.outlook, configurations, now, situation.options)
+    costs = _charge_outside(costs, situation, configurations, job.outlook.demand)
     return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)
+
+
+def _charge_outside(costs: CostTables, situation: Situation, configurations: Ints, required: Demand) -> CostTables:
+    """Return the costs with what bins outside of the job's schedules cost."""
+    edges_s = required.start_s + required.bin_s * np.arange(required.bins + 1.0)
+    graph = situation.graph
+    outside = situation.bounds.share_outside(configurations, graph.names, graph.slot_sharing_groups, edges_s)
+    if outside is None:
+        return costs
+    price = OUTSIDE_PRICE * max(situation.options.costs.late_weight, costs.slot_price * situation.slots_max)
+    return replace(costs, bin_cost=costs.bin_cost + price * costs.minutes[:, None] * outside)
 
 
 def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:

@@ -1,14 +1,17 @@
-"""The tables of the runbook are what the enumerations of reasons say."""
+"""The tables of reasons are what the enumerations of reasons say."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from cli.arguments import UsageError
 from include.domain.named_reason import NamedReason
-from tools.runbook_doc import PAGE, TABLES, format_table, update_page
+from tools.reasons_doc import PAGES, format_reasons, update_page
+
+TABLES = {name: table for tables in PAGES.values() for name, table in tables.items()}
 
 
 class Colour(NamedReason):
@@ -16,8 +19,9 @@ class Colour(NamedReason):
     DARK_BLUE = "dark_blue", "it is cold"
 
 
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == update_page(PAGE.read_text()), "run make docs"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_up_to_date(page: Path) -> None:
+    assert page.read_text() == update_page(page.read_text(), PAGES[page]), "run make docs"
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -36,13 +40,13 @@ def test_a_reason_is_its_name_and_is_found_by_it() -> None:
 
 
 def test_a_table_has_a_row_for_each_reason_and_as_many_columns_as_heads() -> None:
-    assert format_table(Colour, ("name", "why")).splitlines() == [
+    assert format_reasons(Colour, ("name", "why")).splitlines() == [
         "| name | why |",
         "|---|---|",
         "| `red` | it glows |",
         "| `dark_blue` | it is cold |",
     ]
-    assert format_table(Colour, ("name", "why", "do")).splitlines()[2:] == [
+    assert format_reasons(Colour, ("name", "why", "do")).splitlines()[2:] == [
         "| `red` | it glows | wait |",
         "| `dark_blue` | it is cold |  |",
     ]
@@ -50,4 +54,4 @@ def test_a_table_has_a_row_for_each_reason_and_as_many_columns_as_heads() -> Non
 
 def test_a_page_without_the_marks_is_refused() -> None:
     with pytest.raises(UsageError, match="jobs that backtest leaves out"):
-        update_page("# Runbook")
+        update_page("# Policies", next(iter(PAGES.values())))

@@ -1,1 +1,0 @@
-"""ContTune's schedule with announced rates: the planner beside ContTune and DS2, all from an empty history."""

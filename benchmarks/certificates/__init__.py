@@ -1,0 +1,1 @@
+"""Certificates of the simulated jobs of the shipped history."""

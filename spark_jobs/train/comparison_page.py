@@ -1,0 +1,123 @@
+"""A challenger beside the champion on one page, for whoever reviews it: the gate, each job, the worst operators."""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+from include.short_names import shorten_name
+from models.training.gate import Criterion
+from models.training.job_gate import Choice
+from spark_jobs.train.plan_costs import PlanComparison
+from spark_jobs.train.train_fleet import Trained
+from spark_jobs.train.training_data import JOB, OPERATOR
+
+TEMPLATE = "comparison.html.j2"
+WORST = 10
+
+
+def render_comparison(trained: Trained, as_of: datetime, plans: PlanComparison | None) -> str:
+    """Return the page as HTML text; it loads nothing."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    source = importlib.resources.files("spark_jobs.train").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    return environment.from_string(source).render(
+        title=f"{as_of:%Y-%m-%d %H:%M}",
+        version=trained.result["model_version"],
+        champion=trained.result["champion_before"] or "none before",
+        verdict=str(trained.gate.verdict),
+        detail=trained.gate.detail,
+        plans=plans.sentence if plans else "",
+        criteria=[describe_criterion(one) for one in trained.gate.criteria],
+        jobs=list_jobs(trained, plans),
+        operators=list_worst(trained.scores.capacity),
+    )
+
+
+def describe_criterion(one: Criterion) -> dict[str, object]:
+    """Return a row of the gate; figures that read the same are no difference."""
+    if not one.is_comparable:
+        result, colour = "not comparable", ""
+    elif one.is_equal:
+        result, colour = "no difference", ""
+    elif one.is_worse:
+        result, colour = "worse", "worse"
+    else:
+        better = one.challenger < one.reference
+        result, colour = ("better", "better") if better else ("worse, within the tolerance", "")
+    return {
+        "name": one.name,
+        "result": result,
+        "colour": colour,
+        "challenger": format_share(one.challenger, 2),
+        "reference": format_share(one.reference, 2),
+        "against": one.against,
+        "count": f"{one.count:,}",
+        "decides": "yes" if one.decides else "shown only",
+    }
+
+
+def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return by job (index) how many held-back windows there are, and the shares inside the 80% intervals of both.
+
+    Args:
+        scores: of holdout_scores.score_capacities.
+    """
+    grouped = scores.astype({"inside": float, "champion_inside": float}).groupby(list(JOB))
+    return grouped.agg(
+        windows=("inside", "count"), inside=("inside", "mean"), champion_inside=("champion_inside", "mean")
+    )
+
+
+def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, str]]:
+    """Return the rows of all jobs, those without new models first."""
+    coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
+    costs = {} if plans is None or plans.costs.empty else plans.costs.set_index(list(JOB))["difference"].to_dict()
+    rows = []
+    for one in sorted(trained.judged, key=lambda one: (one.choice is Choice.NEW, one.job)):
+        known = coverage.get(one.job, {"windows": 0, "inside": math.nan, "champion_inside": math.nan})
+        cost = costs.get(one.job, math.nan)
+        rows.append(
+            {
+                "name": shorten_name("/".join(one.job)),
+                "models": str(one.choice),
+                "inside": format_share(known["inside"]),
+                "champion_inside": format_share(known["champion_inside"]),
+                "windows": f"{known['windows']:,.0f}",
+                "cost": f"{cost:+.1%}" if math.isfinite(cost) else "",
+                "detail": one.detail,
+            }
+        )
+    return rows
+
+
+def list_worst(scores: pd.DataFrame) -> list[dict[str, str]]:
+    """Return the operators with the largest mean errors of held-back windows, the worst first."""
+    known = scores.dropna(subset=["error"]).astype({"error": float, "champion_error": float})
+    grouped = known.groupby(list(OPERATOR)).agg(
+        error=("error", "mean"), champion_error=("champion_error", "mean"), windows=("error", "count")
+    )
+    worst = grouped.sort_values("error", ascending=False, kind="stable").head(WORST).reset_index()
+    return [
+        {
+            "operator": shorten_name(row["operator"]),
+            "job": shorten_name(f"{row['cluster']}/{row['job']}"),
+            "error": format_share(row["error"]),
+            "champion_error": format_share(row["champion_error"]),
+            "windows": f"{row['windows']:,}",
+            "colour": "worse" if row["error"] > row["champion_error"] else "",
+        }
+        for row in worst.to_dict("records")
+    ]
+
+
+def format_share(share: float, digits: int = 1) -> str:
+    """Return a share in percent; nothing where it is not known."""
+    return f"{share:.{digits}%}" if math.isfinite(share) else "–"

@@ -1,0 +1,197 @@
+"""What last week's plans would have cost by a challenger's models and by the champion's, on a sample of the jobs.
+
+A report for whoever reviews the training: the gate does not read it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.broadcast import Broadcast
+
+from include.domain.graph import GraphError
+from include.settings import Settings
+from include.utc import format_utc
+from models.advice.plan_costs import (
+    LEVEL,
+    FleetDifference,
+    OtherStep,
+    PlanCosts,
+    compare_plans,
+    sample_jobs,
+    summarise_costs,
+)
+from models.backtest.comparison import HistoryError
+from models.bundle import BundleError, FleetBundle
+from models.evaluation.replay_run import CandidateError
+from models.simulation.spec import SpecError
+from spark_jobs.job_inputs.job_state import placed_of
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.subjects import NoLoadError, build_subject, history_frame, subjects
+from spark_jobs.lake import Lake
+
+log = logging.getLogger(__name__)
+BUDGET_S = 270.0  # of each core, so that the whole takes five minutes; jobs for which no time is left are left out
+_SCHEMA = "cluster STRING, job STRING, costs STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Inputs of every job; shipped to the executors once.
+
+    Attributes:
+        settings: of the run.
+        first_bin_s, bins: the history that is used, in bins of the replay.
+        champion, challenger: the models.
+    """
+
+    settings: Settings
+    first_bin_s: int
+    bins: int
+    champion: Broadcast[FleetBundle]
+    challenger: Broadcast[FleetBundle]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanComparison:
+    """What the comparison has shown.
+
+    Attributes:
+        asked: jobs of the sample.
+        difference: over those that were compared.
+        costs: one row per job: both models' cost, slot-hours, late minutes and rescales a day.
+        other_steps: one row per time from which the two had a job run otherwise, in the last week.
+    """
+
+    asked: int
+    difference: FleetDifference
+    costs: pd.DataFrame
+    other_steps: pd.DataFrame
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for a reviewer."""
+        result = self.difference
+        if not result.jobs:
+            return f"none of {self.asked} jobs could be compared: five days of history, a graph and a load are needed"
+        if f"{result.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
+            return f"no difference: every step of {result.jobs} jobs would have been the same"
+        interval = f"{LEVEL:.0%} interval {result.low:+.1%} to {result.high:+.1%}"
+        return (
+            f"{result.mean:+.1%} against the champion's ({interval}) on {result.jobs} of {self.asked} jobs; "
+            f"{len(self.other_steps)} times one of them would have run otherwise"
+        )
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """Metrics by name."""
+        result = self.difference
+        named = {"difference": result.mean, "low": result.low, "high": result.high, "jobs": float(result.jobs)}
+        return {f"plans_{name}": value for name, value in named.items() if np.isfinite(value)}
+
+
+def compare_on_sample(
+    lake: Lake, settings: Settings, as_of: datetime, champion: FleetBundle, challenger: FleetBundle
+) -> PlanComparison:
+    """Replay the last week of a sample of the jobs that both know.
+
+    Which jobs are taken follows from ``as_of``; how many of them are reached within :data:`BUDGET_S` does not.
+    """
+    known = sorted(set(champion.jobs()) & set(challenger.jobs()))
+    sample = sample_jobs(known, settings.training.plan_cost_jobs, format_utc(as_of))
+    frame, context = history_frame(settings, as_of), lake.spark.sparkContext
+    if not sample:
+        return summarise(0, [])
+    task = Task(
+        settings, frame.first_bin_s, frame.history_bins, context.broadcast(champion), context.broadcast(challenger)
+    )
+    chosen = lake.spark.createDataFrame(sample, ", ".join(f"{name} STRING" for name in JOB))
+    jobs = subjects(lake, frame, as_of).join(chosen, JOB, "left_semi").repartition(context.defaultParallelism, *JOB)
+    rows = jobs.mapInPandas(make_comparer(task), _SCHEMA).collect()
+    results = [((row["cluster"], row["job"]), decode(row["costs"])) for row in rows]
+    return summarise(len(sample), sorted(results, key=lambda one: one[0]))
+
+
+def make_comparer(task: Task) -> Callable[[Iterable[pd.DataFrame]], Iterable[pd.DataFrame]]:
+    """Return the function that Spark applies to the jobs of a partition; jobs that cannot be compared give no row."""
+
+    def compare(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        began_s = time.perf_counter()
+        for batch in batches:
+            rows = []
+            for state in batch.to_dict("records"):
+                if time.perf_counter() - began_s > BUDGET_S:
+                    break
+                if (costs := compare_job(task, state)) is not None:
+                    rows.append((state["cluster"], state["job"], encode(costs)))
+            yield pd.DataFrame(rows, columns=["cluster", "job", "costs"])
+
+    return compare
+
+
+def compare_job(task: Task, state: dict[Any, Any]) -> PlanCosts | None:
+    """Return what plans of a job would have cost; None where that cannot be told."""
+    try:
+        subject = build_subject(task.settings, task.champion.value, task.first_bin_s, task.bins, state)
+        placed = placed_of(json.loads(state["operators"]))
+        challenger = task.challenger.value.for_job(subject.cluster, subject.job, placed)
+        return compare_plans(subject, challenger, task.settings)
+    except (BundleError, HistoryError, NoLoadError, GraphError, SpecError, CandidateError) as error:
+        log.info("%s/%s is not compared: %s", state["cluster"], state["job"], error)
+    except Exception:  # one job must not keep a training from being registered
+        log.exception("comparison of plans of %s/%s", state["cluster"], state["job"])
+    return None
+
+
+def encode(costs: PlanCosts) -> str:
+    """Return costs as JSON."""
+    return json.dumps(
+        {
+            "days": costs.days,
+            "cost": costs.cost.tolist(),
+            "slot_hours": costs.slot_hours.tolist(),
+            "late_minutes": costs.late_minutes.tolist(),
+            "rescales": costs.rescales.tolist(),
+            "other_steps": [(one.at_s, one.replica, one.champion, one.challenger) for one in costs.other_steps],
+        }
+    )
+
+
+def decode(text: str) -> PlanCosts:
+    """Return what :func:`encode` wrote."""
+    read = json.loads(text)
+    steps = [OtherStep(*one) for one in read.pop("other_steps")]
+    days = read.pop("days")
+    return PlanCosts(days, **{name: np.array(value) for name, value in read.items()}, other_steps=steps)
+
+
+def summarise(asked: int, results: Sequence[tuple[tuple[str, str], PlanCosts]]) -> PlanComparison:
+    """Return the comparison of jobs that were replayed."""
+    rows, steps = [], []
+    for (cluster, job), one in results:
+        row: dict[str, object] = {"cluster": cluster, "job": job, "days": one.days, "difference": one.difference}
+        for name in ("slot_hours", "late_minutes", "rescales"):
+            before, after = getattr(one, name)
+            row |= {f"{name}_champion": float(before), f"{name}_challenger": float(after)}
+        rows.append(row)
+        steps += [
+            {
+                "cluster": cluster,
+                "job": job,
+                "from": format_utc(datetime.fromtimestamp(step.at_s, UTC)),
+                "replica": step.replica,
+                "champion": json.dumps(dict(step.champion)),
+                "challenger": json.dumps(dict(step.challenger)),
+            }
+            for step in one.other_steps
+        ]
+    difference = summarise_costs([one for _, one in results])
+    return PlanComparison(asked, difference, pd.DataFrame(rows), pd.DataFrame(steps))

@@ -1,0 +1,81 @@
+"""The site has every page once, links that hold there, and pages that are what the code says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cli import hold
+from include.tables import BY_PERSONS, CONTROLLED, TABLES
+from tools import metrics_doc, tables_doc
+from tools.commands_doc import MAKEFILE, PAGE, describe_options, find_parser, list_targets, read_groups
+from tools.site_source import list_sources, rewrite_links, write_sources
+
+PLACES = list_sources()
+
+
+def test_every_page_is_in_one_table_of_contents(tmp_path: Path) -> None:
+    write_sources(tmp_path)
+    listed = Counter[str]()
+    for page in tmp_path.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL):
+            names = [line for line in block.splitlines() if line and not line.startswith(":")]
+            found = [name for name in names if "*" not in name]
+            globs = [one for name in names if "*" in name for one in page.parent.glob(f"{name}.md") if one != page]
+            listed.update(str((page.parent / name).relative_to(tmp_path)) for name in found)
+            listed.update(str(one.relative_to(tmp_path).with_suffix("")) for one in globs)
+    pages = {place.removesuffix(".md") for place in PLACES.values() if place.endswith(".md")}
+    assert listed.keys() == pages - {"index"}
+    assert set(listed.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("source", "link", "expected"),
+    [
+        ("docs/replay.md", "[p](../benchmarks/papers/results/papers.md#x)", "[p](papers/index.md#x)"),
+        ("benchmarks/papers/results/papers.md", "[c](../../../docs/policies.md)", "[c](../policies.md)"),
+        ("CHANGELOG.md", "[m](docs/models_review.md)", "[m](models_review.md)"),
+        ("docs/chaos.md", "[log](../CHANGELOG.md)", "[log](changelog.md)"),
+        (
+            "docs/limits.md",
+            "[r](../models/control/step_review.py)",
+            "r (`models/control/step_review.py` in the repository)",
+        ),
+        ("docs/limits.md", "[`include`](../include)", "`include`"),
+        ("docs/limits.md", "[out](https://x.org/a) and [here](#a)", "[out](https://x.org/a) and [here](#a)"),
+        ("docs/limits.md", "```\n[a](../x.md)\n```", "```\n[a](../x.md)\n```"),
+        ("README.md", "![p](docs/images/report_job.png)", "![p](images/report_job.png)"),
+    ],
+)
+def test_links_hold_in_the_site(source: str, link: str, expected: str) -> None:
+    assert rewrite_links(link, source, {"README.md": "readme.md"} | PLACES) == expected
+
+
+@pytest.mark.parametrize("tool", [tables_doc, metrics_doc], ids=lambda tool: tool.__name__)
+def test_a_page_from_the_code_is_up_to_date(tool) -> None:
+    assert tool.PAGE.read_text() == tool.update_page(tool.PAGE.read_text()), "run make docs"
+
+
+def test_every_table_says_what_it_is_and_is_listed() -> None:
+    meanings, _ = tables_doc.read_meanings()
+    assert {one.name for one in (*TABLES, *CONTROLLED, *BY_PERSONS)} == meanings.keys()
+    assert [name for name, meaning in meanings.items() if not meaning] == []
+
+
+def test_commands_are_those_of_the_makefile() -> None:
+    page, groups = PAGE.read_text(), dict(read_groups(MAKEFILE.read_text()))
+    assert [title for title, targets in groups.items() if list_targets(targets) not in page] == [], "run make docs"
+    named = {one.name for targets in groups.values() for one in targets}
+    assert named == set(re.findall(r"^([a-z-]+):.*##", MAKEFILE.read_text(), re.MULTILINE))
+
+
+def test_arguments_are_those_of_the_parser() -> None:
+    parser = find_parser(hold, ("hold",))
+    assert parser is not None
+    shown = describe_options(parser, ("hold",))
+    assert "| `--hours HOURS` | it ends by itself |" in shown
+    assert "--all" not in shown  # of release
+    assert shown in PAGE.read_text(), "run make docs"

@@ -1,0 +1,79 @@
+"""The page of a challenger beside the champion: equal is no difference, jobs with their coverage, escaped names."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+
+from models.advice.plan_costs import PlanCosts
+from models.training.gate import compare, judge
+from models.training.job_gate import Choice, JobJudgement
+from spark_jobs.train.comparison_page import describe_criterion, measure_job_coverage, render_comparison
+from spark_jobs.train.forward_scores import ForwardScores
+from spark_jobs.train.plan_costs import summarise
+from spark_jobs.train.train_fleet import Trained
+from spark_jobs.train.training_measures import Scores
+
+ERRORS = np.full(50, 0.0163)
+JOB, OTHER = ("eu", "<b>orders"), ("eu", "rides")
+
+
+def criterion(ours: float, theirs: float, count: int = 50):
+    values = np.full(count, ours), np.full(count, theirs)
+    return compare("capacity_held", "capacity error", *values, against="champion", tolerance=0.02)
+
+
+def held(job: tuple[str, str], operator: str, error: float, champion_error: float, inside: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"cluster": job[0], "job": job[1], "operator": operator, "error": error, "champion_error": champion_error,
+         "inside": inside, "champion_inside": [1.0] * len(inside)}
+    )  # fmt: skip
+
+
+SCORES = pd.concat(
+    [held(JOB, "map", 0.02, 0.03, [1.0, 1.0, 1.0, 0.0]), held(OTHER, "join", 0.3, 0.1, [0.0, 1.0])], ignore_index=True
+)
+
+
+def page() -> str:
+    gate = judge([criterion(0.0163, 0.0170)], has_champion=True, champion_knows=2)
+    judged = [JobJudgement(JOB, Choice.NEW), JobJudgement(OTHER, Choice.KEPT, "worse: 30.0%", is_worse=True)]
+    scores = Scores(SCORES, pd.DataFrame(), pd.DataFrame(), ForwardScores.none())
+    result = {"model_version": "m1", "champion_before": "m0"}
+    trained = Trained(None, scores, {}, gate, result, pd.DataFrame(), None, None, judged)  # type: ignore[arg-type]
+    costs = PlanCosts(2, np.array([[100.0, 90.0], [100.0, 94.0]]), *np.full((3, 2), 5.0), [])
+    return render_comparison(trained, datetime(2026, 11, 20, 2, tzinfo=UTC), summarise(2, [(JOB, costs)]))
+
+
+def test_a_reviewer_reads_verdict_jobs_and_worst_operators() -> None:
+    text = re.sub(r"<[^>]+>", " ", page())
+    words = " ".join(text.split())
+    assert "passed : capacity error" in words
+    assert "What plans would have cost , by the challenger: -8.0% against the champion" in words
+    kept, new = words.index("eu/rides kept 50.0% 100.0% 2 worse: 30.0%"), words.index("new 75.0% 100.0% 4 -8.0%")
+    assert kept < new
+    assert words.index("join eu/rides 30.0% 10.0% 2") < words.index("2.0% 3.0% 4")
+
+
+def test_names_are_text_and_nothing_is_loaded() -> None:
+    shown = page()
+    assert "<b>orders" not in shown
+    assert "&lt;b&gt;orders" in shown
+    assert not re.search(r"(?:src|href)=", shown)
+
+
+def test_figures_that_read_the_same_are_no_difference() -> None:
+    assert describe_criterion(criterion(0.01630, 0.01631))["result"] == "no difference"
+    assert describe_criterion(criterion(0.0163, 0.0170))["result"] == "better"
+    assert describe_criterion(criterion(0.0172, 0.0170))["result"] == "worse, within the tolerance"
+    assert describe_criterion(criterion(0.3, 0.1))["colour"] == "worse"
+    assert describe_criterion(criterion(0.3, 0.1, count=0))["challenger"] == "–"
+
+
+def test_coverage_is_of_the_windows_of_each_job() -> None:
+    rows = measure_job_coverage(SCORES).to_dict("index")
+    assert rows[JOB] == {"windows": 4, "inside": 0.75, "champion_inside": 1.0}
+    assert rows[OTHER]["inside"] == 0.5

@@ -1,0 +1,50 @@
+"""``make docs``: docs/metrics.md, from the metrics that ``make status ARGS="--prometheus FILE"`` writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cli.arguments import CommandParser
+from fleet.facts import ClusterFacts, FleetFacts
+from fleet.health import Fault
+from fleet.metrics import Family, list_families
+from include.atomic_write import write_text
+from include.settings import PROJECT
+from tools.markdown import format_table
+from tools.marked_page import put_between_marks
+
+PAGE = PROJECT / "docs" / "metrics.md"
+MARKS = ("<!-- metrics: written by `make docs` from fleet/metrics.py -->", "<!-- end of metrics -->")
+
+
+def describe_labels(family: Family) -> str:
+    """Return the labels of a metric; those of fixed words with all of them, but for faults, which have a table."""
+    values: dict[str, list[str]] = {}
+    for labels, _ in family.samples:
+        for name, value in labels.items():
+            values.setdefault(name, []).append(value)
+    parts = []
+    for name, known in values.items():
+        is_open = name == "cluster" or set(known) == {str(one) for one in Fault}
+        parts.append(f"`{name}`" if is_open else f"`{name}`: {', '.join(f'`{one}`' for one in dict.fromkeys(known))}")
+    return "; ".join(parts)
+
+
+def update_page(page: str) -> str:
+    """Return the page with its table replaced: the metrics of a fleet of one cluster."""
+    families = list_families(FleetFacts(0.0, clusters=(ClusterFacts("prod", "dry-run", "", None, None, None),)))
+    rows = ((f"`{one.name}`", one.meaning, describe_labels(one)) for one in families)
+    return put_between_marks(page, MARKS, f"\n{format_table(('metric', 'meaning', 'labels'), rows)}\n")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the page; returns the exit code."""
+    CommandParser(prog="metrics_doc", description=__doc__).parse_args(argv)
+    write_text(PAGE, update_page(PAGE.read_text()))
+    print(f"written: {PAGE.relative_to(PROJECT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,63 @@
+"""``make docs``: the tables of docs/reasons.md and docs/policies.md, from the enumerations of reasons."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cli.arguments import CommandParser
+from include.atomic_write import write_text
+from include.domain.named_reason import NamedReason
+from include.domain.quarantine_rules import Rule
+from include.settings import PROJECT
+from models.control.reasons import Reason
+from spark_jobs.job_inputs.skipped_jobs import BacktestSkip, LearnSkip, ProfilingSkip
+from spark_jobs.plan.refusals import PlanRefusal
+from tools.markdown import format_table
+from tools.marked_page import put_between_marks
+
+Tables = Mapping[str, tuple[type[NamedReason], tuple[str, ...]]]
+PAGES: Mapping[Path, Tables] = {
+    PROJECT / "docs" / "policies.md": {
+        "jobs that backtest leaves out": (BacktestSkip, ("reason", "meaning")),
+        "jobs that learn leaves out": (LearnSkip, ("reason", "meaning")),
+        "jobs that profiling leaves out": (ProfilingSkip, ("reason", "meaning")),
+    },
+    PROJECT / "docs" / "reasons.md": {
+        "refusals of a plan": (PlanRefusal, ("refusal of a plan", "why", "do")),
+        "reasons of decisions": (Reason, ("reason of a decision", "why", "do")),
+        "rules of the quarantine": (Rule, ("reason", "rule")),
+    },
+}
+"""Page -> name between its marks -> where the rows come from, and the heads of its columns."""
+
+
+def format_reasons(reasons: type[NamedReason], heads: Sequence[str]) -> str:
+    """Return a table in Markdown: a row for each reason, with its remedy where there is a third column."""
+    return format_table(heads, ((f"`{one}`", one.meaning, one.remedy)[: len(heads)] for one in reasons))
+
+
+def update_page(page: str, tables: Tables) -> str:
+    """Return the page with its tables replaced.
+
+    Raises:
+        UsageError: the page lacks the marks of a table.
+    """
+    for name, (reasons, heads) in tables.items():
+        marks = (f"<!-- {name}: written by `make docs` -->", f"<!-- end of {name} -->")
+        page = put_between_marks(page, marks, f"\n{format_reasons(reasons, heads)}\n")
+    return page
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the pages; returns the exit code."""
+    CommandParser(prog="reasons_doc", description=__doc__).parse_args(argv)
+    for path, tables in PAGES.items():
+        write_text(path, update_page(path.read_text(), tables))
+        print(f"written: {path.relative_to(PROJECT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

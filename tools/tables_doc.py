@@ -1,0 +1,124 @@
+"""``make docs``: docs/tables.md, from the tables' definitions and the comments beside their columns."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from cli.arguments import CommandParser
+from include.atomic_write import write_text
+from include.settings import PROJECT
+from include.tables import BY_PERSONS, CONTROLLED, INGESTED, TABLES, Table, plan_row
+from tools.markdown import format_table
+from tools.marked_page import put_between_marks
+
+PAGE = PROJECT / "docs" / "tables.md"
+FOLDER = PROJECT / "include" / "tables"
+MARKS = ("<!-- tables: written by `make docs` from include/tables -->", "<!-- end of tables -->")
+DATES = {"date": "for reading some days alone", "hour": "for reading some hours alone"}
+LAYERS = {
+    "bronze": "raw replies of Flink, parsed",
+    "silver": "measurements of each job",
+    "gold": "models, forecasts, plans, and what became of them",
+    "ops": "the pipeline itself: quarantine, files, decisions, what persons did",
+}
+
+
+def read_meanings() -> tuple[Mapping[str, str], Mapping[tuple[str, str], str]]:
+    """Return what the comments say of each table, and of each column by the names of table and column."""
+    tables: dict[str, str] = {}
+    columns: dict[tuple[str, str], str] = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        text = path.read_text()
+        comments = read_comments(text)
+        for call in find_calls(ast.parse(text)):
+            name, written = call.args[0], call.args[1]
+            assert isinstance(name, ast.Constant)
+            table = str(name.value)
+            assert isinstance(written, ast.Dict)
+            own = (comments.get(line, "") for line in range(call.lineno, name.lineno + 1))
+            tables[table] = " ".join(filter(None, own))
+            for key in written.keys:
+                if isinstance(key, ast.Constant):
+                    columns[table, str(key.value)] = comments.get(key.lineno, "")
+    return tables, columns | {("gold.plans", name): meaning for name, meaning in read_plan_meanings().items()}
+
+
+def read_plan_meanings() -> dict[str, str]:
+    """Return the comments beside the fields of a plan's row, by the names of the columns."""
+    text = Path(plan_row.__file__).read_text()
+    comments = read_comments(text)
+    (row,) = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == "PlanRow")
+    fields = [node for node in row.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    named = {str(ast.unparse(node.target)): comments.get(node.lineno, "") for node in fields}
+    return {name if name in plan_row.PLAN_COLUMNS else name.removesuffix("_s"): text for name, text in named.items()}
+
+
+def read_comments(text: str) -> dict[int, str]:
+    """Return the comments of a module by line."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {one.start[0]: one.string.lstrip("# ").strip() for one in tokens if one.type == tokenize.COMMENT}
+
+
+def find_calls(module: ast.Module) -> Iterator[ast.Call]:
+    """Yield the calls that define tables."""
+    for node in module.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Name) and call.func.id == "Table":
+                yield call
+
+
+def describe_table(table: Table, meaning: str, columns: Mapping[tuple[str, str], str]) -> str:
+    """Return the section of a table."""
+    lines = [f"### {table.name}", ""]
+    if meaning:
+        lines += [f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.", ""]
+    keys = ", ".join(f"`{one}`" for one in table.keys)
+    parts = ", ".join(f"`{one}`" for one in table.partition_by)
+    lines += [f"A row is one {keys}; " + (f"partitioned by {parts}." if parts else "not partitioned."), ""]
+    rows = (
+        (f"`{name}`", f"`{kind}`", columns.get((table.name, name), "") or DATES.get(name, ""))
+        for name, kind in table.columns.items()
+    )
+    lines += [format_table(("column", "type", "meaning"), rows)]
+    if table.checks:
+        lines += ["", "No row is written that breaks one of these:", ""]
+        lines += [f"- `{condition}`" for condition in table.checks.values()]
+    return "\n".join(lines)
+
+
+def describe_tables() -> str:
+    """Return the sections of all tables, layer by layer."""
+    meanings, columns = read_meanings()
+    writers = {one.name: "ingestion" for one in INGESTED} | {one.name: "the controller" for one in CONTROLLED}
+    writers |= {one.name: "commands of persons" for one in BY_PERSONS}
+    tables = (*TABLES, *CONTROLLED, *BY_PERSONS)
+    parts = []
+    for layer, content in LAYERS.items():
+        own = sorted((one for one in tables if one.name.startswith(f"{layer}.")), key=lambda one: one.name)
+        listed = ((f"[`{one.name}`](#{one.name.replace('.', '')})", writers.get(one.name, "a stage")) for one in own)
+        parts += [f"## {layer.title()}: {content}", format_table(("table", "written by"), listed)]
+        parts += [describe_table(one, meanings.get(one.name, ""), columns) for one in own]
+    return "\n\n".join(parts)
+
+
+def update_page(page: str) -> str:
+    """Return the page with its tables replaced."""
+    return put_between_marks(page, MARKS, f"\n{describe_tables()}\n")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the page; returns the exit code."""
+    CommandParser(prog="tables_doc", description=__doc__).parse_args(argv)
+    write_text(PAGE, update_page(PAGE.read_text()))
+    print(f"written: {PAGE.relative_to(PROJECT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
