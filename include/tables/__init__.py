@@ -34,7 +34,6 @@ __all__ = [
     "BRONZE_METRICS",
     "BY_PERSONS",
     "CERTIFICATES",
-    "EVENT_RESULTS",
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
