@@ -27,7 +27,7 @@ def test_every_key_stands_there_with_its_meaning() -> None:
     assert not [line for line in lines if line.endswith("|  |")]
 
 
-def test_no_section_has_more_than_thirteen_keys() -> None:
+def test_no_section_has_more_than_fourteen_keys() -> None:
     def sizes(model: type, path: str = "") -> None:
         assert len(model.model_fields) <= 12 or not path, path  # type: ignore[attr-defined]
 
@@ -35,4 +35,4 @@ def test_no_section_has_more_than_thirteen_keys() -> None:
     for path in key_paths(Settings):
         section = path.rpartition(".")[0]
         counts[section] = counts.get(section, 0) + 1
-    assert max(counts.values()) <= 13
+    assert max(counts.values()) <= 14

@@ -343,7 +343,16 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "bad_steps_max": (3, 4),
     "approval_band": (0.0, 0.5),
 }
-JOINED = {"pin", "pin_all", "approvals", "mode_reason", "blackout_reason", "hold_reason"}
+JOINED = {
+    "pin",
+    "pin_all",
+    "approvals",
+    "mode_reason",
+    "blackout_reason",
+    "hold_reason",
+    "schedule_reason",
+    "neighbours",
+}
 OF_THE_JOB = {"guards", "lifted_blocks", "undo"}  # not of a level
 OF_VERTICES = {"operator_min", "operator_max", "left_alone"}
 
@@ -370,7 +379,9 @@ def test_pins_approvals_and_reasons_of_several_levels() -> None:
     no = replace(YES, is_approved=False)
     one = Limits(pin=TWO, pin_all=2, approvals=(YES,), mode_reason="m", blackout_reason="b", hold_reason="h")
     other = Limits(pin=FOUR, pin_all=4, approvals=(no,), mode_reason="m", blackout_reason="c", hold_reason="i")
+    one, other = (replace(level, schedule_reason=why, neighbours=(why,)) for level, why in ((one, "s"), (other, "t")))
     both = combine_limits([one, other])
+    assert (both.schedule_reason, both.neighbours) == ("s; t", ("s", "t"))
     assert (both.pin, both.pin_all, both.approvals) == (FOUR, 4, (YES, no))
     assert (both.mode_reason, both.blackout_reason, both.hold_reason) == ("m", "b; c", "h; i")
     for levels in ([one, Limits()], [Limits(), one]):

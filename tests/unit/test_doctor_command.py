@@ -153,6 +153,11 @@ def test_no_secret_is_shown(file, monkeypatch, capsys, place):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     for options in (["--json"], []):
+        doctor.main([*options, "--no-airflow"])  # refused where the jars for S3 are not installed
+        reported = capsys.readouterr()
+        assert "planted" not in reported.out + reported.err
+    monkeypatch.delenv("TIDEWISE__PATHS__LAKE")
+    for options in (["--json"], []):
         doctor.main([*options, "--no-airflow"])
         reported = capsys.readouterr()
         assert "planted" not in reported.out + reported.err

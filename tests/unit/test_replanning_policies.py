@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from include.policy_catalogue import Decides
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
+from models.scheduling.slot_bounds import SlotBounds
 
 NOW_S = 1_795_000_200
-SNAPSHOT: Any = object()  # the policy's own matter
+SNAPSHOT: Any = SimpleNamespace(bounds=SlotBounds())  # the rest is the policy's own matter
 
 
 @dataclass

@@ -19,10 +19,10 @@ def toml(tmp_path, monkeypatch):
 
 
 def test_defaults_file_and_environment_in_this_order(toml, monkeypatch):
-    toml('[paths]\nlake = "s3a://bucket/lake"\nraw = "s3a://bucket/raw"\n[policies.need_vector]\nmin_step_s = 60\n')
+    toml('[paths]\nlake = "/srv/lake"\nraw = "/srv/raw"\n[policies.need_vector]\nmin_step_s = 60\n')
     monkeypatch.setenv("TIDEWISE__PATHS__RAW", "/data/raw")
     settings = load_settings()
-    assert settings.paths.lake == "s3a://bucket/lake"
+    assert settings.paths.lake == "/srv/lake"
     assert settings.paths.raw == "/data/raw"
     assert settings.paths.out == "out"
     assert settings.parameters_of("need_vector") == {"min_step_s": 60}
@@ -80,10 +80,10 @@ def test_a_named_file_must_exist(monkeypatch, tmp_path):
 
 
 def test_a_shipped_file_is_found_in_the_working_directory(monkeypatch, tmp_path):
-    (tmp_path / "tidewise.toml").write_text('[paths]\nlake = "s3a://bucket/lake"\n')
+    (tmp_path / "tidewise.toml").write_text('[paths]\nlake = "/srv/lake"\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, "/not/on/this/machine/tidewise.toml")
-    assert load_settings().paths.lake == "s3a://bucket/lake"
+    assert load_settings().paths.lake == "/srv/lake"
 
 
 def test_the_projects_own_file_is_the_last_resort(monkeypatch, tmp_path):
