@@ -135,12 +135,13 @@ class Ticker:
         self.settings = settings
         faults = self._take_in()
         self._history.forget(round(1000 * (now_s - FORGET_AFTER_S)), 1000 * (now_s + AHEAD_S))
-        self.view = self._try("jobs and plans", lambda: self._viewer.take(now_s), self.view)
         every_s = settings.planner.timing.apply_every_s
         # Another turn, not only a later one: after the clock was set back jobs are evaluated as before.
         is_evaluation = now_s // every_s != self._evaluated_at_s // every_s
-        if is_evaluation:
+        if is_evaluation:  # before the jobs are looked at: the first evaluation is to know the models as well
             self._try("the champion", self._readers.champion.refresh, None)
+        self.view = self._try("jobs and plans", lambda: self._viewer.take(now_s), self.view)
+        if is_evaluation:
             self._evaluate(self.view, settings, round(now_s))
             self._evaluated_at_s = now_s
         decisions, problems = self._control(settings, now_s, patience_s, is_evaluation=is_evaluation)

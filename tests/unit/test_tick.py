@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from controller_process import read_log
 from deltalake import DeltaTable
@@ -15,11 +16,15 @@ from cli.history import HistoryRequest, write_history
 from controller.leases.lease import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
+from controller.view.champion import ChampionReader
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord
 from include.lake_table import LakeTable
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
+from models.bundle import FleetBundle
+from models.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery import UNTRAINED
 from models.training.model_review import VERSION_TAG
 
 END = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -262,3 +267,18 @@ def test_a_champion_whose_file_is_none_leaves_the_models_as_they_are(settings: S
         reader.refresh()
         assert (reader.bundle, reader.model_version) == (None, None)
     assert "the champion was not read" in caplog.text
+
+
+def test_the_first_evaluation_knows_the_models(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them a controller that starts would size jobs by an hour of windows alone."""
+    (job, running), *_ = sorted(jobs_of(settings).items())
+    grid = np.arange(1.0, 9.0)
+    curve = CapacityCurve(grid.astype(int), 500.0 * grid, grid, grid[:1].astype(int), 500.0 * grid[:1], 500.0)
+    models = JobModels(
+        dict.fromkeys(running, curve), dict.fromkeys(running, 1.0), UNTRAINED, LatencyModel(grid[:0], grid[:0])
+    )
+    bundle = FleetBundle.from_models("v1", {(CLUSTER, job): models})
+    monkeypatch.setattr(ChampionReader, "refresh", lambda self: setattr(self, "bundle", bundle))
+    ticker = start(settings)
+    assert tick(ticker).is_evaluation
+    assert ticker.view.jobs[CLUSTER, job].models is not None
