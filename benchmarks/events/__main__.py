@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.events.run import AROUND_H, Occasion, replay_occasion
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
-from cli.arguments import CommandParser, require_writable_file, whole_number
+from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
 from include.atomic_write import write_text
 from include.utc import DAY_S, HOUR_S
 
@@ -108,9 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--csv", type=Path, metavar="OUT", help="where the table goes")
     parser.add_argument("--json", type=Path, metavar="OUT", help="where the rows go")
     options = parser.parse_args(argv)
-    for path, option in ((options.json, "--json"), (options.csv, "--csv")):
-        if path is not None:
-            require_writable_file(path, option)
+    try:
+        for path, option in ((options.json, "--json"), (options.csv, "--csv")):
+            if path is not None:
+                require_writable_file(path, option)
+    except UsageError as error:
+        parser.error(str(error))
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     rows: list[Row] = []
     with threadpool_limits(limits=1):

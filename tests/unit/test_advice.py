@@ -297,10 +297,14 @@ def test_totals_are_sums_over_jobs(wasteful):
     assert [one["skipped"] for one in advice["skipped"]] == ["no_model"]
 
 
-def test_the_page_is_one_file_that_runs_nothing(wasteful):
+def test_the_page_is_one_file_that_runs_nothing(wasteful, tmp_path):
     advice = advice_of([NASTY, "plain"], wasteful)
-    page = render(advice, SHORT)
-    assert render(advice, SHORT) == page
+    beside = SHORT.model_copy(update={"paths": SHORT.paths.model_copy(update={"out": str(tmp_path)})})
+    page = render(advice, beside)
+    assert render(advice, beside) == page
+    assert "report.html" not in page
+    (tmp_path / "report.html").write_text("the fleet")
+    assert '<a href="report.html">' in render(advice, beside)
     assert "<script" not in page
     assert html.escape(NASTY, quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in page
     assert "49" not in re.findall(r"\{\{.*?\}\}", page)
