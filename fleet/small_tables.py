@@ -32,6 +32,8 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
+PLANS_SINCE_DAYS = 31
+"""Plans from before are as good as none."""
 RESULTS_OF_DAYS = 92
 JobKey = tuple[str, str]
 RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
@@ -72,7 +74,8 @@ class SmallTables:
         table, today = self._table(PLANS), date_of(now_s)
 
         def read() -> dict[JobKey, tuple[PlanRow, ...]]:
-            days = sorted((day for day in table.read_files() if day <= today), reverse=True)[:PLANS_OF_DAYS]
+            since = today - timedelta(days=PLANS_SINCE_DAYS)
+            days = sorted((day for day in table.read_files() if since <= day <= today), reverse=True)[:PLANS_OF_DAYS]
             return _read_newest_plans(table, days, now_s) if days else {}
 
         return self._once(PLANS, (today, now_s // HOUR_S), read)

@@ -68,7 +68,7 @@ def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
         if rows.empty:
             return rows
         keys = zip(*(rows[column] for column in JOB), strict=True)
-        return rows[[key not in dropped for key in keys]]
+        return rows[np.array([key not in dropped for key in keys], bool)]
 
     forward = replace(scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery))
     return Scores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)

@@ -73,7 +73,8 @@ def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFr
     """Return the events of known jobs in order of time, as rows and as arrays."""
     places = {job: place for place, job in enumerate(jobs)}
     keys = list(zip(events["cluster"], events["job"], strict=True))
-    known = events[[key in places for key in keys]].sort_values(["started_at", *JOB], ignore_index=True)
+    is_known = np.array([key in places for key in keys], bool)  # a list of none would choose no columns
+    known = events[is_known].sort_values(["started_at", *JOB], ignore_index=True)
     numbers = {name: known[name].to_numpy(float) for name in ("downtime_s", "checkpoint_age_s", "state_size_bytes")}
     return known, Events(
         np.array([places[key] for key in zip(known["cluster"], known["job"], strict=True)], np.int64),
