@@ -32,8 +32,8 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
-PLANS_SINCE_DAYS = 31
-"""Plans from before are as good as none."""
+SINCE_DAYS = 31
+"""Plans and scores from before are as good as none."""
 RESULTS_OF_DAYS = 92
 JobKey = tuple[str, str]
 RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
@@ -74,7 +74,7 @@ class SmallTables:
         table, today = self._table(PLANS), date_of(now_s)
 
         def read() -> dict[JobKey, tuple[PlanRow, ...]]:
-            since = today - timedelta(days=PLANS_SINCE_DAYS)
+            since = today - timedelta(days=SINCE_DAYS)
             days = sorted((day for day in table.read_files() if since <= day <= today), reverse=True)[:PLANS_OF_DAYS]
             return _read_newest_plans(table, days, now_s) if days else {}
 
@@ -109,7 +109,8 @@ class SmallTables:
         table, today = self._table(FORECAST_SCORES), date_of(now_s)
 
         def read() -> dict[str, float]:
-            day = max((day for day in table.read_files() if day <= today), default=None)
+            since = today - timedelta(days=SINCE_DAYS)
+            day = max((day for day in table.read_files() if since <= day <= today), default=None)
             if day is None:
                 return {}
             return _cover_by_cluster(table.read(_SCORES, day, day).to_pylist(), timestamp_of(now_s))

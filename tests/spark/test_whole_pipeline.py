@@ -57,7 +57,7 @@ def test_a_new_installation_has_a_plan_after_its_first_hour(spark: SparkSession,
     assert counts["plan"]["jobs"] == 3
     refused = [row for row in plans(settings) if row["status"] == "refused"]
     assert refused == [], [row["reason"] for row in refused]
-    assert all("history" in row["reason"] for row in plans(settings))  # what the plan could not look at is said
+    assert all("(level held)" in row["reason"] for row in plans(settings))  # no usual day is known to follow
     bundle = load_bundle(settings)
     curves = [curve for job in bundle.jobs() for curve in bundle.for_job(*job).capacity.values()]
     assert len(curves) >= 9
