@@ -74,8 +74,7 @@ class SmallTables:
         table, today = self._table(PLANS), date_of(now_s)
 
         def read() -> dict[JobKey, tuple[PlanRow, ...]]:
-            since = today - timedelta(days=SINCE_DAYS)
-            days = sorted((day for day in table.read_files() if since <= day <= today), reverse=True)[:PLANS_OF_DAYS]
+            days = _list_days(table, today)[:PLANS_OF_DAYS]
             return _read_newest_plans(table, days, now_s) if days else {}
 
         return self._once(PLANS, (today, now_s // HOUR_S), read)
@@ -109,11 +108,9 @@ class SmallTables:
         table, today = self._table(FORECAST_SCORES), date_of(now_s)
 
         def read() -> dict[str, float]:
-            since = today - timedelta(days=SINCE_DAYS)
-            day = max((day for day in table.read_files() if since <= day <= today), default=None)
-            if day is None:
-                return {}
-            return _cover_by_cluster(table.read(_SCORES, day, day).to_pylist(), timestamp_of(now_s))
+            days = _list_days(table, today)[:1]
+            rows = table.read(_SCORES, days[0], days[0]).to_pylist() if days else []
+            return _cover_by_cluster(rows, timestamp_of(now_s))
 
         return self._once(FORECAST_SCORES, now_s // HOUR_S, read)
 
@@ -234,6 +231,12 @@ def _cover_by_cluster(rows: list[dict[str, Any]], until: datetime) -> dict[str, 
             covered, origins = sums.get(row["cluster"], (0.0, 0))
             sums[row["cluster"]] = covered + row["coverage_q90"] * row["origins"], origins + row["origins"]
     return {cluster: covered / origins for cluster, (covered, origins) in sums.items() if origins >= ORIGINS_MIN}
+
+
+def _list_days(table: LakeTable, today: date) -> list[date]:
+    """Return the dates of which a table has files, the newest first: none after today, none that is too old."""
+    since = today - timedelta(days=SINCE_DAYS)
+    return sorted((day for day in table.read_files() if since <= day <= today), reverse=True)
 
 
 def _read_newest_plans(table: LakeTable, days: list[date], now_s: float) -> dict[JobKey, tuple[PlanRow, ...]]:

@@ -8,15 +8,13 @@ seeds: a part whose interval holds 1 cannot be told from chance.  ``--rows`` pub
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replay.best_form_table import publish_jobs
-from benchmarks.replay.cost_rows import compare_costs
-from benchmarks.replay.cost_summary import PLANNER, split_jobs, summarise
+from benchmarks.replay.best_form_table import print_tables, publish_jobs, read_rows
+from benchmarks.replay.cost_summary import PLANNER
 from benchmarks.replay.cpu_estimate import describe_estimate
 from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
@@ -82,12 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     exit_on_sigterm()
     if options.rows is not None:
-        rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
+        rows = read_rows(options.rows)
     else:
         rows = replay_ablations(options.job, options.seeds, options.days, options.unseen, options.json)
     publish(rows)
-    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
-        print(" | ".join(cells))
+    print_tables(rows)
     return 0
 
 

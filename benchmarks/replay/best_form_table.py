@@ -116,6 +116,17 @@ def run_side(
     return rows
 
 
+def read_rows(paths: Sequence[Path]) -> list[Row]:
+    """Return the rows that replays have written."""
+    return [row for path in paths for row in json.loads(path.read_text())]
+
+
+def print_tables(rows: Sequence[Row]) -> None:
+    """Print the table over traces of each job."""
+    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
+        print(" | ".join(cells))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run and publish, or publish."""
     parser = CommandParser(prog="replay.best_form_table", description=__doc__)
@@ -130,14 +141,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     exit_on_sigterm()
     if options.rows is not None:
-        rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
+        rows = read_rows(options.rows)
     else:
         policies = tuple(options.policy or list_policies(tuple(read_forms())))
         needed = tuple(dict.fromkeys((*policies, PLANNER, BOUND, FLOOR)))
         rows = run_side(options.job, needed, read_split("test").seeds[: options.seeds], vars(options))
     publish(rows)
-    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
-        print(" | ".join(cells))
+    print_tables(rows)
     return 0
 
 

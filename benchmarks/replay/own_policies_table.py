@@ -6,15 +6,12 @@ the default's cost over the cheaper of the other two.  ``--rows`` publishes rows
 
 from __future__ import annotations
 
-import itertools
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replay.best_form_table import publish_jobs, run_side
-from benchmarks.replay.cost_rows import compare_costs
-from benchmarks.replay.cost_summary import list_best_of, split_jobs, summarise
+from benchmarks.replay.best_form_table import print_tables, publish_jobs, read_rows, run_side
+from benchmarks.replay.cost_summary import list_best_of
 from benchmarks.replay.replay_cases import FLOOR, Row
 from benchmarks.replay.split import UNSEEN, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
@@ -57,13 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     exit_on_sigterm()
     if options.rows is not None:
-        rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
+        rows = read_rows(options.rows)
     else:
         seeds = read_split("test").seeds[: options.seeds]
         rows = run_side(["wordcount"], (DEFAULT, *OTHERS, FLOOR), seeds, vars(options))
     publish(rows)
-    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(compare_costs(rows)))):
-        print(" | ".join(cells))
+    print_tables(rows)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -53,6 +54,10 @@ class Chosen:
     choice: Choice
     belief: CapacityBelief
     measured: Measured
+
+    def form_parallelism(self, names: Sequence[str]) -> dict[str, int]:
+        """Return operator -> parallelism of the size that was chosen."""
+        return dict(zip(names, self.sizes.configurations[self.choice.place].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,10 +138,8 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
     chosen = choose(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
     if chosen is None or chosen.choice.slots_to <= chosen.choice.slots_from:
         return ReactiveDecision(None, _UNKNOWN_LOAD)
-    size = chosen.sizes.configurations[chosen.choice.place].tolist()
     reason = f"{describe_choice(chosen.choice, job.now_s)}; {_UNKNOWN_LOAD}, so its latest windows alone decide"
-    wanted = dict(zip(job.graph.names, size, strict=True))
-    return ReactiveDecision(wanted, reason + _describe_obstacles(job, known))
+    return ReactiveDecision(chosen.form_parallelism(job.graph.names), reason + _describe_obstacles(job, known))
 
 
 def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
@@ -200,8 +198,8 @@ def _meet_plan(
     job: Snapshot, memory: ProgrammeMemory, chosen: Chosen, why: str, short: str
 ) -> tuple[ReactiveDecision, ProgrammeMemory]:
     """Return the due step where what is measured is within its band, else what the programme decides."""
-    choice, names = chosen.choice, job.graph.names
-    wanted = dict(zip(names, chosen.sizes.configurations[choice.place].tolist(), strict=True)) if choice.place else None
+    choice = chosen.choice
+    wanted = chosen.form_parallelism(job.graph.names) if choice.place else None
     reason = describe_choice(choice, job.now_s) + short + why
     alone = ReactiveDecision(wanted, reason, remark="" if wanted else why.removeprefix("; "))
     due = None if job.restarting else find_due(memory.due, job.now_s)
