@@ -104,7 +104,9 @@ def write_names(is_whole: bool, jobs: Iterable[JobKey]) -> str:
     'eu/orders'
     """
     names = [WHOLE] * is_whole + ["/".join(job) for job in sorted(set(jobs))]
-    return json.dumps(names, ensure_ascii=False) if any("," in name for name in names) else ", ".join(names)
+    text = ", ".join(names)
+    is_misread = text.startswith("[") or any("," in name for name in names)
+    return json.dumps(names, ensure_ascii=False) if is_misread else text
 
 
 def read_review(versions: Sequence[Reviewed], champion: int | None, pinned: int | None = None) -> Review:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.training.model_review import (
@@ -108,6 +108,8 @@ def test_a_source_without_the_job_leaves_out_what_was_rejected_and_keeps_nothing
     assert drop_impossible(rejected, {1: [ORDERS]}) == rejected
 
 
+@example(False, {("[", "0")})
+@example(False, {("eu", "a,b")})
 @given(st.booleans(), st.sets(st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="/ "), min_size=1),
                                         st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip))))  # fmt: skip
 def test_what_is_written_into_a_tag_is_read_from_it(is_whole: bool, jobs: set[tuple[str, str]]) -> None:
