@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from include.settings import Costs
 from include.settings.slot_schedules import SlotSchedule
 from models.arrays import Bools, Floats, Ints
 from models.scheduling.reason import format_clock
 from models.scheduling.slot_counts import count_slots_of_rows, widest_of_groups
 
-OUTSIDE_PRICE: Final = 10.0
-"""A minute outside of its bounds costs as much as so many late ones: no lateness is worth it."""
+_OUTSIDE_PRICE: Final = 10.0
 _NO_LIMIT: Final = 2**31
 
 
@@ -155,6 +155,11 @@ class SlotBounds:
     def describe(self, at_s: float, until_s: float | None = None) -> str:
         """Return which windows are on at a time, or between two, to follow a reason; empty without any."""
         return _join(one.describe(at_s) for one in self.list_on(at_s, until_s))
+
+
+def price_outside(costs: Costs) -> float:
+    """Return what a minute outside of its bounds costs a job: so many late ones that no lateness is worth it."""
+    return _OUTSIDE_PRICE * max(costs.late_weight, costs.resource_weight)
 
 
 def _join(parts: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
 from models.scheduling.need import upper_limits
-from models.scheduling.slot_bounds import OUTSIDE_PRICE
+from models.scheduling.slot_bounds import price_outside
 
 MARGIN: Final = 0.15
 """By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
@@ -158,12 +158,11 @@ def _keep_bounded(job: Snapshot, sizes: JobSizes, rows: Ints) -> Ints:
 def _price_outside(job: Snapshot, sizes: JobSizes, first: int, steps: tuple[int, ...]) -> Floats | None:
     """Return (J, K) what a size costs in each step in which schedules ask for another; None without any."""
     edges_s = STEP_S * (first + np.concatenate([np.zeros(1), np.cumsum(steps)]))
-    graph, costs = job.graph, job.options.costs
+    graph = job.graph
     outside = job.bounds.share_outside(sizes.configurations, graph.names, graph.slot_sharing_groups, edges_s)
     if outside is None:
         return None
-    price = OUTSIDE_PRICE * max(costs.late_weight, costs.resource_weight)
-    return price * outside * (np.array(steps) * STEP_S / 60)[:, None]
+    return price_outside(job.options.costs) * outside * (np.array(steps) * STEP_S / 60)[:, None]
 
 
 def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:

@@ -27,7 +27,7 @@ from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
 from models.scheduling.shortage import find_short
 from models.scheduling.shortest_path import Paths, solve
-from models.scheduling.slot_bounds import OUTSIDE_PRICE
+from models.scheduling.slot_bounds import price_outside
 from models.scheduling.slot_problem import SlotProblem
 
 
@@ -129,7 +129,7 @@ def _charge_outside(costs: CostTables, situation: Situation, configurations: Int
     outside = situation.bounds.share_outside(configurations, graph.names, graph.slot_sharing_groups, edges_s)
     if outside is None:
         return costs
-    price = OUTSIDE_PRICE * max(situation.options.costs.late_weight, costs.slot_price * situation.slots_max)
+    price = price_outside(situation.options.costs)
     return replace(costs, bin_cost=costs.bin_cost + price * costs.minutes[:, None] * outside)
 
 
