@@ -21,7 +21,7 @@ from pathlib import Path
 from cli.arguments import CommandParser, number, whole_number
 from include.settings import PROJECT
 from tools.rule_breaks import Break, read_breaks
-from tools.rule_trials.outcomes import list_wrong_equivalents, read_equivalents, summarise
+from tools.rule_trials.outcomes import SURVIVED_QUICK, list_wrong_equivalents, read_equivalents, summarise
 from tools.rule_trials.trying import Trials
 
 # Imported before the processes are forked, which then need not: what the tests need and the project does not change.
@@ -56,13 +56,13 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
     for one in known:
         files = [file for file in one.files(PROJECT) if not options.file or file in options.file]
         breaks[one.name] = read_breaks(PROJECT, files)[:: options.every]
-    tests = list(dict.fromkeys(test for one in known for test in one.tests))
+    tests = options.tests or list(dict.fromkeys(test for one in known for test in one.tests))
     every_file = [file for one in known for file in one.files(PROJECT)]
     wanted = [change for changes in breaks.values() for change in changes]
-    tried = Trials(PROJECT, every_file, tests, options.children).run(wanted, is_anew=options.anew)
+    tried = Trials(PROJECT, every_file, tests, options.children).run(wanted, options.anew, options.quick)
     if tried is None:
         return 2
-    outcomes = {key: one.outcome for key, one in tried.items()}
+    outcomes = {one.key: tried[one.key].outcome if one.key in tried else SURVIVED_QUICK for one in wanted}
     equivalents, shares = read_equivalents(), []
     for name, changes in [*breaks.items(), ("all", wanted)]:
         pairs = [(change, outcomes[change.key]) for change in changes]
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
         print("\n".join(line for line in lines if name != "all" or "survived" not in line), flush=True)
         if pairs:
             shares.append(share_noticed(pairs, equivalents))
-    is_whole = options.every == 1 and not options.file
+    is_whole = options.every == 1 and not (options.file or options.tests or options.quick)
     wrong = list_wrong_equivalents([(one, outcomes[one.key]) for one in wanted], equivalents, every_file)
     if is_whole and wrong:
         print("\n".join(f"mutate-rules: listed as equivalent, and is not: {place}" for place in wrong), file=sys.stderr)
@@ -89,8 +89,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     known = read_rule_files()
     every_file = sorted({file for one in known for file in one.files(PROJECT)})
+    every_test = sorted({test for one in known for test in one.tests})
     parser = CommandParser(prog="mutate-rules", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--file", nargs="+", choices=every_file, metavar="FILE", help="only these; default: all")
+    parser.add_argument("--tests", nargs="+", choices=every_test, metavar="FILE", help="only these; default: all")
+    parser.add_argument("--quick", action="store_true", help="no change is shown to tests of more than seconds")
     parser.add_argument("--every", type=whole_number(1, 1000), default=1, help="only every n-th change (default: 1)")
     parser.add_argument("--least", type=number(0, 1), default=0.0, help="exit 1 where a smaller share is noticed")
     parser.add_argument("--children", type=whole_number(1, 256), default=os.cpu_count() or 1, help="changes at a time")

@@ -45,9 +45,14 @@ class CollectedRun:
         self._files = sorted({one.file for one in breaks})
         self._recorder, self._failures = LineRecorder(root, self._files), Failures()
         self._measured, self._why = MeasuredTests(), "the tests cannot be collected"
+        self._is_quick = False
 
-    def collect_and_try(self, tests: Sequence[str]) -> str:
-        """Collect files of tests in this process and try each change in copies of it; returns why that is not done."""
+    def collect_and_try(self, tests: Sequence[str], is_quick: bool) -> str:
+        """Collect files of tests in this process and try each change in copies of it; returns why that is not done.
+
+        Where ``is_quick``, no change is shown to the longer tests; what they alone could notice is not reported.
+        """
+        self._is_quick = is_quick
         use_fixed_examples()
         self._recorder.start()
         pytest.main([*OPTIONS, *tests], plugins=[self, self._failures])
@@ -71,7 +76,8 @@ class CollectedRun:
         gc.collect()
         gc.freeze()  # copies of this process share its memory
         later: dict[str, tuple[Break, list[str]]] = {}
-        for waiting in (self._first(later), self._rest(later)):
+        rounds = (self._first(later),) if self._is_quick else (self._first(later), self._rest(later))
+        for waiting in rounds:
             run_trials(self._trials(waiting, items, functions), self._children, partial(self._take, later))
         return True
 

@@ -37,22 +37,24 @@ class Trials:
         self._stored = OutcomeFile(self._work / "rules.jsonl", root, used)
         self._measured = self._work / f"measured-{make_digest(root / file for file in [*files, *used])}.json"
 
-    def run(self, breaks: Sequence[Break], is_anew: bool) -> dict[str, Outcome] | None:
+    def run(self, breaks: Sequence[Break], is_anew: bool, is_quick: bool = False) -> dict[str, Outcome] | None:
         """Return key of each change -> what became of it; None where the tests fail without any change.
 
         Args:
             breaks: the changes.
             is_anew: outcomes of earlier runs do not count.
+            is_quick: changes that the quick tests miss are shown to no other, and are not in the result.
         """
         if is_anew:
             self._stored.forget()
         self._work.mkdir(parents=True, exist_ok=True)
         done = self._stored.read()
         if any(one.key not in done for one in breaks):
-            self._in_copy(partial(self._try_collected, breaks, done))
+            self._in_copy(partial(self._try_collected, breaks, done, is_quick))
             done = self._stored.read()
-            if any(one.key not in done for one in breaks):
+            if not is_quick and any(one.key not in done for one in breaks):
                 return None
+        breaks = [one for one in breaks if one.key in done]
         self._try_anew([one for one in breaks if done[one.key].outcome == ANEW])
         done = self._stored.read()
         for one in breaks:
@@ -81,7 +83,7 @@ class Trials:
             shown.flush()
             os._exit(code)
 
-    def _try_collected(self, breaks: Sequence[Break], done: dict[str, Outcome], shown: TextIO) -> None:
+    def _try_collected(self, breaks: Sequence[Break], done: dict[str, Outcome], is_quick: bool, shown: TextIO) -> None:
         note = print_progress(len(breaks), shown)
         for one in breaks:
             if one.key in done:
@@ -96,7 +98,7 @@ class Trials:
                 other.unlink()
         remaining = [one for one in breaks if one.key not in done]
         run = CollectedRun(self._root, remaining, self._measured, self._children, report)
-        why = run.collect_and_try(self._tests)
+        why = run.collect_and_try(self._tests, is_quick)
         if why:
             print(f"mutate-rules: {why}; see {self._work / 'pytest.log'}", file=shown)
 
