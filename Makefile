@@ -62,6 +62,10 @@ doctor: python  ## whether it will work here: machine, settings, clusters, lake,
 manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
 	@$(PY) -m cli.manifests $(ARGS)
 
+.PHONY: install
+install: setup  ## pools and connection in an Airflow of your own; ARGS="--airflow /path/to/airflow --dry-run"
+	@$(PY) -m cli.install $(ARGS)
+
 .PHONY: import backfill
 import: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
 	@$(PY) -m cli.import_hours $(ARGS)

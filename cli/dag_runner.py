@@ -21,7 +21,7 @@ def prepare_database() -> None:
     from airflow.settings import get_engine
     from airflow.utils import db
 
-    from include.orchestration.tasks import POOLS
+    from include.orchestration.pools import POOLS
 
     if not _is_migrated(str(conf.get("database", "sql_alchemy_conn"))):
         db.upgradedb()

@@ -11,11 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from controller.health import ControllerHealth
+from controller.health_server import AddressError, parse_address, serve_health
 from controller.loop import poll_once, run_ticks, warm_up
 from controller.tick import Ticker, TickSummary
 from controller.view.recent_files import list_clusters
+from controller.watching import watch_ticks
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
 from include.place import place
@@ -28,15 +33,23 @@ log = logging.getLogger(__name__)
 FOREVER_S = float("inf")
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Return what the command line asks for."""
     parser = argparse.ArgumentParser(prog="controller", description=__doc__)
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--as-of", help="make one tick at this time (ISO 8601, UTC), without any request to a cluster")
     when.add_argument("--once", action="store_true", help="poll every cluster once and make one tick")
     when.add_argument("--until", help="go on until this time (ISO 8601, UTC); default: until it is stopped")
     when.add_argument("--seconds", type=float, help="go on for so long")
+    when.add_argument("--watch", action="store_true", help="only say whether a controller's ticks come in time; else 1")
     parser.add_argument("--cluster", action="append", help="only this cluster; may be given several times")
-    return parser.parse_args(argv)
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="answer /health and /metrics there; default: no port is open"
+    )
+    options = parser.parse_args(argv)
+    if options.listen is not None and (options.once or options.watch or options.as_of is not None):
+        parser.error("--listen is for a controller that goes on, not for one tick")
+    return options
 
 
 def load_anchored() -> Settings:
@@ -59,7 +72,7 @@ def choose_clusters(settings: Settings, asked: Sequence[str] | None) -> list[str
 
 def main(argv: Sequence[str]) -> int:
     """Run the controller; returns the exit code."""
-    options = _parse(argv)
+    options = parse_arguments(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stdout)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,12 +82,15 @@ def main(argv: Sequence[str]) -> int:
         clusters = choose_clusters(settings, options.cluster)
         as_of = None if options.as_of is None else parse_utc(options.as_of)
         until = None if options.until is None else parse_utc(options.until)
-    except (SettingsError, IntervalError) as error:
+        address = None if options.listen is None else parse_address(options.listen)
+    except (SettingsError, IntervalError, AddressError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_USAGE
     if not clusters:
         print("controller: no cluster has a rest_url or raw files: nothing to control")
         return 0
+    if options.watch:
+        return watch_ticks(settings, clusters, time.time(), os.environ)
     clock = time.time if as_of is None else as_of.timestamp
     ticker = start(settings, clusters, clock, is_rehearsal=as_of is not None)
     if options.once:
@@ -86,23 +102,58 @@ def main(argv: Sequence[str]) -> int:
     until_s = until.timestamp() if until is not None else FOREVER_S
     if options.seconds is not None:
         until_s = clock() + options.seconds
+    health = ControllerHealth(time.monotonic, settings.health.controller_late_s)
+    try:
+        with serve_health(health, *address) if address else nullcontext():
+            go_on(ticker, settings, clusters, until_s, Process(options.cluster, clock, stop, health))
+    except AddressError as error:
+        ticker.close()
+        print(f"controller: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What stays the same while the parts are made anew with other settings.
+
+    Attributes:
+        asked: clusters that the command line names.
+        clock: epoch seconds.
+        stop: set to end early.
+        health: takes each tick.
+    """
+
+    asked: Sequence[str] | None
+    clock: Callable[[], float]
+    stop: threading.Event
+    health: ControllerHealth
+
+
+def go_on(ticker: Ticker, settings: Settings, clusters: Sequence[str], until_s: float, process: Process) -> None:
+    """Make ticks until a time, with parts that are made anew where the settings ask for it."""
     while True:
-        again = RestartCheck(settings, ticker, options.cluster)
+        again = RestartCheck(settings, ticker, process.asked)
+
+        def take(summary: TickSummary, made_by: Ticker = ticker) -> None:
+            process.health.note_tick(summary, process.clock(), made_by.settings.health.controller_late_s)
+            show(summary, process.clock())
+
         why = run_ticks(
             ticker,
             settings,
             clusters,
             until_s,
-            clock=clock,
-            stop=stop,
-            on_tick=lambda one: show(one, clock()),
+            clock=process.clock,
+            stop=process.stop,
+            on_tick=take,
             explain_anew=again.explain,
         )
         if not why:
-            return 0
+            return
         log.warning("%s", why)
         settings, clusters = again.settings, again.clusters
-        ticker = start(settings, clusters, clock)
+        ticker = start(settings, clusters, process.clock)
 
 
 class RestartCheck:

@@ -12,8 +12,9 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import dag, task
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.approval_operator import StepApprovalOperator
 from include.orchestration.tasks import dag_options
 from include.settings import load_settings

@@ -9,8 +9,9 @@ and downtimes under the measured load). **Feeds** the report through `gold.backt
 exactly. `backtest.policies` names the policies; a policy that fails on a job has a row with its error.
 """
 
-from airflow.sdk import CronTriggerTimetable, chain, dag
+from airflow.sdk import chain, dag
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
 from include.stages import Stage

@@ -13,22 +13,25 @@ would have done. To stop all changes at once: `make hold`.
 sent in what Flink says it was asked for. With `as_of` a run makes one dry-run tick at that time and ends.
 """
 
-from airflow.sdk import CronDataIntervalTimetable, dag
+from airflow.sdk import dag
 
+from include.orchestration.airflow_names import CronDataIntervalTimetable
 from include.orchestration.controller_step import controller_step
 from include.orchestration.tasks import AS_OF_PARAM, dag_options
 from include.settings import load_settings
 
+_SETTINGS = load_settings()
+
 
 @dag(
     dag_id="tidewise_control",
-    schedule=CronDataIntervalTimetable(load_settings().schedules.control, timezone="UTC"),
+    schedule=CronDataIntervalTimetable(_SETTINGS.schedules.control, timezone="UTC"),
     params={"as_of": AS_OF_PARAM},
     **dag_options(__doc__, "control"),
 )
 def tidewise_control() -> None:
     """Wire the DAG."""
-    controller_step()
+    controller_step(is_service=_SETTINGS.apply.as_service)
 
 
 tidewise_control()

@@ -15,8 +15,9 @@ from airflow.sdk import Param, dag, task
 
 from include.orchestration.assets import RAW
 from include.orchestration.parameters import ParametersError, refuse_at_once
+from include.orchestration.pools import IMPORT_POOL
 from include.orchestration.run_window import requested_interval
-from include.orchestration.tasks import IMPORT_POOL, PAST_HOURS_PARAMS, dag_options, stage_step
+from include.orchestration.tasks import PAST_HOURS_PARAMS, dag_options, stage_step
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
 from include.stages import Stage

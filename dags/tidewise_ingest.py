@@ -23,8 +23,9 @@ left.
 
 import logging
 
-from airflow.sdk import CronDataIntervalTimetable, chain, dag, task
+from airflow.sdk import chain, dag, task
 
+from include.orchestration.airflow_names import CronDataIntervalTimetable
 from include.orchestration.missed_hours import missed_hours_step
 from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, stage_steps, trigger_step
 from include.settings import load_settings

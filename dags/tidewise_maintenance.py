@@ -8,8 +8,9 @@ days ago. Killed anywhere, it is run again.
 shows what a run would do; `dry_run` logs it.
 """
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import dag, task
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF, AS_OF_PARAM, DRY_RUN_PARAM, UPKEEP, dag_options
 from include.settings import load_settings
 from include.spark.submission import anchor_paths

@@ -10,8 +10,9 @@ the reason.
 plan once for each of its hours. It plans from `as_of` onward and never for the past: a backfill of this DAG is refused.
 """
 
-from airflow.sdk import CronTriggerTimetable, dag
+from airflow.sdk import dag
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
 from include.stages import Stage

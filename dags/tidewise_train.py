@@ -10,8 +10,9 @@ reinforcement learning) are trained; the task is skipped when no job uses one.
 `as_of` limits the observations that are used, so a training can be repeated exactly.
 """
 
-from airflow.sdk import CronTriggerTimetable, chain, dag, task
+from airflow.sdk import chain, dag, task
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF, AS_OF_PARAM, THEN_PLAN_PARAM, dag_options, stage_step, trigger_step
 from include.policy_catalogue import names_where
 from include.settings import load_settings

@@ -10,8 +10,9 @@ once an hour, and its end once (docs/on_call.md, Messages).
 **Schedule**: `schedules.watch`. It changes nothing in the fleet.
 """
 
-from airflow.sdk import CronTriggerTimetable, dag
+from airflow.sdk import dag
 
+from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import dag_options
 from include.orchestration.watch_step import watch_step
 from include.settings import load_settings

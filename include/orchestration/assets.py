@@ -57,17 +57,17 @@ _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
 def application_inlets(stages: Sequence[Stage]) -> list[Asset]:
     """Return what stages of one application read, without what an earlier one of them writes."""
-    written: set[Asset] = set()
-    result: dict[Asset, None] = {}
+    written: dict[str, Asset] = {}
+    result: dict[str, Asset] = {}
     for stage in stages:
-        result |= dict.fromkeys(asset for asset in inlets(stage) if asset not in written)
-        written |= set(outlets(stage))
-    return list(result)
+        result |= {asset.name: asset for asset in inlets(stage) if asset.name not in written}
+        written |= {asset.name: asset for asset in outlets(stage)}
+    return list(result.values())
 
 
 def application_outlets(stages: Sequence[Stage]) -> list[Asset]:
-    """Return what stages of one application write."""
-    return list(dict.fromkeys(asset for stage in stages for asset in outlets(stage)))
+    """Return what stages of one application write; assets of Airflow 3.1 have no hash, so names tell them apart."""
+    return list({asset.name: asset for stage in stages for asset in outlets(stage)}.values())
 
 
 def inlets(stage: Stage) -> list[Asset]:

@@ -8,18 +8,20 @@ from airflow.providers.standard.operators.bash import BashOperator
 
 from include.orchestration.assets import CONTROLLED, RAW
 from include.orchestration.module_step import module_step
-from include.orchestration.tasks import CONTROL_POOL
+from include.orchestration.pools import CONTROL_POOL
 
-_ARGUMENTS = (
-    "{{ controller_arguments_of(params, data_interval_start | default(none), data_interval_end | default(none)) }}"
-)
+_INTERVAL = "data_interval_start | default(none), data_interval_end | default(none)"
 
 
-def controller_step() -> BashOperator:
-    """Return the task; it is killed with its run and started again by the next."""
+def controller_step(*, is_service: bool) -> BashOperator:
+    """Return the task; it is killed with its run and started again by the next.
+
+    Args:
+        is_service: the controller runs outside of Airflow, and the task fails while its ticks are late.
+    """
     return module_step(
         "control",
-        f"controller {_ARGUMENTS}",
+        f"controller {{{{ controller_arguments_of(params, {_INTERVAL}, {is_service}) }}}}",
         outlets=[RAW, *CONTROLLED],
         pool=CONTROL_POOL,
         priority_weight=10,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import Any
 
 from airflow.providers.standard.operators.bash import BashOperator
 
+from include.own_python import find_python
 from include.settings import PROJECT
 
 
 def module_options(module: str) -> dict[str, Any]:
     """Return the arguments of a BashOperator that runs a module, with its arguments, as `python -m` takes them."""
     return {
-        "bash_command": f"exec {shlex.quote(sys.executable)} -m {module}",
+        "bash_command": f"exec {shlex.quote(find_python())} -m {module}",
         "cwd": str(PROJECT),
         "env": {"PYTHONPATH": str(PROJECT)},
         "append_env": True,

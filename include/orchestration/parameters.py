@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from airflow.sdk.exceptions import AirflowFailException
-
+from include.orchestration.airflow_names import AirflowFailException
 from include.utc import IntervalError
 
 P = ParamSpec("P")

@@ -72,13 +72,18 @@ def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | N
     return format_utc(interval_end or run.run_after)
 
 
-def controller_arguments(params: Mapping[str, Any], start: datetime | None, end: datetime | None) -> str:
+def controller_arguments(
+    params: Mapping[str, Any], start: datetime | None, end: datetime | None, is_service: bool = False
+) -> str:
     """Return the arguments of the controller's process.
 
     With a time to look from it makes one tick there; else it goes on until the next run is due, which then starts.
+    Where the controller is a service of its own, the process only asks whether its ticks come in time.
     """
     if params.get("as_of"):
         return f"--as-of {format_utc(parse_utc(str(params['as_of'])))}"
+    if is_service:
+        return "--watch"
     if start is not None and end is not None and end > start:
         return f"--until {format_utc(end + (end - start) - HAND_OVER)}"
     return "--once"

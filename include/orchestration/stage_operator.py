@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.bases.hook import BaseHook
-from airflow.sdk.exceptions import AirflowException
 
+from include.orchestration.airflow_names import AirflowException
 from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
+from include.own_python import find_python
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import Stage, StageRequest, parse_requests
@@ -103,7 +103,7 @@ def describe_requests(requests: Sequence[StageRequest]) -> str:
 def _find_spark_submit() -> None:
     """Let the hook find the spark-submit of this virtual environment when PATH has none."""
     if shutil.which("spark-submit") is None:
-        os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(sys.executable).parent}"
+        os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(find_python()).parent}"
 
 
 def report_failure(context: Any) -> None:

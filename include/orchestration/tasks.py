@@ -12,6 +12,7 @@ from airflow.sdk import Param
 
 from include.orchestration.assets import application_inlets, application_outlets
 from include.orchestration.parameters import refuse_at_once
+from include.orchestration.pools import SPARK_POOL, UPKEEP_POOL
 from include.orchestration.run_window import (
     controller_arguments,
     requested_as_of,
@@ -23,17 +24,6 @@ from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.webhook_notifier import WebhookNotifier
 from include.stages import Stage
 
-SPARK_POOL = "tidewise_spark"
-CONTROL_POOL = "tidewise_control"
-UPKEEP_POOL = "tidewise_upkeep"
-IMPORT_POOL = "tidewise_import"
-# Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
-POOLS = {
-    SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
-    UPKEEP_POOL: (1, "Upkeep of the tables"),
-    CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
-    IMPORT_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
-}
 OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.standard.operators.bash import BashOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from include.notifications.notice import read_notices
+from include.orchestration.airflow_names import AirflowException, AirflowFailException
 from include.orchestration.module_step import module_options
 from include.orchestration.stage_operator import report_failure
 from include.orchestration.webhook_notifier import send_messages

@@ -27,7 +27,8 @@ class WebConnection(Protocol):
 def find_webhook(connection_id: str) -> Webhook | None:
     """Return the webhook of a connection; None where there is no such connection, or it names no host."""
     from airflow.sdk.bases.hook import BaseHook
-    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    from include.orchestration.airflow_names import AirflowNotFoundException
 
     try:
         connection = BaseHook.get_connection(connection_id)

@@ -102,6 +102,10 @@ class Apply(Section):
     watch_span_s: int = Field(
         900, ge=60, le=DAY_S, description="s; so far back polls are kept; at least two observation windows"
     )
+    as_service: bool = Field(
+        False,
+        description="the controller is a service of its own; tidewise_control only asks whether its ticks come in time",
+    )
 
     @model_validator(mode="after")
     def _ticks_in_time(self) -> Apply:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from include.own_python import find_python
 from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, s3_keys, settings_file
 from include.spark.code_zip import build_package
 from include.spark.conf import spark_conf
@@ -45,7 +45,7 @@ class Submission:
 
     def command(self, arguments: Sequence[str], spark_submit: str | None = None) -> list[str]:
         """Return the argv of a submission without Airflow."""
-        command = [spark_submit or str(Path(sys.executable).with_name("spark-submit")), "--master", self.master]
+        command = [spark_submit or str(Path(find_python()).with_name("spark-submit")), "--master", self.master]
         for key, value in self.conf.items():
             command += ["--conf", f"{key}={value}"]
         return [*command, "--py-files", self.package, self.application, *arguments]
@@ -79,7 +79,7 @@ def stage_environment(settings: Settings, environment: Mapping[str, str], root: 
 
     Nothing but paths is passed: settings may hold credentials, and Airflow shows an operator's environment.
     """
-    result = {"PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", sys.executable), "OMP_NUM_THREADS": "1"}
+    result = {"PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", find_python()), "OMP_NUM_THREADS": "1"}
     file = root / settings_file()
     if file.is_file():
         result[SETTINGS_FILE_VARIABLE] = str(file)

@@ -11,9 +11,10 @@ from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
 from include.orchestration.assets import CONTROLLED, inlets, outlets
+from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
-from include.orchestration.tasks import CONTROL_POOL, FAILURE_NOTIFIER, OWNER, POOLS, SPARK_POOL
+from include.orchestration.tasks import FAILURE_NOTIFIER, OWNER
 from include.orchestration.watch_step import report_watch_failure
 from include.settings import load_settings
 from include.stages import Stage

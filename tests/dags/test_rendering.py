@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
 
+from include.orchestration.controller_step import controller_step
 from include.stages import Stage, StageRequest, parse_requests
 from include.utc import IntervalError
 
@@ -182,3 +183,15 @@ def test_the_controller_goes_on_until_its_next_run(dags, params, interval, argum
     context = {"params": {"as_of": None} | params, "data_interval_start": interval[0], "data_interval_end": interval[1]}
     shown = dag.get_template_env().from_string(command).render(**context)
     assert shown.endswith(f"-m controller {arguments}")
+
+
+def test_where_the_controller_is_a_service_a_run_only_watches_it(dags):
+    environment = dags["tidewise_control"].get_template_env()
+
+    def render(**context):
+        command = controller_step(is_service=True).bash_command
+        return environment.from_string(command).render(**({"params": {"as_of": None}} | context))
+
+    assert render(data_interval_start=SIX_OH_FIVE, data_interval_end=SEVEN_OH_FIVE).endswith("-m controller --watch")
+    assert render().endswith("-m controller --watch")
+    assert render(params={"as_of": "2026-11-20T12:00:00Z"}).endswith("--as-of 2026-11-20T12:00:00Z")

@@ -7,12 +7,13 @@ from local_kubernetes import running_api_server
 
 from cli.doctor.findings import Level
 from cli.doctor.kubernetes import check_resources
+from include.kubernetes.controller_manifests import ControllerPod, form_controller
 from include.kubernetes.events import form_event
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.job_resource import SESSION_JOB, read_job_resource
 from include.kubernetes.manifests import Placement, form_manifests
 from include.kubernetes.overrides import OVERRIDES, form_patch
-from include.settings import Cluster
+from include.settings import Cluster, Settings
 from include.settings.kubernetes import Kubernetes
 
 A, B = "a" * 32, "b" * 32
@@ -120,3 +121,23 @@ def test_an_api_server_that_is_gone_is_told_without_credentials(server, tmp_path
     with pytest.raises(ApiError) as reported:
         open_api(Kubernetes(kubeconfig=str(tmp_path / "kubeconfig"))).list_resources(SESSION_JOB)
     assert "admin-token" not in str(reported.value)
+
+
+def test_the_api_server_accepts_the_controllers_pod(server):
+    """By server-side apply that changes nothing: fields that Kubernetes does not know are refused."""
+    settings = Settings(clusters={"prod": CLUSTER})
+    files = form_controller(settings, Placement(namespace="default"), ControllerPod("tidewise:1", ["prod"]))
+    deployment, policy = files["controller.yaml"]
+    paths = {
+        "Deployment": "/apis/apps/v1/namespaces/default/deployments",
+        "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+    }
+    options = "dryRun=All&fieldManager=tidewise&force=true&fieldValidation=Strict"
+    for one in (deployment, policy):
+        path = f"{paths[one['kind']]}/{one['metadata']['name']}?{options}"
+        reply = server.call("PATCH", path, one, "application/apply-patch+yaml")
+        assert reply["metadata"]["name"] == one["metadata"]["name"]
+    wrong = {**deployment, "spec": {**deployment["spec"], "replica": 1}}
+    path = f"{paths['Deployment']}/{deployment['metadata']['name']}?{options}"
+    with pytest.raises(Exception, match="replica"):
+        server.call("PATCH", path, wrong, "application/apply-patch+yaml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 import yaml
@@ -10,11 +11,14 @@ import yaml
 from cli import manifests
 from cli.doctor.findings import Level
 from cli.doctor.kubernetes import check_operator, check_resources
+from controller.command import parse_arguments
+from controller.health_server import PATHS, parse_address
+from include.kubernetes.controller_manifests import ControllerPod, form_deployment
 from include.kubernetes.faults import ApiError
 from include.kubernetes.manifests import Placement, form_manifests, list_rights
 from include.kubernetes.overrides import OVERRIDES
 from include.kubernetes.schemas import SchemaError, check_resource
-from include.settings import Cluster
+from include.settings import Cluster, Settings
 
 SETTINGS = """
 [clusters.Prod]
@@ -96,6 +100,61 @@ def test_without_a_cluster_it_says_what_to_write(options, told, tmp_path, monkey
     assert manifests.main(["--out", str(tmp_path / "out"), *options]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def write_controller(tmp_path, monkeypatch, paths, *options):
+    (tmp_path / "tidewise.toml").write_text(f'{paths}\n[clusters.other]\nrest_url = "http://other:8081"\n')
+    monkeypatch.setenv("TIDEWISE_SETTINGS", str(tmp_path / "tidewise.toml"))
+    code = manifests.main(["--out", str(tmp_path / "out"), "--image", "registry/tidewise:1", *options])
+    files = (tmp_path / "out").glob("*.yaml")
+    return code, {path.name: list(yaml.safe_load_all(path.read_text())) for path in files}
+
+
+def test_the_controllers_pod_listens_where_it_is_probed_and_scraped(tmp_path, monkeypatch):
+    code, files = write_controller(tmp_path, monkeypatch, "", "--cluster", "other")
+    assert code == 0
+    deployment, policy = files["controller.yaml"]
+    (monitor,) = files["controller-monitoring.yaml"]
+    pod = deployment["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert parse_arguments(container["command"][3:]).cluster == ["other"]
+    assert parse_address(container["command"][4])[1] == container["ports"][0]["containerPort"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"] == {"path": PATHS[0], "port": container["ports"][0]["name"]}
+    (scraped,) = monitor["spec"]["podMetricsEndpoints"]
+    assert (scraped["path"], scraped["port"]) == (PATHS[1], container["ports"][0]["name"])
+    assert policy["spec"]["ingress"][0]["ports"][0]["port"] == container["ports"][0]["containerPort"]
+    for selector in (deployment["spec"]["selector"], policy["spec"]["podSelector"], monitor["spec"]["selector"]):
+        assert selector["matchLabels"] == pod["metadata"]["labels"]
+    assert pod["metadata"]["labels"].items() >= {"app.kubernetes.io/name": "tidewise"}.items()
+    # One controller at a time, and never as root.
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (1, "Recreate")
+    assert pod["spec"]["securityContext"]["runAsNonRoot"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ("", "/opt/tidewise/out"),
+        ('[paths]\nraw = "/data/t/raw"\nlake = "/data/t/lake"\nout = "/data/t/out"', "/data/t"),
+        ('[paths]\nraw = "s3://b/raw"\nlake = "s3://b/lake"\nout = "/data/t/out"', "/data/t/out"),
+        ('[paths]\nraw = "s3://b/raw"\nlake = "s3://b/lake"\nout = "s3://b/out"', None),
+    ],
+)
+def test_folders_of_the_settings_are_one_volume(paths, expected):
+    settings = Settings(paths=tomllib.loads(paths).get("paths", {}))
+    deployment = form_deployment(settings, Placement(), ControllerPod("tidewise:1"))
+    spec = deployment["spec"]["template"]["spec"]
+    mounts = {one["name"]: one["mountPath"] for one in spec["containers"][0]["volumeMounts"]}
+    assert mounts.get("data") == expected
+    assert {one["name"] for one in spec["volumes"]} == set(mounts)
+
+
+def test_folders_without_one_in_common_are_refused_by_name(tmp_path, monkeypatch, capsys):
+    paths = '[paths]\nraw = "/raw"\nlake = "/lake"\nout = "/out"'
+    code, files = write_controller(tmp_path, monkeypatch, paths)
+    assert (code, files) == (2, {})
+    assert "/raw, /lake, /out are below no folder of their own" in capsys.readouterr().err
 
 
 # the doctor

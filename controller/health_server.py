@@ -1,0 +1,96 @@
+"""The controller's port: ``/health`` and ``/metrics``, for reading alone; it is closed unless asked for."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from controller.health import ControllerHealth
+
+PATHS = ("/health", "/metrics")
+TIMEOUT_S = 10.0  # of a connection on which nothing comes
+
+
+class AddressError(ValueError):
+    """The address cannot be meant, or cannot be had."""
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return host and port of ``127.0.0.1:8090`` or ``[::1]:8090``.
+
+    Raises:
+        AddressError: one of the two is missing or wrong.
+    """
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or port is None or parts.netloc != text or parts.username is not None:
+        raise AddressError(f"{text!r} is no address to listen on: write host:port, 127.0.0.1:8090 say")
+    return host, port
+
+
+@contextmanager
+def serve_health(health: ControllerHealth, host: str, port: int) -> Iterator[int]:
+    """Answer on a port beside the ticks; gives the port, which the system chooses where it is 0.
+
+    Raises:
+        AddressError: the address cannot be had.
+    """
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+    class Handler(_Handler):
+        of_controller = health
+
+    try:
+        server = Server((host, port), Handler)
+    except OSError as error:
+        raise AddressError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from None
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="health", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(TIMEOUT_S)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    of_controller: ControllerHealth
+    timeout = TIMEOUT_S
+    server_version, sys_version = "tidewise", ""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        path = urlsplit(self.path).path
+        if path == "/health":
+            is_well, content = self.of_controller.describe()
+            status = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
+            self._reply(status, "application/json", json.dumps(content).encode() + b"\n")
+        elif path == "/metrics":
+            self._reply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self.of_controller.metrics())
+        else:
+            self._reply(HTTPStatus.NOT_FOUND, "text/plain", f"there are {' and '.join(PATHS)}\n".encode())
+
+    def _reply(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing: a probe every ten seconds is no news."""

@@ -1,0 +1,227 @@
+"""The controller's port: whether ticks come in time, metrics, and what it refuses to listen on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.error
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from flink_server import FakeJob, FlinkServer, serving
+from prometheus_client.parser import text_string_to_metric_families
+from waiting import free_port, wait_until
+
+from controller import command
+from controller.health import ControllerHealth
+from controller.health_server import AddressError, parse_address, serve_health
+from controller.tick import TickSummary
+from controller.watching import watch_ticks
+from include.settings import load_settings
+
+LATE_AFTER_S = 180.0
+
+
+class Clock:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        """Return the time, s."""
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> ControllerHealth:
+    return ControllerHealth(clock, LATE_AFTER_S)
+
+
+def ask(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def samples_of(text: str) -> dict[str, float]:
+    return {
+        one.name + "".join(f"[{value}]" for value in one.labels.values()): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def test_health_is_503_until_the_first_tick_and_while_a_tick_is_late(clock: Clock, health: ControllerHealth) -> None:
+    with serve_health(health, "127.0.0.1", 0) as port:
+        status, text = ask(port, "/health")
+        assert (status, json.loads(text)["status"]) == (503, "starting")
+        health.note_tick(TickSummary(problems={"east": "another controller has the lease"}), 1e9, LATE_AFTER_S)
+        clock.now_s += LATE_AFTER_S
+        status, text = ask(port, "/health?verbose=1")
+        assert (status, json.loads(text)) == (
+            200,
+            {
+                "status": "ok",
+                "last_tick_age_s": LATE_AFTER_S,
+                "late_after_s": LATE_AFTER_S,
+                "clusters_left_alone": {"east": "another controller has the lease"},
+            },
+        )
+        clock.now_s += 0.2
+        status, text = ask(port, "/health")
+        assert (status, json.loads(text)["status"]) == (503, "late")
+        health.note_tick(TickSummary(), 1e9, 60.0)
+        clock.now_s += 61
+        assert ask(port, "/health")[0] == 503  # by the settings as they are now
+
+
+def test_metrics_count_what_ticks_did(health: ControllerHealth) -> None:
+    health.note_tick(
+        TickSummary(jobs=9, seen=8, decisions={"wait cooldown": 2}, faults=3, problems={"east": "slow"}, seconds=1.5),
+        1_700_000_000.0,
+        LATE_AFTER_S,
+    )
+    health.note_tick(TickSummary(jobs=9, seen=9, decisions={"wait cooldown": 1}, seconds=0.5), 1e9, LATE_AFTER_S)
+    with serve_health(health, "127.0.0.1", 0) as port:
+        status, text = ask(port, "/metrics")
+        other = ask(port, "/metric")
+    assert status == 200
+    samples = samples_of(text)
+    assert samples["process_resident_memory_bytes"] > 1e6
+    own = {name.removeprefix("tidewise_controller_"): value for name, value in samples.items()}
+    expected = {
+        "tick_seconds_count": 2.0,
+        "tick_seconds_sum": 2.0,
+        "jobs": 9.0,
+        "jobs_polled": 9.0,
+        "decisions_total[wait cooldown]": 3.0,
+        "unused_replies_total": 3.0,
+        "cluster_left_alone[east]": 0.0,
+        "process_last_tick_timestamp_seconds": 1e9,
+    }
+    assert {name: own[name] for name in expected} == expected
+    assert other == (404, "there are /health and /metrics\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("127.0.0.1:8090", ("127.0.0.1", 8090)), ("[::1]:0", ("::1", 0)), ("all:1", ("all", 1))]
+)
+def test_an_address_is_host_and_port(text: str, expected: tuple[str, int]) -> None:
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["8090", ":8090", "host", "host:99999", "host:x", "a@host:1", "host:1/path", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(AddressError, match="write host:port"):
+        parse_address(text)
+
+
+def test_a_port_that_is_taken_is_refused_by_name(health: ControllerHealth) -> None:
+    with (
+        serve_health(health, "127.0.0.1", 0) as port,
+        pytest.raises(AddressError, match=f"127.0.0.1:{port} cannot be listened on: Address already in use"),
+        serve_health(health, "127.0.0.1", port),
+    ):
+        pass
+
+
+def test_after_the_end_nobody_listens(health: ControllerHealth) -> None:
+    with serve_health(health, "127.0.0.1", 0) as port:
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+    assert not [one for one in threading.enumerate() if one.name == "health"]
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Settings of an installation in a folder of its own; signals stay the test runner's."""
+    file = tmp_path / "tidewise.toml"
+    file.write_text(
+        f'[paths]\nraw = "{tmp_path}/raw"\nlake = "{tmp_path}/lake"\nout = "{tmp_path}/out"\n'
+        f'[mlflow]\ntracking_uri = "sqlite:///{tmp_path}/mlflow.db"\n'
+    )
+    monkeypatch.setenv("TIDEWISE_SETTINGS", str(file))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield file
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("installation")
+def test_the_command_refuses_an_address_that_cannot_be_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seconds", "1", "--listen", "8090"]) == command.EXIT_USAGE
+    assert "no address to listen on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("one_tick", [["--once"], ["--watch"], ["--as-of", "2026-01-01T00:00:00Z"]])
+def test_one_tick_has_no_port(one_tick: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main([*one_tick, "--listen", "127.0.0.1:0"])
+    assert "--listen is for a controller that goes on" in capsys.readouterr().err
+
+
+def test_a_service_answers_while_it_goes_on_and_is_watched_from_outside(
+    installation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it nobody ticks, beside it a second process says that it does, after it that it has ended."""
+    port, replies, beside = free_port(), list[dict[str, object]](), list[int]()
+
+    def ask_until_it_ticks() -> None:
+        def is_ticking() -> bool:
+            with suppress(OSError):
+                replies.append(json.loads(ask(port, "/health")[1]))
+            return bool(replies) and replies[-1]["status"] == "ok"
+
+        if wait_until(is_ticking, 30):
+            beside.append(watch_ticks(load_settings(), ["live"], time.time(), {}))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with serving(FlinkServer(FakeJob())) as server:
+        installation.write_text(f'{installation.read_text()}[clusters.live]\nrest_url = "{server.url}"\n')
+        assert command.main(["--watch"]) == 1
+        asking = threading.Thread(target=ask_until_it_ticks)
+        asking.start()
+        assert command.main(["--listen", f"127.0.0.1:{port}"]) == 0
+        asking.join()
+        assert command.main(["--watch"]) == 1
+    assert beside == [0]
+    printed = [line for line in capsys.readouterr().out.splitlines() if "cluster live" in line]
+    assert len(printed) == 3
+    assert "no controller has ever worked on it" in printed[0]
+    assert "ticked" in printed[1]
+    assert "has ended" in printed[2]
+
+
+def test_a_port_that_is_taken_ends_the_command(installation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    installation.write_text(f'{installation.read_text()}[clusters.live]\nrest_url = "http://127.0.0.1:9"\n')
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert command.main(["--seconds", "60", "--listen", f"127.0.0.1:{port}"]) == command.EXIT_USAGE
+    assert "cannot be listened on" in capsys.readouterr().err
+
+
+def test_where_the_lake_cannot_be_read_nobody_says_that_all_is_well(
+    installation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installation.write_text(f'{installation.read_text()}[clusters.live]\nrest_url = "http://127.0.0.1:9"\n')
+    table = installation.parent / "lake" / "ops" / "control_log" / "_delta_log"
+    table.mkdir(parents=True)
+    (table / "00000000000000000000.json").write_text("{}no log")
+    assert command.main(["--watch"]) == 1
+    assert "cannot be read, so nothing is known" in capsys.readouterr().err
