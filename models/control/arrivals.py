@@ -42,7 +42,7 @@ def _shows(request: Request, observed: ObservedJob) -> bool:
     """Whether an observation shows that a request has arrived, if only by what it left behind."""
     target, before, ran = dict(request.target), request.before, dict(request.running_before)
     declared = observed.declared or {}
-    if dict(observed.requested or {}) == target or (target and all(declared.get(one) == target[one] for one in target)):
+    if dict(observed.requested or {}) == target or all(declared.get(one) == target[one] for one in target):
         return True
     has_grown = any(
         count > max(before.get(vertex, count), ran.get(vertex, count)) for vertex, count in observed.running.items()

@@ -62,7 +62,7 @@ class Blackout:
         while (began := times.get_prev(datetime)) > wall - duration - _LARGEST_CHANGE:
             first, second = (began.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
             is_skipped = first.astimezone(zone).replace(tzinfo=None) != began
-            if began <= wall and (wall - began < duration or (is_skipped and at - first < duration)):
+            if began <= wall and (wall - began < duration or at - first < duration):
                 return True
             if not is_skipped and any(timedelta() <= at - instant < duration for instant in (first, second)):
                 return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
+from models.control.bounds import keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.partial_rise import fit_back
 from models.control.readiness import Failure
@@ -50,7 +51,8 @@ def take_back(case: Case) -> Action | None:
         return None
     request, failure = result
     asked = dict(case.observed.requested or {})
-    target = {vertex: request.before.get(vertex, count) for vertex, count in asked.items()}
+    before = {vertex: request.before.get(vertex, count) for vertex, count in asked.items()}
+    target = keep_as_asked(before, case.observed, case.limits)
     if case.observed.free_slots is not None:  # where nobody knows, worse than failing it cannot become
         target = fit_back(target, case)
     if target == asked:

@@ -58,9 +58,11 @@ def _room(case: Case) -> float:
 
 def sustains_more(part: Parallelism, now: Parallelism, wanted: Parallelism) -> bool:
     """Whether a part of a rise lets more through: the vertex that lacks most, by what is wanted, has more than now."""
-    rising = [vertex for vertex in wanted if wanted[vertex] > now.get(vertex, 1)]
-    lacks = min((now.get(vertex, 1) / wanted[vertex] for vertex in rising), default=1.0)
-    return bool(rising) and min(part[vertex] / wanted[vertex] for vertex in rising) > lacks
+    return _least_share(part, wanted) > _least_share(now, wanted)
+
+
+def _least_share(running: Parallelism, wanted: Parallelism) -> float:
+    return min((running.get(vertex, 1) / count for vertex, count in wanted.items()), default=1.0)
 
 
 def grow_within(now: Parallelism, wanted: Parallelism, observed: ObservedJob, slots: int) -> dict[str, int]:

@@ -114,7 +114,7 @@ def _lower(
     lowered = dict(wanted.parallelism)
     for operator, count in dict(target).items():
         vertex = vertices.get(operator)
-        if vertex is None or vertex not in lowered:
+        if vertex not in lowered:
             raise _NotLowerError(f"the step has no operator {operator!r}")
         if type(count) is not int:
             raise _NotLowerError(f"{operator}: {count!r} is no whole number")

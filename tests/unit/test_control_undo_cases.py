@@ -1,0 +1,141 @@
+"""What a person takes back or forbids, in single cases: an undo with its gates, holds, blocks and a no."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from control_entries import FOUR, NOW_S, TWO, plain_case
+
+from models.control.approval import StepApproval
+from models.control.history import advance_history
+from models.control.limits import Limits
+from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
+from models.control.state import BlockedTarget, JobHistory, Mode, ObservedJob
+from models.control.undo import Undo, form_undo, name_hold
+
+AUTO = Limits(mode=Mode.AUTO)
+AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
+RESTARTS = replace(AT_FOUR, state="RESTARTING", running={})
+UNDO = Undo("step-1", "j", undone=FOUR, target=TWO, by="ada", until_s=NOW_S + 7200)
+TAKES_BACK = replace(AUTO, is_held=True, undo=UNDO)
+CASE = plain_case(observed=AT_FOUR, history=JobHistory(job_id="j", known_requested=FOUR), limits=TAKES_BACK)
+
+
+def case_with(case: Case = CASE, **limits: object) -> Case:
+    return replace(case, limits=replace(case.limits, **limits))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        CASE,
+        replace(CASE, observed=RESTARTS),
+        case_with(allows_falls=False),
+        replace(CASE, history=replace(CASE.history, last_change_at_s=NOW_S - 1)),
+        replace(CASE, observed=replace(AT_FOUR, neighbours_rescaled=("live/other",))),
+        case_with(mode=Mode.APPROVE),
+    ],
+    ids=["hold", "restarts", "no falls", "cooldown", "neighbour", "approve"],
+)
+def test_an_undo_goes_out_whatever_else_holds_the_job_back(case: Case) -> None:
+    action = reconcile(case)
+    assert (action.verb, action.reason, action.is_dry_run) == (Verb.ROLL_BACK, "undo", False)
+    assert action.request is not None
+    assert (dict(action.request.target), action.request.is_rollback) == (TWO, True)
+
+
+def test_an_undo_goes_out_of_a_job_that_is_suspended_for_its_bad_steps() -> None:
+    """The suspension is a dry-run for steps; what went wrong may still be taken back."""
+    suspended = case_with(replace(CASE, history=replace(CASE.history, bad_steps_s=(NOW_S - 60,))), bad_steps_max=1)
+    assert not reconcile(suspended).is_dry_run
+    six = replace(suspended.desired, parallelism={"a": 6, "b": 6})
+    step = replace(suspended, desired=six, limits=replace(AUTO, bad_steps_max=1))
+    assert reconcile(step).is_dry_run
+
+
+def test_an_undo_waits_for_a_job_that_neither_runs_nor_is_brought_back() -> None:
+    assert reconcile(replace(CASE, observed=replace(RESTARTS, state="CANCELLING"))).reason == "not_running"
+
+
+def test_an_undo_is_for_the_job_that_the_rescale_was_sent_for() -> None:
+    """A job that was deployed anew may run at the same parallelism for another reason."""
+    assert form_undo(UNDO, AT_FOUR, NOW_S) is not None
+    assert form_undo(UNDO, replace(AT_FOUR, job_id="k"), NOW_S) is None
+
+
+def test_what_a_person_takes_back_is_no_bad_step_and_may_be_tried_when_the_hold_is_over() -> None:
+    after = advance_history(CASE, reconcile(CASE))
+    assert after.bad_steps_s == ()
+    assert [one.until_s for one in after.blocked] == [NOW_S]
+
+
+def test_what_did_harm_is_a_bad_step_and_is_not_tried_for_a_time() -> None:
+    judged = replace(reconcile(plain_case()).request, sent_at_s=NOW_S - 900)
+    history = replace(CASE.history, to_judge=judged, last_good=TWO)
+    case = replace(CASE, history=history, limits=AUTO, outcome=OutcomeCheck(True, "records wait"))
+    after = advance_history(case, reconcile(case))
+    assert after.bad_steps_s == (NOW_S,)
+    assert [one.until_s for one in after.blocked] == [NOW_S + AUTO.block_s]
+
+
+def test_a_hold_after_a_foreign_change_ends_when_a_person_releases_it() -> None:
+    history = JobHistory(job_id="j", known_requested=TWO, held_until_s=NOW_S + 600, held_because="somebody")
+    held = plain_case(history=history)
+    assert reconcile(held).reason == "held"
+    assert reconcile(case_with(held, lifted_blocks=("held-1.0",))).reason == "held"
+    assert reconcile(case_with(held, lifted_blocks=(name_hold(history),))).reason == "plan"
+
+
+def test_a_block_says_why_and_who_ends_it() -> None:
+    def detail_of(block: BlockedTarget) -> str:
+        action = reconcile(plain_case(history=JobHistory(job_id="j", known_requested=TWO, blocked=(block,))))
+        assert action.reason == "blocked_target"
+        return action.detail
+
+    assert detail_of(BlockedTarget(FOUR, NOW_S + 60)) == "this parallelism did harm lately"
+    assert detail_of(BlockedTarget(FOUR, NOW_S + 60, because="the job failed")) == "the job failed"
+    assert "make lift" in detail_of(BlockedTarget(FOUR, math.inf, "step-1-7", "the job failed"))
+
+
+def test_a_lift_without_an_id_ends_no_block() -> None:
+    """A block that ends by itself has no id either."""
+    blocked = JobHistory(job_id="j", known_requested=TWO, blocked=(BlockedTarget(FOUR, NOW_S + 60),))
+    assert reconcile(case_with(plain_case(history=blocked), lifted_blocks=("",))).reason == "blocked_target"
+
+
+NO = StepApproval("step-1", TWO, FOUR, False, NOW_S - 60, NOW_S + 600, by="ann")
+
+
+@pytest.mark.parametrize(
+    ("mode", "by", "reason"),
+    [
+        (Mode.AUTO, "ann", "denied"),
+        (Mode.AUTO, "", "plan"),
+        (Mode.APPROVE, "", "denied"),
+        (Mode.DRY_RUN, "ann", "plan"),
+    ],
+)
+def test_a_no_of_a_person_counts_in_auto_one_of_nobody_where_answers_are_asked_for(
+    mode: Mode, by: str, reason: str
+) -> None:
+    """A step that nobody answered in time is not sent in the mode approve; a dry run says what it would send."""
+    assert reconcile(case_with(plain_case(mode=mode), approvals=(replace(NO, by=by),))).reason == reason
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.APPROVE])
+def test_a_pin_needs_no_yes_uses_none_up_and_goes_before_a_no(mode: Mode) -> None:
+    yes = replace(NO, is_approved=True, approval_id="7")
+    for answer in (yes, NO):
+        action = reconcile(case_with(plain_case(mode=mode), pin=FOUR, approvals=(answer,)))
+        assert (action.reason, action.request and action.request.approvals) == ("pin", ())
+
+
+def test_a_yes_is_used_up_only_where_one_is_asked_for() -> None:
+    yes = replace(NO, is_approved=True, approval_id="7")
+    used = {
+        mode: reconcile(case_with(plain_case(mode=mode), approvals=(yes,))).request.approvals
+        for mode in (Mode.AUTO, Mode.APPROVE)
+    }
+    assert used == {Mode.AUTO: (), Mode.APPROVE: ("7",)}
