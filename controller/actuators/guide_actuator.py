@@ -68,7 +68,8 @@ def express_as_least(intention: Intention, observed: ObservedJob) -> Intention:
     if not wanted or MIN_PARALLELISM in wanted:
         return intention
     slots, least = observed.slots_of(wanted), max(wanted.values())
-    while least > 1 and observed.slots_of({one: max(count, least) for one, count in wanted.items()}) > slots:
+    # It ends at 1 at the latest: what is wanted of a vertex is at least that.
+    while observed.slots_of({one: max(count, least) for one, count in wanted.items()}) > slots:
         least -= 1
     return replace(intention, parallelism={MIN_PARALLELISM: least})
 

@@ -62,7 +62,7 @@ class ResourceDirectory:
         readable, unreadable, forbidden = [], {}, ""
         try:
             result = self._api.list_resources(kind)
-            sessions = {} if kind == DEPLOYMENT else self._read_sessions(result)
+            sessions = self._read_sessions(result)
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
                 raise
@@ -105,7 +105,7 @@ class ResourceDirectory:
             result = self._api.read_resource(self._settings.kind, name)
             if result is None or not self._is_wanted(result, name):
                 return None
-            sessions = {} if self._settings.kind == DEPLOYMENT else self._read_sessions([result])
+            sessions = self._read_sessions([result])
             return MatchedResource(read_job_resource(result, sessions.get(_deployment_of(result))))
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
@@ -139,7 +139,7 @@ class ResourceDirectory:
         return MatchedResource(None, "no_resource", detail)
 
     def _read_sessions(self, result: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-        """Return the FlinkDeployments of session jobs, by name."""
+        """Return the FlinkDeployments of session jobs, by name; none where these are deployments themselves."""
         names = {_deployment_of(one) for one in result if self._is_wanted(one, "")}
         read = {name: self._api.read_resource(DEPLOYMENT, name) for name in sorted(names) if name}
         return {name: one for name, one in read.items() if one is not None}
