@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from cli.arguments import CommandParser
+from controller.health import PREFIX, ControllerHealth
 from fleet.facts import ClusterFacts, FleetFacts
 from fleet.health import Fault
 from fleet.metrics import Family, list_families
@@ -15,6 +16,10 @@ from tools.markdown import format_table
 from tools.marked_page import put_between_marks
 
 PAGE = PROJECT / "docs" / "metrics.md"
+OWN_MARKS = (
+    "<!-- metrics: written by `make docs` from controller/health.py -->",
+    "<!-- end of the controller's metrics -->",
+)
 MARKS = ("<!-- metrics: written by `make docs` from fleet/metrics.py -->", "<!-- end of metrics -->")
 
 
@@ -32,10 +37,18 @@ def describe_labels(family: Family) -> str:
 
 
 def update_page(page: str) -> str:
-    """Return the page with its table replaced: the metrics of a fleet of one cluster."""
+    """Return the page with its tables replaced: the metrics of a fleet of one cluster, and those of a controller."""
     families = list_families(FleetFacts(0.0, clusters=(ClusterFacts("prod", "dry-run", "", None, None, None),)))
     rows = ((f"`{one.name}`", one.meaning, describe_labels(one)) for one in families)
-    return put_between_marks(page, MARKS, f"\n{format_table(('metric', 'meaning', 'labels'), rows)}\n")
+    page = put_between_marks(page, MARKS, f"\n{format_table(('metric', 'meaning', 'labels'), rows)}\n")
+    own = ((f"`{name}`", meaning, kind) for name, meaning, kind in list_own_metrics())
+    return put_between_marks(page, OWN_MARKS, f"\n{format_table(('metric', 'meaning', 'kind'), own)}\n")
+
+
+def list_own_metrics() -> list[tuple[str, str, str]]:
+    """Return name, meaning and kind of what a controller's process counts, but for those of every process."""
+    families = ControllerHealth(float, 0.0).registry.collect()
+    return [(one.name, one.documentation, one.type) for one in families if one.name.startswith(PREFIX)]
 
 
 def main(argv: Sequence[str]) -> int:
