@@ -190,7 +190,7 @@ def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> He
         detail = f"the controller has ended {describe_age(age_s)} ago"
     else:
         detail = f"{cluster.controller} ticked {describe_age(age_s)} ago"
-    remedy = "start it: make control, or switch tidewise_control on"
+    remedy = "start it: make control, its service, or the DAG tidewise_control"
     return HealthFact(Fault.CONTROLLER_LATE, cluster.cluster, is_late, age_s, late_s, "s", detail, remedy)
 
 

@@ -49,7 +49,17 @@ def check_airflow(settings: Settings, environment: Mapping[str, str] = os.enviro
         )
         return [error(PART, "start", f"it does not start: {last[:300]}", "run `make setup`, then `airflow info`")]
     result = json.loads(lines[-1].removeprefix(MARK))
-    return [_check_database(result, home), _check_dags(result)]
+    return [_check_database(result, home), _check_dags(result), *_check_installed(result)]
+
+
+def _check_installed(result: Mapping[str, Any]) -> list[Finding]:
+    """Return what a task would wait for in vain; nothing where no database says it."""
+    if result["database"] != "":
+        return []
+    if result["missing"]:
+        remedy = "run `make install`, which makes what is missing and changes nothing else"
+        return [error(PART, "pools", f"there is no {' and no '.join(result['missing'])}", remedy)]
+    return [ok(PART, "pools", "the pools and Spark's connection are there")]
 
 
 def _check_database(result: Mapping[str, Any], home: Path) -> Finding:

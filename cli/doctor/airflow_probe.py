@@ -7,23 +7,52 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from include.orchestration.pools import POOLS
+from include.settings import load_settings
+
 MARK = "@doctor "
 
 
 def main(argv: Sequence[str]) -> int:
     """Print what was found; ``--no-database``: without a look at the database, which is then null."""
     from airflow.configuration import conf
-    from airflow.dag_processing.dagbag import DagBag
 
+    DagBag = find_dag_bag()
     bag = DagBag(conf.get("core", "dags_folder"))
     errors = {file: trace.strip().splitlines()[-1] for file, trace in bag.import_errors.items()}
     result: dict[str, Any] = {
         "dags": sorted(bag.dags),
         "errors": errors,
         "database": None if argv else check_database(),
+        "missing": [],
     }
+    if result["database"] == "":
+        result["missing"] = list_missing()
     print(MARK + json.dumps(result), flush=True)
     return 0
+
+
+def find_dag_bag() -> Any:
+    """Return Airflow's reader of DAG files, which 3.1 has elsewhere."""
+    try:
+        from airflow.dag_processing.dagbag import DagBag
+    except ImportError:
+        from airflow.models.dagbag import DagBag  # type: ignore[no-redef]
+    return DagBag
+
+
+def list_missing() -> list[str]:
+    """Return pools and the connection that the DAGs need and the database does not have."""
+    from airflow.configuration import ensure_secrets_loaded
+    from airflow.models.pool import Pool
+
+    present = Pool.slots_stats()
+    result = [f"pool {name}" for name in POOLS if name not in present]
+    connection = load_settings().spark.connection_id
+    # Where tasks look: a secrets backend, the environment, the database.
+    if not any(backend.get_connection(connection) for backend in ensure_secrets_loaded()):
+        result.append(f"connection {connection}")
+    return result
 
 
 def check_database() -> str:

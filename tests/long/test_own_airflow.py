@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.doctor.airflow import check_airflow
+from cli.doctor.findings import Level
 from cli.install import AirflowProgram, install
 from include.orchestration.pools import POOLS
 from include.settings import Settings
@@ -36,13 +38,16 @@ def test_what_is_missing_is_made_once_and_what_is_there_stays(airflow: AirflowPr
     lines = install(airflow, settings, is_dry_run=True)
     assert sum("would be made" in line for line in lines) == len(POOLS) + 1
     assert set(read_pools(airflow)) == {"default_pool"}
+    (before,) = (one for one in check_airflow(settings) if one.check == "pools")
+    assert before.level is Level.ERROR
+    assert "pool tidewise_spark" in before.text
+    assert f"connection {settings.spark.connection_id}" in before.text
     lines = install(airflow, settings, is_dry_run=False)
+    assert {one.check: one.level for one in check_airflow(settings)}["pools"] is Level.OK
     assert sum(": made" in line for line in lines) == len(POOLS) + 1
     expected = {name: slots for name, (slots, _) in POOLS.items()}
     assert read_pools(airflow).items() >= expected.items()
-    (connection,) = [
-        one for one in airflow.read_list("connections", "list") if one["conn_id"] == settings.spark.connection_id
-    ]
+    (connection,) = airflow.read_list("connections", "get", settings.spark.connection_id)
     assert (connection["conn_type"], connection["host"]) == ("spark", settings.spark.master)
     airflow.run("pools", "set", "tidewise_spark", "7", "ours")
     assert not [line for line in install(airflow, settings, is_dry_run=False) if "made" in line]
