@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from include.utc import HOUR_S
 from models.control.reasons import Reason
-from models.control.reconcile import SENDS, Action, Case, Verb, desired_parallelism
+from models.control.reconcile import SENDS, Action, Case, desired_parallelism
 from models.control.state import JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
@@ -63,7 +63,7 @@ class LogEntry:
     @property
     def sends(self) -> bool:
         """Whether a request leaves after this entry."""
-        return self.action.verb in SENDS and self.action.request is not None and not self.action.is_dry_run
+        return self.action.verb in SENDS and not self.action.is_dry_run
 
     @property
     def step_id(self) -> str:
@@ -100,7 +100,7 @@ def decision_of(entry: LogEntry) -> Decision:
 
 def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
     """Return whether an entry changes the history or decides otherwise than the last one of its job."""
-    if entry.history != entry.case.history or entry.action.verb is Verb.CONFIRM:
+    if entry.history != entry.case.history:
         return True
     if entry.action.reason in UNEVENTFUL:
         return False

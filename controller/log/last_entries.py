@@ -42,7 +42,7 @@ class KnownJob:
     @property
     def last(self) -> LogEntry:
         """The entry; raises ValueError for a row that cannot be read."""
-        if self._entry is None and self._row is not None:
+        if self._row is not None:
             try:
                 self._entry, self._row = entry_of(self._row), None
             except Exception as error:  # whatever a table may hold

@@ -66,8 +66,7 @@ class MemoryStore:
     def read_newest(self, now_s: float) -> dict[JobKey, JobMemory]:
         """Return the newest memory of every job, of the last :data:`REMEMBERED_S` before ``now_s``."""
         within = is_between("at", timestamp_of(now_s - REMEMBERED_S), timestamp_of(now_s))
-        columns = [name for name in CONTROLLER_MEMORY.columns if name != "date"]
-        rows = self._table.read(columns, date_of(now_s - REMEMBERED_S), date_of(now_s), within)
+        rows = self._table.read(list(CONTROLLER_MEMORY.columns), date_of(now_s - REMEMBERED_S), date_of(now_s), within)
         keys = rows.select([*_JOB, "at"]).append_column("place", pa.array(range(len(rows)), pa.int64()))
         newest = keys.sort_by([("at", "descending"), ("place", "descending")])
         places = newest.group_by(_JOB, use_threads=False).aggregate([("place", "first")]).column("place_first")

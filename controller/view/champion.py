@@ -55,7 +55,7 @@ class ChampionReader:
                 try:
                     self.bundle, self._version = FleetBundle.from_bytes(read_bundle(model, number)), number
                 except (BundleError, StopIteration) as error:
-                    log.warning("version %d of the models cannot be used: %s", number, error or "no bundle in it")
+                    log.warning("version %d of the models cannot be used: %s", number, str(error) or "no bundle in it")
                 else:
                     return
             log.warning("the champion was not read: no version that is named can be used")

@@ -68,7 +68,7 @@ class HostedPolicy:
     @property
     def reacts(self) -> bool:
         """Whether it decides at the evaluation itself."""
-        return self.decides is Decides.REACTS and not self.is_corrected
+        return self.decides is Decides.REACTS
 
     @property
     def replans(self) -> bool:
@@ -170,7 +170,7 @@ def _meet_plan(memory: HostMemory, plan: Plan | None, now_s: int) -> ControllerM
     known = memory.controller or left or ControllerMemory()
     if plan is None or left is None or not left.planned or now_s > plan.expires_s:
         return drop_plan(known)
-    if memory.controller is not None and plan.as_of_s == memory.plan_as_of_s:
+    if plan.as_of_s == memory.plan_as_of_s:
         return known
     if (left.seen_until_s or 0) > (known.seen_until_s or 0):  # evaluations missed what ingestion has seen
         known = replace(known, seen_until_s=left.seen_until_s, histories=left.histories)

@@ -1,0 +1,56 @@
+"""What is kept of a job between evaluations comes back to the next controller, whatever of it there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from controller.memory.memory_store import JobMemory, MemoryStore
+from controller.memory.stored_memories import StoredMemories
+from controller.view.job_view import EvaluationState
+from controller.view.plan_rows import Remembered
+from models.policies.baselines.reactive import ReactiveMemory
+from models.policies.memory import dump
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from tests.unit.test_evaluation import NOW_S, stand
+from tests.unit.test_present_names import BEFORE
+
+STANDING = stand()
+REACTS = Remembered("reactive", dump(ReactiveMemory()))
+STATES = {
+    ("c", "all"): replace(STANDING, memory=ControllerMemory(shares={"map": 0.5}), operators=BEFORE),
+    ("c", "left as it is"): replace(STANDING, standing=None, operators=BEFORE),
+    ("c", "of unknown operators"): STANDING,
+    ("c", "never planned for"): replace(STANDING, plan_as_of_s=None),
+    ("c", "of a policy that reacts"): EvaluationState(None, 1.0, STANDING.standing, REACTS, BEFORE),
+    ("c", "reacts, left as it is"): EvaluationState(None, None, None, REACTS),
+}
+
+
+def test_what_is_kept_comes_back_as_it_was(tmp_path) -> None:
+    memories = StoredMemories(MemoryStore(str(tmp_path)))
+    memories.append({**STATES, ("c", "begun"): EvaluationState()}, NOW_S)
+    read = memories.read([*STATES, ("c", "begun"), ("c", "never kept")], NOW_S)
+    assert read == {**STATES, ("c", "begun"): EvaluationState(ControllerMemory())}
+    assert memories.read([("c", "all")], NOW_S) == {("c", "all"): STATES["c", "all"]}
+
+
+def test_what_a_policy_remembers_is_kept_before_what_the_reactive_controller_does(tmp_path) -> None:
+    memories = StoredMemories(MemoryStore(str(tmp_path)))
+    memories.append({("c", "orders"): EvaluationState(ControllerMemory(planned=True), remembered=REACTS)}, NOW_S)
+    assert memories.read([("c", "orders")], NOW_S) == {("c", "orders"): EvaluationState(remembered=REACTS)}
+
+
+def test_a_memory_that_cannot_be_read_is_said_and_is_none(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore(str(tmp_path))
+    good = JobMemory("c", "good", NOW_S, None, "{}")
+    store.append_all([good, replace(good, job="bad", memory="{"), replace(good, job="odd", standing="{}")])
+    read = StoredMemories(store).read([("c", "good"), ("c", "bad"), ("c", "odd")], NOW_S)
+    assert set(read) == {("c", "good")}
+    assert [one.getMessage().partition(":")[0] for one in caplog.records] == ["c/bad", "c/odd"]
+
+
+def test_without_a_change_nothing_is_written(tmp_path) -> None:
+    StoredMemories(MemoryStore(str(tmp_path))).append({}, NOW_S)
+    assert list(tmp_path.iterdir()) == []
