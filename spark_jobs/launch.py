@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from include.atomic_write import write_text
 from include.place import place
 from include.settings import Settings, load_settings
+from include.spark.shipped_settings import split_argv, take_settings
 from include.stage_warnings import list_warnings
 from include.stages import StageRequest, parse_requests
 from spark_jobs.failures import describe_failure
@@ -62,12 +63,15 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run the stages; returns the exit code."""
-    requests = parse_requests(argv)
+    submitted, asked = split_argv(argv)
+    requests = parse_requests(asked)
+    if submitted is not None:
+        take_settings(submitted)
     logging.basicConfig(level=logging.WARNING, format="tidewise: %(levelname)s %(message)s")
     try:
         run_stages(requests)
     except Exception:
-        print(f"tidewise: nothing half-written remains; after the fix run it again: {' '.join(argv)}", file=sys.stderr)
+        print(f"tidewise: nothing half-written remains; after the fix run it again: {' '.join(asked)}", file=sys.stderr)
         raise
     return 0
 

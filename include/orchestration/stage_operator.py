@@ -16,7 +16,8 @@ from include.orchestration.airflow_names import AirflowException
 from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
 from include.own_python import find_python
-from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
+from include.settings import PROJECT, load_settings
+from include.spark.shipped_settings import OPTION
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import Stage, StageRequest, parse_requests
 from include.utc import format_utc
@@ -31,6 +32,8 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
     The code package, the jars and the environment are put together when the task runs: parsing a DAG file touches none
     of them, and a task runs the code that is there when it starts.
     """
+
+    application_args: list[str] | None
 
     def __init__(self, *, stages: Sequence[Stage], **options: Any) -> None:
         options = {
@@ -57,7 +60,9 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         self.conf = submission.conf
         self.py_files = submission.package
         self.env_vars = submission.environment
-        self.files = submission.environment.get(SETTINGS_FILE_VARIABLE)  # for drivers that run elsewhere
+        self.files = submission.settings  # for drivers that run elsewhere, which have none of these variables
+        asked = self.application_args or []
+        self.application_args = [*asked, OPTION, submission.settings]
         _find_spark_submit()
         file = Path(anchor_paths(settings).paths.out) / "spark_logs" / f"{self.dag_id}.{self.task_id}.log"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +71,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
                 super().execute(context)
         except AirflowException as error:
             raise AirflowException(
-                f"{' or '.join(self.stages)} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: "
+                f"{' or '.join(self.stages)} failed (`{' '.join(asked)}`): the line `tidewise: "
                 f"stage ... failed` above names the stage and the cause. What to do: {RUNBOOK}. Spark's own log: {file}"
             ) from error
         finally:

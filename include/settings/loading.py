@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -97,10 +98,12 @@ def check_settings(values: Mapping[str, Any]) -> Settings:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # What a submission ships: JSON has every value that settings may have, unset ones too.
+        return dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
     except RecursionError as error:
         raise SettingsError(f"{path}: {_TOO_DEEP}") from error
-    except (ValueError, OSError) as error:
+    except (ValueError, TypeError, OSError) as error:
         raise SettingsError(
             f"{path} is no TOML file: {' '.join(str(error).split())}; write [section] and key = value"
         ) from error

@@ -12,6 +12,7 @@ from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settin
 from include.spark.code_zip import build_package
 from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
+from include.spark.shipped_settings import ship_settings
 
 _SQLITE = "sqlite:///"
 _LOCATIONS = (
@@ -35,6 +36,7 @@ class Submission:
         master: for which the configuration is.
         conf: Spark's configuration.
         environment: variables that the driver needs besides the submitter's own.
+        settings: file with the settings in force, which a driver that runs elsewhere gets.
     """
 
     application: str
@@ -42,6 +44,7 @@ class Submission:
     master: str
     conf: dict[str, str]
     environment: dict[str, str]
+    settings: str
 
     def command(self, arguments: Sequence[str], spark_submit: str | None = None) -> list[str]:
         """Return the argv of a submission without Airflow."""
@@ -71,6 +74,7 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
         master=master,
         conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir), with_s3=bool(s3_keys(settings))), master),
         environment=stage_environment(settings, os.environ, root),
+        settings=str(ship_settings(absolute, Path(absolute.spark.package_zip).parent)),
     )
 
 
