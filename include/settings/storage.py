@@ -39,6 +39,35 @@ def _memory(text: str) -> str:
     return text
 
 
+KEYS = {
+    "spark.master": "master",
+    "spark.driver.memory": "driver_memory",
+    "spark.sql.shuffle.partitions": "shuffle_partitions",
+    "spark.executor.instances": "executors",
+    "spark.executor.cores": "executor_cores",
+    "spark.executor.memory": "executor_memory",
+    "spark.pyspark.python": "executor_python",
+}
+"""Name of Spark's -> the key of ``[spark]`` that sets it."""
+_FIXED = (
+    r"spark\.sql\.(extensions|catalog\.spark_catalog|session\.timeZone|execution\.arrow\.pyspark\.enabled)",
+    r"spark\.pyspark\.driver\.python",
+    r"spark\.hadoop\.fs\.(file|s3|s3a)\.(impl|endpoint.*|path\.style\.access|connection\.ssl\.enabled)",
+    r"spark\.delta\.logStore\..*",
+)
+"""Without these, tables are not read or written rightly."""
+
+
+def _option(name: str) -> str:
+    if name in KEYS:
+        raise ValueError(f"is set by spark.{KEYS[name]}: write that")
+    if any(re.fullmatch(form, name) for form in _FIXED):
+        raise ValueError("is set by Tidewise, without which tables would be read or written wrongly: leave it out")
+    if not re.fullmatch(r"spark\.[A-Za-z0-9_.:-]{1,200}", name):
+        raise ValueError('is no name of Spark\'s configuration; write "spark.executor.memoryOverhead", say')
+    return name
+
+
 def _tracking_uri(text: str) -> str:
     scheme, result, rest = text.partition(":")
     if result and scheme.split("+")[0] not in _TRACKING:
@@ -132,6 +161,19 @@ class Spark(Section):
         "local[*]", description="master URL: local[*], spark://host:7077, yarn, k8s://..."
     )
     driver_memory: Annotated[Text, AfterValidator(_memory)] = Field("4g", description="heap of the driver: 4g, 2048m")
+    executors: int | None = Field(
+        None, ge=1, le=10_000, description="how many executors; unset: what the cluster gives"
+    )
+    executor_cores: int | None = Field(None, ge=1, le=256, description="cores of an executor; unset: Spark's default")
+    executor_memory: Annotated[Text, AfterValidator(_memory)] | None = Field(
+        None, description="heap of an executor: 4g, 2048m; unset: Spark's default"
+    )
+    executor_python: Text | None = Field(
+        None, description="Python on the executors, /opt/tidewise/.venv/bin/python, say; unset: the driver's path"
+    )
+    options: dict[Annotated[str, AfterValidator(_option)], str] = Field(
+        default_factory=dict, description='more of Spark\'s configuration: {"spark.executor.memoryOverhead" = "1g"}'
+    )
     shuffle_partitions: int = Field(4, ge=1, le=100_000, description="partitions after a shuffle")
     jars_dir: Text = Field(".cache/jars", description="folder of Delta's jars")
     package_zip: Text = Field("out/tidewise.zip", description="file that the code for the executors is packed into")

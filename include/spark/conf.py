@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
+from include.own_python import find_python
 from include.place import local_beside
 from include.s3_client import S3Client, read_client
 from include.settings import Settings, s3_keys
 from include.spark.jars import LOCAL_FILES_CLASS, LOG_STORE_CLASS, SparkJars
 
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTIONS, JARS = "spark.driver.extraJavaOptions", "spark.jars"
+_JOINED = {JARS: ",", JAVA_OPTIONS: " ", "spark.driver.extraClassPath": ":", "spark.executor.extraClassPath": ":"}
+"""What both sides may say: name -> what stands between."""
 
 
 def spark_conf(settings: Settings, jars: SparkJars, master: str) -> dict[str, str]:
     """Return the configuration for a master."""
-    everywhere = _everywhere(settings)
+    everywhere = _everywhere(settings) | _executors(settings)
     if s3_keys(settings):
         everywhere |= _on_s3(read_client(os.environ))
     if not master.startswith("local"):
-        return everywhere | {"spark.jars": ",".join((*jars.delta, *jars.s3))}
-    if jars.class_archive:
-        everywhere[JAVA_OPTIONS] += f" {use_archive(jars.class_archive)}"
-    return _local(jars) | everywhere
+        result = everywhere | {JARS: ",".join((*jars.delta, *jars.s3))}
+    else:
+        if jars.class_archive:
+            everywhere[JAVA_OPTIONS] += f" {use_archive(jars.class_archive)}"
+        result = _local(jars) | everywhere
+    return _with_options(result, settings.spark.options)
+
+
+def _with_options(ours: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration with a team's own options, which the settings have checked; jars come after ours."""
+    result = dict(ours)
+    for name, value in options.items():
+        has_both = name in _JOINED and name in ours
+        result[name] = f"{ours[name]}{_JOINED[name]}{value}" if has_both else value
+    return result
+
+
+def _executors(settings: Settings) -> dict[str, str]:
+    own = settings.spark
+    result = {
+        "spark.executor.instances": own.executors,
+        "spark.executor.cores": own.executor_cores,
+        "spark.executor.memory": own.executor_memory,
+        "spark.pyspark.python": own.executor_python,
+    }
+    if own.executor_python is not None:  # the driver's would be this one as well
+        result["spark.pyspark.driver.python"] = find_python()
+    return {name: str(value) for name, value in result.items() if value is not None}
 
 
 def _local(jars: SparkJars) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,23 +25,32 @@ AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One directory with the lake, models and plans of one pipeline; the raw files may be another world's."""
+    """One directory with the lake, models and plans of one pipeline; the raw files may be another world's.
+
+    Attributes:
+        out: the directory.
+        raw: root of the raw files.
+        master: of Spark.
+        variables: more of the environment.
+    """
 
     out: Path
     raw: Path
+    master: str = "local[2]"
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         """The variables under which stages work in this world."""
         own = below(self.out) | {"TIDEWISE__PATHS__RAW": str(self.raw), "TIDEWISE__SPARK__DRIVER_MEMORY": "2g"}
-        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own | self.variables
 
     def start(self, request: StageRequest, log: Path, *later: Stage) -> subprocess.Popen[bytes]:
         """Submit a stage, and later ones of the same times with it, in a process group of its own."""
         before = dict(os.environ)
         os.environ.update(self.environment)
         try:
-            submission = prepare_submission(load_settings(), "local[2]")
+            submission = prepare_submission(load_settings(), self.master)
         finally:
             os.environ.clear()
             os.environ.update(before)
