@@ -35,7 +35,12 @@ def test_only_a_tick_in_the_past_is_the_last_one_at_once(
     arguments: list[str], runs: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun: list[object] = []
-    monkeypatch.setattr(command, "run_ticks", lambda *given, **_: str(begun.append(given) or ""))
+
+    def run_ticks(*given: object, **_: object) -> str:
+        begun.append(given)
+        return ""
+
+    monkeypatch.setattr(command, "run_ticks", run_ticks)
     assert command.main(arguments) == 0
     assert len(begun) == runs
     assert ("2026-11-20T19:00:00Z 0 jobs evaluated" in capsys.readouterr().out) is (not runs)

@@ -24,7 +24,6 @@ from models.control.state import Intention, Origin
 from tests.unit import test_cluster_control
 from tests.unit.test_evaluation import plan, seen, step
 
-BETWEEN = {"is_evaluation": False}
 NOW_S = [time.time()]
 
 
@@ -38,15 +37,22 @@ class World(test_cluster_control.World):
     def job(self) -> FakeJob:
         return self.server.jobs[0]
 
-    def decide(self, count: int | None = None, made: ClusterControl | None = None, **given: Any) -> str:
+    def decide(
+        self,
+        count: int | None = None,
+        made: ClusterControl | None = None,
+        *,
+        evaluates: bool = True,
+        view: JobView | None = None,
+    ) -> str:
         """Decide on the job, as seen by the polls; returns verb and reason, or why the cluster was left alone."""
         wanted = None
         if count is not None:
-            target = dict.fromkeys(self.job.requested, count)
+            target = dict.fromkeys(self.job.requested or {}, count)
             wanted = Intention(target, Origin.PLAN, f"step-{count}", "load", time.time() + 600)
-        options = {"is_evaluation": True} | given
-        views = {self.job.name: options.pop("view", self.view())}
-        result, problem = (made or self.made).control(views, {self.job.name: wanted}, None, **options)
+        views = {self.job.name: view or self.view()}
+        control = made or self.made
+        result, problem = control.control(views, {self.job.name: wanted}, None, is_evaluation=evaluates)
         assert isinstance(result, Counter)
         return problem or next(iter(result), "")
 
@@ -64,6 +70,7 @@ class World(test_cluster_control.World):
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "settings.toml"))
+    NOW_S[0] = time.time()
     monkeypatch.setattr(time, "time", lambda: NOW_S[0])
     with serving(FlinkServer(FakeJob())) as server:
         yield World(tmp_path, server)
@@ -77,19 +84,19 @@ def test_a_new_job_is_taken_over_and_decided_on_at_once_and_any_other_once(world
 def test_of_a_job_of_which_nothing_is_wanted_nothing_is_asked_between_evaluations(world: World) -> None:
     assert world.decide() == "wait as_desired"
     asked = len(world.server.requests)
-    assert world.decide(**BETWEEN) == ""
+    assert world.decide(evaluates=False) == ""
     assert len(world.server.requests) == asked
     assert world.decide() == "wait as_desired"
     assert len(world.server.requests) > asked
-    assert world.decide(3, **BETWEEN) == "rescale plan"
+    assert world.decide(3, evaluates=False) == "rescale plan"
 
 
 def test_a_request_is_followed_between_evaluations_until_it_is_judged(world: World) -> None:
     world.decide()
     assert world.decide(3) == "rescale plan"
-    assert world.decide(**BETWEEN) == "confirm runs_as_requested"
+    assert world.decide(evaluates=False) == "confirm runs_as_requested"
     assert world.made.log.read_history("live/orders").to_judge is not None
-    assert world.decide(**BETWEEN) == "wait as_desired"
+    assert world.decide(evaluates=False) == "wait as_desired"
 
 
 def test_a_request_whose_job_no_poll_has_seen_is_followed_as_well(world: World) -> None:
@@ -100,7 +107,7 @@ def test_a_request_whose_job_no_poll_has_seen_is_followed_as_well(world: World) 
 def test_a_request_is_followed_by_what_the_polls_have_seen_of_its_job(world: World) -> None:
     """The log names its operators, which their ids alone do not tell."""
     world.decide(3)
-    world.decide(**BETWEEN)
+    world.decide(evaluates=False)
     entry = world.made.log.read_last("live/orders")
     assert entry is not None
     assert (entry.action.verb, dict(entry.provenance.operators)) == ("confirm", world.job.names)
@@ -111,7 +118,7 @@ def test_what_a_person_wants_taken_back_is_taken_back_between_evaluations(
     world: World, seconds: float, reason: str
 ) -> None:
     world.decide()
-    before = dict(world.job.requested)
+    before = dict(world.job.requested or {})
     world.decide(3)
     world.decide(3)
     history = world.made.log.read_history("live/orders")
@@ -119,14 +126,14 @@ def test_what_a_person_wants_taken_back_is_taken_back_between_evaluations(
     entry = world.made.log.read_last("live/orders")
     assert entry is not None
     world.made.log.append(replace(entry, history=end))  # it was judged meanwhile
-    assert world.decide(**BETWEEN) == ""
+    assert world.decide(evaluates=False) == ""
     at_s = time.time()
-    ids = (world.job.job_id, "step-3", dict(world.job.requested), before)
+    ids = (world.job.job_id, "step-3", dict(world.job.requested or {}), before)
     order = UndoOrder("live", "orders", *ids, by="ada", at_s=at_s, until_s=at_s + 7200)
     UndoStore(str(world.root / "lake")).write(order)
     world.pass_s(seconds)
     world.made = world.make("later") if seconds > 60 else world.made
-    assert world.decide(**BETWEEN) == reason
+    assert world.decide(evaluates=False) == reason
 
 
 def test_the_log_has_the_plan_behind_a_decision(world: World) -> None:
@@ -141,7 +148,7 @@ def test_what_the_log_has_lost_is_written_again_with_the_next_evaluation(world: 
     world.decide(3)
     assert world.rows > 0
     shutil.rmtree(world.root / "lake" / CONTROL_LOG.relative_path)
-    assert world.decide(**BETWEEN) == "wait as_desired"
+    assert world.decide(evaluates=False) == "wait as_desired"
     assert world.rows == 0
     assert world.decide() == "wait as_desired"
     assert world.rows == 1
@@ -163,7 +170,7 @@ def test_a_controller_that_gets_the_lease_again_has_what_another_has_written_mea
     hand_over(world.made)
     assert world.decide(3, other) == "rescale plan"
     hand_over(other)
-    assert world.decide(**BETWEEN) == "confirm runs_as_requested"
+    assert world.decide(evaluates=False) == "confirm runs_as_requested"
 
 
 def test_a_term_that_has_ended_is_noticed_before_a_new_one_is_taken(world: World) -> None:

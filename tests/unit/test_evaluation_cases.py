@@ -65,8 +65,9 @@ def short_of(load_per_s: float, share: float) -> Observations:
 
 def test_a_policy_that_reacts_begins_with_what_its_plan_left_and_goes_on_with_its_own() -> None:
     """CPU use asks for six workers; what was recommended a moment ago holds a job of eight where it is."""
-    eight = {"seen": seen(running={"source": 8, "map": 8}), "observations": windows(500.0)}
-    eight["observations"].busy_share[:] = 0.13
+    idle = windows(500.0)
+    idle.busy_share[:] = 0.13
+    eight: dict[str, Any] = {"seen": seen(running={"source": 8, "map": 8}), "observations": idle}
     left = remember("reactive", ReactiveMemory(recommended=(Recommendation(NOW_S - 60, 8),)))
     assert max(wanted_of(evaluate(view(**eight), EvaluationState(), REACTIVE, NOW_S)).values()) < 8
     begun = evaluate(view(**eight, left=left), EvaluationState(), REACTIVE, NOW_S)
