@@ -238,9 +238,8 @@ class Ticker:
     def _intend(self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts) -> Intention | None:
         retained, plan = self._kept.get((job.cluster, job.job), EvaluationState()), job.plan
         try:
-            band = None
-            if retained.standing is not None and plan is not None and plan.forecast_version is not None:
-                band = forecasts.load_band(job.cluster, job.job, plan.forecast_version, now_s)
+            version = None if plan is None else plan.forecast_version
+            band = forecasts.load_band(job.cluster, job.job, version, now_s)
             return form_intention(job, retained, settings, now_s, band)
         except Exception:  # a job's trouble is its own: nothing is wanted of it, and its request followed
             log.exception("%s/%s: what is wanted cannot be formed", job.cluster, job.job)
@@ -249,8 +248,6 @@ class Ticker:
     def _write_outcomes(self, settings: Settings) -> None:
         ended = [self._clusters[name] for name in self._turns.idle(self._clusters)]
         judged = [one for cluster in ended for one in cluster.outcomes]
-        if not judged:
-            return
         append_outcomes(settings.paths.lake, judged, controller_version(settings.planner.policies_in_use))
         for cluster in ended:
             cluster.outcomes.clear()

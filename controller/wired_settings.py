@@ -28,11 +28,12 @@ def explain_change(made_with: Settings, now: Settings, cluster: str) -> str:
     """
     changed = [f"paths.{key}" for key in _OF_ALL if getattr(made_with.paths, key) != getattr(now.paths, key)]
     before, after = made_with.clusters.get(cluster), now.clusters.get(cluster)
-    if before is not None and after is None:
-        return f"the settings name no cluster {cluster!r} any more: it is not controlled"
-    if before is None and after is not None:
+    if after is None:
+        if before is not None:
+            return f"the settings name no cluster {cluster!r} any more: it is not controlled"
+    elif before is None:
         changed.append(f"clusters.{cluster}")
-    if before is not None and after is not None:
+    else:
         changed += [f"clusters.{cluster}.{key}" for key in _OF_CLUSTER if getattr(before, key) != getattr(after, key)]
     return f"{', '.join(changed)} changed: control of cluster {cluster!r} begins anew" if changed else ""
 

@@ -272,7 +272,7 @@ class JobControl:
         if case.now_s - request.sent_at_s > _LATEST_SHARE * case.limits.confirm_timeout_s:
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
         again = reconcile(case)
-        is_same = again.verb is entry.action.verb and not again.is_dry_run and _asks_the_same(again.request, request)
+        is_same = not again.is_dry_run and _asks_the_same(again.request, request)
         return None if is_same else f"{again.reason}: {again.detail}"
 
     def _answer(self, entry: LogEntry, answer: str, history: JobHistory) -> LogEntry:

@@ -114,7 +114,7 @@ def _limit_single(
 ) -> ReactiveDecision:
     """Return a decision of which a single window's figures move the job by no more than a share of what runs."""
     graph, observed = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
-    if decision.wanted is None or not running:
+    if decision.wanted is None:
         return decision
     if (
         graph is not None

@@ -102,13 +102,11 @@ class LimitsSnapshot:
 
     def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[Hold]:
         """Return what holds a job; a hold that names what nobody knows holds the cluster, or everything."""
-        if not self.holds:
-            return []
-        versions, own = self.state.versions, f"{cluster}/{job}"
+        versions = self.state.versions
         clusters = {cluster, *self.known_clusters, *(name for one in versions for name in one.clusters)}
 
         def is_known(name: str) -> bool:
-            return name == own or name in known_jobs or any(name in one.limits.jobs for one in versions)
+            return name in known_jobs or any(name in one.limits.jobs for one in versions)
 
         return [hold for hold in self.holds if hold.widened(clusters, is_known).covers(cluster, job)]
 
@@ -120,10 +118,10 @@ class LimitsSnapshot:
         """
         formed = [self._combine_named(one, cluster, job, vertex_ids) for one in self.state.versions]
         newest = formed[0]
-        if len(formed) > 1 and any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
-            # Neither of two pins is the stricter one.
-            return replace(newest, mode=Mode.OFF, settings_changed=True)
         lifted = tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job))
+        if any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
+            # Neither of two pins is the stricter one.
+            return replace(newest, mode=Mode.OFF, settings_changed=True, lifted_blocks=lifted)
         return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted)
 
     def _combine_named(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
@@ -162,7 +160,6 @@ class LimitsSnapshot:
             cluster_slots_max=math.inf if budget is None else budget,
             approvals=tuple(self._approvals_of(cluster, job, vertex_ids)),
             guards=_guards_of(apply),
-            lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
             approval_band=settings.approval.band,
             neighbours=tuple(sorted(settings.neighbours_of(cluster, job))),
         )

@@ -97,7 +97,7 @@ class SettingsWatch:
         return SettingsState(
             self._settings,
             self._why_unusable,
-            just_changed=not self._why_unusable and self._is_new(now_s),
+            just_changed=self._is_new(now_s),
             before=tuple(self._before),
             named=self._named,
         )

@@ -49,7 +49,7 @@ class RescaleJudge:
             self._before.pop(job, None)
             return OutcomeCheck()
         before = self._measure_before(job, view, request)
-        if history.to_judge is None or history.confirmed_at_s is None:
+        if history.confirmed_at_s is None:
             return OutcomeCheck()
         after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
         return judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self._late_after_s)

@@ -24,7 +24,7 @@ def measure(
         until_s: epoch seconds.
         since_s: epoch seconds.
     """
-    if observations is None or seen.graph is None or not len(observations):
+    if observations is None or seen.graph is None:
         return None
     ends_s = observations.window_start_s + observations.window_s
     inside = (ends_s <= until_s) & (observations.window_start_s >= since_s) & ~observations.disturbed
