@@ -22,6 +22,7 @@ from waiting import free_port, wait_until
 from controller import command
 from controller.health import ControllerHealth
 from controller.health_server import AddressError, parse_address, serve_health
+from controller.leases.lease import Lease
 from controller.tick import TickSummary
 from controller.watching import watch_ticks
 from include.settings import load_settings
@@ -225,3 +226,43 @@ def test_where_the_lake_cannot_be_read_nobody_says_that_all_is_well(
     (table / "00000000000000000000.json").write_text("{}no log")
     assert command.main(["--watch"]) == 1
     assert "cannot be read, so nothing is known" in capsys.readouterr().err
+
+
+def test_who_ticks_is_said_of_each_cluster_and_what_to_do_where_one_is_late(
+    installation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("east", "north", "west")
+    clusters = "".join(f'[clusters.{name}]\nrest_url = "http://127.0.0.1:9"\n' for name in names)
+    installation.write_text(f"{installation.read_text()}{clusters}")
+    lake = str(installation.parent / "lake")
+    now_s = time.time()
+    for name, late_s in (("east", 0.0), ("north", LATE_AFTER_S + 60)):
+        assert Lease(lake, name, "host:1", lambda at_s=now_s - late_s: at_s, expiry_s=180.0).take()
+    settings = load_settings()
+    assert watch_ticks(settings, ["east"], now_s, {}) == 0
+    assert capsys.readouterr().out == "controller: cluster east: host:1 ticked 0 s ago\n"
+    assert watch_ticks(settings, ["east", "north"], now_s, {}) == 1
+    (_, line) = capsys.readouterr().out.splitlines()
+    assert line.startswith("controller: cluster north: host:1 ticked 4 min ago; start it: ")
+    for name in ("west", "nobody knows"):
+        assert watch_ticks(settings, [name], now_s, {}) == 1
+        assert capsys.readouterr().out.startswith(f"controller: cluster {name}: no controller has ever worked on it")
+
+
+def has_ip_version_6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ip_version_6(), reason="this machine has no address ::1")
+def test_an_address_of_ip_version_6_is_listened_on(health: ControllerHealth) -> None:
+    with serve_health(health, "::1", 0) as port, socket.create_connection(("::1", port), timeout=5):
+        pass
+
+
+def test_an_address_that_is_not_of_this_machine_is_refused_with_the_systems_reason(health: ControllerHealth) -> None:
+    with pytest.raises(AddressError, match=r"192\.0\.2\.1:0 cannot be listened on: Cannot assign requested address"):
+        serve_health(health, "192.0.2.1", 0).__enter__()
