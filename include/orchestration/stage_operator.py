@@ -16,7 +16,8 @@ from include.orchestration.airflow_names import AirflowException
 from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
 from include.own_python import find_python
-from include.settings import PROJECT, load_settings
+from include.place import local_beside
+from include.settings import PROJECT, Settings, load_settings
 from include.spark.shipped_settings import OPTION
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import Stage, StageRequest, parse_requests
@@ -64,7 +65,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         asked = self.application_args or []
         self.application_args = [*asked, OPTION, submission.settings]
         _find_spark_submit()
-        file = Path(anchor_paths(settings).paths.out) / "spark_logs" / f"{self.dag_id}.{self.task_id}.log"
+        file = name_log(settings, f"{self.dag_id}.{self.task_id}")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with file.open("w", encoding="utf-8") as self._spark_log:
@@ -89,6 +90,15 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         """Return the master that the connection names."""
         host: str | None = BaseHook.get_connection(load_settings().spark.connection_id).host
         return host
+
+
+def name_log(settings: Settings, task: str) -> Path:
+    """Return the file of Spark's own log: on this machine, also where ``paths.out`` is in a bucket.
+
+    >>> name_log(Settings(paths={"out": "s3://bucket/out"}), "dag.task").relative_to(PROJECT).as_posix()
+    'out/bucket_out/spark_logs/dag.task.log'
+    """
+    return PROJECT / local_beside(anchor_paths(settings).paths.out) / "spark_logs" / f"{task}.log"
 
 
 def describe_requests(requests: Sequence[StageRequest]) -> str:

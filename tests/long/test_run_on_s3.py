@@ -31,6 +31,7 @@ def test_a_run_on_s3_plans_what_a_run_on_folders_plans(monkeypatch: pytest.Monke
         load_settings()
         made = place(root)
         assert (made / "plans.json").read_bytes() == expected
+        assert not [one for one in REPOSITORY.iterdir() if one.name.startswith("s3")]  # no bucket taken for a folder
         assert (made / "report.html").is_file()
         assert (made / "lake" / "silver").is_dir()
         assert (made / "raw").is_dir()
