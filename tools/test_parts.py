@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from filelock import FileLock
+
+T = TypeVar("T")
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 PARTS = PROJECT_ROOT / ".cache" / "parts"
 KAFKA_VERSION = "3.9.1"
@@ -28,6 +34,22 @@ class PartMissing(RuntimeError):  # noqa: N818 - reads as what happened
     """A program that a test needs is not on this machine and could not be fetched; the message says what to do."""
 
 
+def _one_at_a_time(what: str) -> Callable[[Callable[[], T]], Callable[[], T]]:
+    """Let one process at a time look for a part: two that fetch it would be in each other's way."""
+
+    def lock(find: Callable[[], T]) -> Callable[[], T]:
+        @functools.wraps(find)
+        def wait_and_find() -> T:
+            PARTS.mkdir(parents=True, exist_ok=True)
+            with FileLock(PARTS / f"{what}.lock"):
+                return find()
+
+        return wait_and_find
+
+    return lock
+
+
+@_one_at_a_time("prometheus")
 def find_prometheus() -> Path:
     """Return the folder with ``prometheus`` and ``promtool``: of PROMETHEUS_HOME, of PATH, or of Debian's package.
 
@@ -41,10 +63,11 @@ def find_prometheus() -> Path:
     for folder in (*known, fetched):
         if (folder / "prometheus").is_file() and (folder / "promtool").is_file():
             return folder
-    _unpack_debian("prometheus")
+    _unpack_debian("prometheus", "promtool")
     return fetched
 
 
+@_one_at_a_time("victoria_metrics")
 def find_victoria_metrics() -> Path:
     """Return the program ``victoria-metrics``: of PATH, or of Debian's package.
 
@@ -58,6 +81,7 @@ def find_victoria_metrics() -> Path:
     return fetched if result is None else Path(result)
 
 
+@_one_at_a_time("kafka")
 def find_kafka() -> Path:
     """Return the folder with the jars of a Kafka broker: KAFKA_LIBS, or those of Maven Central.
 
@@ -81,6 +105,7 @@ def find_kafka() -> Path:
     return folder
 
 
+@_one_at_a_time("kafka_connector")
 def find_kafka_connector() -> list[Path]:
     """Return the jars that a Flink job with a Kafka source needs: the connector, and Kafka's client.
 
@@ -96,6 +121,7 @@ def find_kafka_connector() -> list[Path]:
     return [*folder.glob("flink-connector-kafka-*.jar"), *find_kafka().glob("kafka-clients-*.jar")]
 
 
+@_one_at_a_time("moto")
 def find_moto() -> Path:
     """Return the folder with moto, whose server speaks S3, and what it needs.
 
@@ -112,17 +138,29 @@ def find_moto() -> Path:
     return folder
 
 
-def _unpack_debian(package: str) -> None:
-    """Fetch a Debian package and unpack it without installing it: no service is started."""
+def _unpack_debian(package: str, program: str = "") -> None:
+    """Fetch a Debian package and unpack it without installing it: no service is started.
+
+    Args:
+        package: its name, and that of the folder.
+        program: that is needed as well: of this package, or in later releases of Debian of one of its own name.
+    """
     if not (shutil.which("apt-get") and shutil.which("dpkg")):
         raise PartMissing(f"no {package}: put its programs on PATH")
+    folder, partial = PARTS / package, PARTS / f"{package}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    _unpack(package, partial)
+    if program and not (partial / "usr" / "bin" / program).is_file():
+        _unpack(program, partial)
+    shutil.rmtree(folder, ignore_errors=True)  # what an earlier call left without the program
+    partial.rename(folder)
+
+
+def _unpack(package: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
         _run(["apt-get", "download", package], package, cwd=work)
         (file,) = Path(work).glob(f"{package}_*.deb")
-        partial = PARTS / f"{package}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        _run(["dpkg", "-x", str(file), str(partial)], package)
-        partial.rename(PARTS / package)
+        _run(["dpkg", "-x", str(file), str(folder)], package)
 
 
 def _run(command: list[str], what: str, cwd: str | None = None) -> None:

@@ -133,11 +133,19 @@ def make_certificate(folder: Path, *, expired: bool) -> tuple[Path, ssl.SSLConte
 
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     constraints = x509.BasicConstraints(ca=True, path_length=None)
+    # Python 3.13 takes no CA without these, and no certificate that does not name its CA's key.
+    may = dict.fromkeys(("digital_signature", "content_commitment", "key_encipherment", "data_encipherment"), False)
+    may |= dict.fromkeys(("key_agreement", "encipher_only", "decipher_only"), False)
+    usage = x509.KeyUsage(key_cert_sign=True, crl_sign=True, **may)
+    own = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
     ca = build("test CA", ca_key, now + timedelta(days=1)).add_extension(constraints, critical=True)
+    ca = ca.add_extension(usage, critical=True).add_extension(own, critical=False)
     ca_file, file = folder / "ca.pem", folder / "server.pem"
     ca_file.write_bytes(ca.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
     host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    signed = build("jobmanager", key, end).add_extension(host, critical=False).sign(ca_key, hashes.SHA256())
+    of_ca = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    named = build("jobmanager", key, end).add_extension(host, critical=False).add_extension(of_ca, critical=False)
+    signed = named.sign(ca_key, hashes.SHA256())
     plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     private = key.private_bytes(serialization.Encoding.PEM, *plain)
     file.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
