@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from signal_handlers import restoring_handlers
 
 from controller import command
 from controller.view.champion import ChampionReader
@@ -21,10 +21,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     file.write_text(f'[paths]\n{paths}\n[clusters.live]\nrest_url = "http://127.0.0.1:9"\n')
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(file))
     monkeypatch.setattr(ChampionReader, "refresh", lambda _: None)  # there are no models
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    with restoring_handlers():
+        yield
 
 
 @pytest.mark.usefixtures("installed")

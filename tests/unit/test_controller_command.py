@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from controller_process import read_log
 from flink_server import FakeJob, FlinkServer, serving
+from signal_handlers import restoring_handlers
 
 from cli.history import HistoryRequest, write_history
 from controller import command
@@ -36,10 +36,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "[settings]\nloosen_after_s = 0\n"
     )
     monkeypatch.setenv("TIDEWISE_SETTINGS", str(settings))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield tmp_path
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    with restoring_handlers():
+        yield tmp_path
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 from flink_server import FakeJob, FlinkServer, serving
 from prometheus_client.parser import text_string_to_metric_families
+from signal_handlers import restoring_handlers
 from waiting import free_port, wait_until
 
 from controller import command
@@ -158,10 +159,8 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         f'[mlflow]\ntracking_uri = "sqlite:///{tmp_path}/mlflow.db"\n'
     )
     monkeypatch.setenv("TIDEWISE_SETTINGS", str(file))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield file
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    with restoring_handlers():
+        yield file
 
 
 @pytest.mark.usefixtures("installation")
