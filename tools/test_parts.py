@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -96,12 +97,11 @@ def find_kafka() -> Path:
         raise PartMissing(f"no Kafka broker: {folder} has no kafka_2.13 jar; install Maven, or set KAFKA_LIBS")
     group, artifact, version = _KAFKA.split(":")
     with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
-        pom, partial = Path(work) / "pom.xml", folder.with_name(f"{folder.name}.partial")
+        pom = Path(work) / "pom.xml"
         pom.write_text(_POM.format(group=group, artifact=artifact, version=version))
-        shutil.rmtree(partial, ignore_errors=True)
-        options = [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
-        _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", *options], "Kafka's jars")
-        partial.rename(folder)
+        with _filling(folder) as partial:
+            options = [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
+            _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", *options], "Kafka's jars")
     return folder
 
 
@@ -130,11 +130,9 @@ def find_moto() -> Path:
     """
     folder = PARTS / f"moto-{MOTO_VERSION}"
     if not (folder / "moto").is_dir():
-        partial = folder.with_name(f"{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--target", str(partial)]
-        _run([*uv, f"moto=={MOTO_VERSION}", "flask", "flask-cors"], "moto")
-        partial.rename(folder)
+        with _filling(folder) as partial:
+            uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--target", str(partial)]
+            _run([*uv, f"moto=={MOTO_VERSION}", "flask", "flask-cors"], "moto")
     return folder
 
 
@@ -147,13 +145,10 @@ def _unpack_debian(package: str, program: str = "") -> None:
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg")):
         raise PartMissing(f"no {package}: put its programs on PATH")
-    folder, partial = PARTS / package, PARTS / f"{package}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    _unpack(package, partial)
-    if program and not (partial / "usr" / "bin" / program).is_file():
-        _unpack(program, partial)
-    shutil.rmtree(folder, ignore_errors=True)  # what an earlier call left without the program
-    partial.rename(folder)
+    with _filling(PARTS / package) as partial:
+        _unpack(package, partial)
+        if program and not (partial / "usr" / "bin" / program).is_file():
+            _unpack(program, partial)
 
 
 def _unpack(package: str, folder: Path) -> None:
@@ -161,6 +156,16 @@ def _unpack(package: str, folder: Path) -> None:
         _run(["apt-get", "download", package], package, cwd=work)
         (file,) = Path(work).glob(f"{package}_*.deb")
         _run(["dpkg", "-x", str(file), str(folder)], package)
+
+
+@contextmanager
+def _filling(folder: Path) -> Iterator[Path]:
+    """Give a folder to fill, which takes the place of the one that is missing, or lacks something, once it is whole."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    yield partial
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)
 
 
 def _run(command: list[str], what: str, cwd: str | None = None) -> None:

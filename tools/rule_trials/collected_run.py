@@ -37,22 +37,20 @@ class CollectedRun:
         file: where what is measured without any change is, or will be.
         children: how many processes run at a time.
         report: gets each change, its outcome, and the test that noticed.
+        is_quick: no change is shown to the longer tests; what they alone could notice is not reported.
     """
 
-    def __init__(self, root: Path, breaks: Sequence[Break], file: Path, children: int, report: Report) -> None:
+    def __init__(
+        self, root: Path, breaks: Sequence[Break], file: Path, children: int, report: Report, *, is_quick: bool
+    ) -> None:
         self._root, self._breaks, self._file = root, breaks, file
-        self._children, self._report = children, report
+        self._children, self._report, self._is_quick = children, report, is_quick
         self._files = sorted({one.file for one in breaks})
         self._recorder, self._failures = LineRecorder(root, self._files), Failures()
         self._measured, self._why = MeasuredTests(), "the tests cannot be collected"
-        self._is_quick = False
 
-    def collect_and_try(self, tests: Sequence[str], is_quick: bool) -> str:
-        """Collect files of tests in this process and try each change in copies of it; returns why that is not done.
-
-        Where ``is_quick``, no change is shown to the longer tests; what they alone could notice is not reported.
-        """
-        self._is_quick = is_quick
+    def collect_and_try(self, tests: Sequence[str]) -> str:
+        """Collect files of tests in this process and try each change in copies of it; returns why that is not done."""
         use_fixed_examples()
         self._recorder.start()
         pytest.main([*OPTIONS, *tests], plugins=[self, self._failures])
