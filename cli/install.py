@@ -94,22 +94,20 @@ def install(airflow: AirflowProgram, settings: Settings, *, is_dry_run: bool) ->
     missing = find_missing_providers(airflow.read_list("providers", "list"))
     if missing:
         raise InstallError(f"Airflow {version} has no {' and no '.join(missing)}: pip install {' '.join(missing)}")
+    connection, master = settings.spark.connection_id, settings.spark.master
     present = {str(one["pool"]) for one in airflow.read_list("pools", "list")}
-    connection = settings.spark.connection_id
-    connections = {str(one["conn_id"]) for one in airflow.read_list("connections", "list")}
     new = {name: pool for name, pool in POOLS.items() if name not in present}
-    will = "would be made" if is_dry_run else "made"
+    is_new = connection not in {str(one["conn_id"]) for one in airflow.read_list("connections", "list")}
     if new and not is_dry_run:
         _import_pools(airflow, new)
-    if connection not in connections and not is_dry_run:
-        value = json.dumps({"conn_type": "spark", "host": settings.spark.master})
-        airflow.run("connections", "add", connection, "--conn-json", value)
+    if is_new and not is_dry_run:
+        airflow.run("connections", "add", connection, "--conn-json", json.dumps({"conn_type": "spark", "host": master}))
+    will = "would be made" if is_dry_run else "made"
     lines = [f"Airflow {version}, with the providers that the DAGs import"]
     lines += [
         f"pool {name}, {slots} slots: {will if name in new else 'is there'}" for name, (slots, _) in POOLS.items()
     ]
-    is_new = connection not in connections
-    lines.append(f"connection {connection}: {f'{will}, master {settings.spark.master}' if is_new else 'is there'}")
+    lines.append(f"connection {connection}: {f'{will}, master {master}' if is_new else 'is there'}")
     return lines
 
 

@@ -13,7 +13,6 @@ from cli.embedded import LOOPBACK
 from cli.process_group import end_group
 from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
-from include.spark.shipped_settings import OPTION
 from include.spark.submission import prepare_submission
 from include.stages import StageRequest, form_argv
 
@@ -44,7 +43,7 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
     with (
         log.open("a", encoding="utf-8") as retained,
         _run_in_group(
-            submission.command([*form_argv(requests), OPTION, submission.settings]),
+            submission.command(submission.arguments(form_argv(requests))),
             dict(os.environ) | submission.environment | local,
         ) as child,
     ):

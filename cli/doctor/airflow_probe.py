@@ -16,29 +16,19 @@ MARK = "@doctor "
 def main(argv: Sequence[str]) -> int:
     """Print what was found; ``--no-database``: without a look at the database, which is then null."""
     from airflow.configuration import conf
+    from airflow.dag_processing.dagbag import DagBag
 
-    DagBag = find_dag_bag()
     bag = DagBag(conf.get("core", "dags_folder"))
     errors = {file: trace.strip().splitlines()[-1] for file, trace in bag.import_errors.items()}
+    database = None if argv else check_database()
     result: dict[str, Any] = {
         "dags": sorted(bag.dags),
         "errors": errors,
-        "database": None if argv else check_database(),
-        "missing": [],
+        "database": database,
+        "missing": list_missing() if database == "" else [],
     }
-    if result["database"] == "":
-        result["missing"] = list_missing()
     print(MARK + json.dumps(result), flush=True)
     return 0
-
-
-def find_dag_bag() -> Any:
-    """Return Airflow's reader of DAG files, which 3.1 has elsewhere."""
-    try:
-        from airflow.dag_processing.dagbag import DagBag
-    except ImportError:
-        from airflow.models.dagbag import DagBag  # type: ignore[no-redef]
-    return DagBag
 
 
 def list_missing() -> list[str]:

@@ -86,7 +86,7 @@ def form_deployment(settings: Settings, placement: Placement, pod: ControllerPod
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": f"{name}-controller", "namespace": placement.namespace, "labels": labels},
+        "metadata": _metadata(placement, "controller"),
         "spec": {
             "replicas": 1,
             "strategy": {"type": "Recreate"},
@@ -132,11 +132,7 @@ def _form_network_policy(placement: Placement) -> Manifest:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {
-            "name": f"{placement.name}-controller-port",
-            "namespace": placement.namespace,
-            "labels": _labels(placement),
-        },
+        "metadata": _metadata(placement, "controller-port"),
         "spec": {
             "podSelector": {"matchLabels": _labels(placement)},
             "policyTypes": ["Ingress"],
@@ -149,16 +145,16 @@ def _form_pod_monitor(placement: Placement, settings: Settings) -> Manifest:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PodMonitor",
-        "metadata": {
-            "name": f"{placement.name}-controller",
-            "namespace": placement.namespace,
-            "labels": _labels(placement),
-        },
+        "metadata": _metadata(placement, "controller"),
         "spec": {
             "selector": {"matchLabels": _labels(placement)},
             "podMetricsEndpoints": [{"port": "health", "path": "/metrics", "interval": f"{settings.apply.tick_s}s"}],
         },
     }
+
+
+def _metadata(placement: Placement, name: str) -> dict[str, Any]:
+    return {"name": f"{placement.name}-{name}", "namespace": placement.namespace, "labels": _labels(placement)}
 
 
 def _labels(placement: Placement) -> dict[str, str]:

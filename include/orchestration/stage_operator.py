@@ -18,7 +18,6 @@ from include.orchestration.stage_lines import show_levels
 from include.own_python import find_python
 from include.place import local_beside
 from include.settings import PROJECT, Settings, load_settings
-from include.spark.shipped_settings import OPTION
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import Stage, StageRequest, parse_requests
 from include.utc import format_utc
@@ -55,15 +54,15 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
             AirflowException: the stage failed; the message says where the log is and what to do.
         """
         settings = load_settings()
-        requests = parse_requests(self.application_args or [])
+        asked = self.application_args or []
+        requests = parse_requests(asked)
         log.info("tidewise: %s", describe_requests(requests))
         submission = prepare_submission(settings, master=self._master())
         self.conf = submission.conf
         self.py_files = submission.package
         self.env_vars = submission.environment
         self.files = submission.settings  # for drivers that run elsewhere, which have none of these variables
-        asked = self.application_args or []
-        self.application_args = [*asked, OPTION, submission.settings]
+        self.application_args = submission.arguments(asked)
         _find_spark_submit()
         file = name_log(settings, f"{self.dag_id}.{self.task_id}")
         file.parent.mkdir(parents=True, exist_ok=True)

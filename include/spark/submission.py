@@ -12,7 +12,7 @@ from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settin
 from include.spark.code_zip import build_package
 from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
-from include.spark.shipped_settings import ship_settings
+from include.spark.shipped_settings import OPTION, ship_settings
 
 _SQLITE = "sqlite:///"
 _LOCATIONS = (
@@ -45,6 +45,10 @@ class Submission:
     conf: dict[str, str]
     environment: dict[str, str]
     settings: str
+
+    def arguments(self, asked: Sequence[str]) -> list[str]:
+        """Return the arguments of stages, and the settings by which the driver has to go."""
+        return [*asked, OPTION, self.settings]
 
     def command(self, arguments: Sequence[str], spark_submit: str | None = None) -> list[str]:
         """Return the argv of a submission without Airflow."""
