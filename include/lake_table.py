@@ -175,7 +175,7 @@ class LakeTable:
         """Write to the table, made with its CHECK constraints unless it is there; returns its versions around that."""
         delta = self._ensure()
         before = delta.version()
-        deltalake.write_deltalake(delta, rows.cast(self._schema), schema_mode="merge", **options)
+        deltalake.write_deltalake(delta, _with_own_buffers(rows.cast(self._schema)), schema_mode="merge", **options)
         return before, delta.version()
 
     def _ensure(self) -> DeltaTable:
@@ -212,6 +212,15 @@ def _again() -> Retrying:
         wait=wait_random(0.0, 0.5),
         reraise=True,
     )
+
+
+def _with_own_buffers(rows: pa.Table) -> pa.Table:
+    """Return a copy of rows.
+
+    Spark sends an array without values, such as the upstream operators of jobs that have none, with offsets of no
+    bytes; delta-rs reads the first one nevertheless, and fails on whatever lies there.
+    """
+    return rows.take(pa.array(range(rows.num_rows), pa.int64()))
 
 
 def is_in(column: str, values: Iterable[str | datetime]) -> str:
