@@ -1,6 +1,7 @@
 """``make live``: policies one after the other on one real Flink cluster and the same load at its own speed.
 
 Each run is a JSON file below ``<out>/live/runs``; a later call makes what is missing or was discarded, and the page.
+Calls for other runs may go on beside it in the same folder, while the processors have room for both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -83,7 +85,11 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def find_calibration(job: str, folder: Path, say: Callable[[str], None]) -> Calibration:
     """Return what was measured of a job, measured now when no earlier call did."""
     file = folder / f"calibration-{job}.json"
-    return read_calibration(file) if file.is_file() else calibrate(job, folder / "calibration", file, say)
+    if file.is_file():
+        return read_calibration(file)
+    # A job that is measured beside another one would be given too small a capacity.
+    with hold_folder(folder.parent, "make live, which measures a job", ".live-calibration.lock"):
+        return calibrate(job, folder / "calibration", file, say)
 
 
 def prepare(
@@ -190,7 +196,10 @@ def main(argv: list[str] | None = None) -> int:
     options = parse(argv)
     folder, progress = (options.out / "live").resolve(), Progress()
     try:
-        with hold_folder(options.out, "make live", ".live.lock"):
+        with ExitStack() as held:
+            for key in () if options.report else dict.fromkeys(list_keys(options)):
+                file = f".live-{key.job}-{key.policy}-{key.seed}.lock"
+                held.enter_context(hold_folder(options.out, "make live", file))
             are_valid = options.report or run_all(options, folder, progress.say)
             page = write_report(folder, progress.say)
     except (UsageError, WindowError, TraceError) as error:
