@@ -1,14 +1,17 @@
 """The fleet's facts in Prometheus' text exposition format; labels are clusters and fixed words, never jobs.
 
-Source: prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4; names after
-prometheus.io/docs/practices/naming: base units, the unit last.
+Names after prometheus.io/docs/practices/naming: base units, the unit last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from fleet.facts import FleetFacts
 from fleet.health import EVERYWHERE, Fault
@@ -73,11 +76,23 @@ def list_families(facts: FleetFacts) -> list[Family]:
 
 def format_metrics(facts: FleetFacts) -> str:
     """Return the text that a scrape or node_exporter's textfile collector takes."""
-    lines = []
-    for family in list_families(facts):
-        lines += [f"# HELP {family.name} {family.meaning}", f"# TYPE {family.name} gauge"]
-        lines += [f"{family.name}{_labels(labels)} {value!r}" for labels, value in family.samples if value is not None]
-    return "\n".join(lines) + "\n"
+    registry = CollectorRegistry()
+    registry.register(_Gauges(list_families(facts)))
+    return generate_latest(registry).decode()
+
+
+class _Gauges(Collector):
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for family in self._families:
+            names = sorted({name for labels, _ in family.samples for name in labels})
+            gauge = GaugeMetricFamily(family.name, family.meaning, labels=names)
+            for labels, value in family.samples:
+                if value is not None:
+                    gauge.add_metric([labels[name] for name in names], value)
+            yield gauge
 
 
 def _list_faults(facts: FleetFacts) -> list[Sample]:
@@ -94,13 +109,3 @@ def _by_cluster(name: str, meaning: str, values: Mapping[str, float | None]) -> 
 def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> Family:
     numbers = ((labels, None if value is None else float(value)) for labels, value in samples)
     return Family(f"tidewise_{name}", meaning, tuple(numbers))
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -42,7 +42,7 @@ def test_what_is_counted_and_what_nobody_knows() -> None:
     label = r'cluster="a \"b\"\n\\c"'
     assert f"tidewise_slots{{{label}}} 7.0" in text
     assert f'tidewise_jobs{{{label},mode="auto"}} 2.0' in text
-    assert f'tidewise_faults{{fault="steps_refused",{label}}} 2.0' in text
+    assert f'tidewise_faults{{{label},fault="steps_refused"}} 2.0' in text
     assert "tidewise_plan_as_of_timestamp_seconds{" not in text  # unknown is not zero
     assert "orders" not in text  # as many series as clusters, however many jobs
 
