@@ -57,7 +57,7 @@ CAPACITY_PER_S = 127.0  # of one subtask: the median of its windows under a load
 
 def test_windows_in_which_an_operator_only_works_count_as_its_time():
     result = windows(TAKEN, JOINED, BUSY)
-    assert measure_capacity(result)[1] == pytest.approx(CAPACITY_PER_S, rel=0.1)
+    assert measure_capacity(result, GRAPH)[1] == pytest.approx(CAPACITY_PER_S, rel=0.1)
     reported = result.true_processing_rate_per_s[:, 1]
     assert np.nanmean(reported) > 1.2 * CAPACITY_PER_S  # what the mean of the windows that took records would say
     reading = read_windows(GRAPH, result, RUNNING)
@@ -75,8 +75,8 @@ def test_short_windows_are_learnt_from_together_and_long_ones_each():
 
 
 def test_an_operator_without_work_has_no_capacity():
-    assert np.isnan(measure_capacity(windows([10.0], [0.0], [0.0]))[1])
-    assert np.isnan(measure_capacity(windows([10.0], [0.0], [1.0]))[1])
+    assert np.isnan(measure_capacity(windows([10.0], [0.0], [0.0]), GRAPH)[1])
+    assert np.isnan(measure_capacity(windows([10.0], [0.0], [1.0]), GRAPH)[1])
 
 
 def snapshot(found: Observations, running: dict[str, int] = RUNNING) -> Snapshot:

@@ -153,7 +153,11 @@ def _believe(job: Snapshot, memory: ControllerMemory, limits: Ints) -> dict[str,
 
 
 def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
-    """Return a capacity drawn to what was observed at the nearest parallelism, by their precisions."""
+    """Return a capacity drawn to what was observed at the nearest parallelism, by their precisions.
+
+    A model that an operator at its limit contradicts is less sure than it says: its deviation is at least what, beside
+    that of the observation, explains the difference.
+    """
     known = [one for one in history if one.parallelism <= len(bounds.mean_per_s)]
     if not known:
         return bounds
@@ -166,6 +170,8 @@ def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
     ratio = value[near] / mean[at[near] - 1]
     own = (bounds.sd_per_s / mean) ** 2
     other = _WINDOW_SD**2 / count[near] + (_DISTANCE_SD * distance.min(axis=1)) ** 2
+    at_limit = np.array([one.is_limit for one in known])[near]
+    own = np.where(at_limit, np.fmax(own, (ratio - 1) ** 2 - other), own)
     weight = own / (own + other)
     sd = bounds.sd_per_s * np.sqrt(np.maximum(1 - weight, _LEAST_DOUBT))
     return replace(bounds, mean_per_s=bounds.mean_per_s * (1 + weight * (ratio - 1)), sd_per_s=sd)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class ObservedCapacity:
         recent_busy: busy share of each; empty where it is not known, as in a history of an earlier release.
         busiest_share: highest busy share that was seen there; 0 where none is known.
         busiest_at_s: when it was last about as busy, epoch seconds.
+        is_limit: whether it was held to its limit while its mean subtask was idle at times: what it did is what it can
+            do, and what a lighter load makes of its busy share is too high.
     """
 
     parallelism: int
@@ -35,6 +37,7 @@ class ObservedCapacity:
     recent_busy: tuple[float, ...] = ()
     busiest_share: float = 0.0
     busiest_at_s: float = 0.0
+    is_limit: bool = False
 
     @property
     def capacity_per_s(self) -> float:
@@ -53,6 +56,7 @@ def add_observation(
     keep: int = KEEP,
     busy: float = math.nan,
     at_s: float = 0.0,
+    is_limit: bool = False,
 ) -> History:
     """Return the history with one more observation; the oldest at that parallelism goes when there are K already.
 
@@ -66,13 +70,18 @@ def add_observation(
         keep: K.
         busy: busy share with which it was observed, above 0; NaN when it is not known.
         at_s: when, epoch seconds; matters with a busy share only.
+        is_limit: see :class:`ObservedCapacity`; such an observation takes the place of all others.
     """
     if parallelism < 1 or not (math.isfinite(capacity_per_s) and capacity_per_s > 0):
         return history
     empty = ObservedCapacity(parallelism, ())
     there = next((known for known in history if known.parallelism == parallelism), empty)
     if math.isfinite(busy) and busy > 0:
-        updated = _add(there, float(capacity_per_s), float(busy), at_s, keep)
+        if there.is_limit and not is_limit and at_s - there.busiest_at_s <= HELD_S:
+            return history
+        if is_limit and not there.is_limit:
+            there = empty
+        updated = replace(_add(there, float(capacity_per_s), float(busy), at_s, keep), is_limit=is_limit)
     elif there.recent_busy:
         return history
     else:

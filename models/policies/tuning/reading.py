@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
+from models.capacity.held_up import CLEAR, find_held_up_share
 from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import History, add_observation
 from models.policies.window_means import hides_demand
 from models.topology import measure_edge_ratios, required_rates
 
 NO_RATES: Mapping[str, float] = {}
+SATURATED: Final = 0.9
+"""From this share on an operator was at its limit throughout: what it did is what it can do."""
 SPAN_S = 60
 """Shorter windows are taken together: records come in bursts, and wait in buffers between operators."""
 
@@ -65,28 +69,44 @@ def learn_histories(
     learned = {name: histories.get(name, ()) for name in graph.names}
     for rows in _group_short(fresh):
         span = fresh.rows(rows)
-        capacities, busy_shares, at_s = measure_capacity(span), _mean(span.busy_share), float(span.window_start_s[0])
+        capacities, at_s = measure_capacity(span, graph), float(span.window_start_s[0])
+        mean_busy, held_up = _mean(span.busy_share), _mean(_measure_held_up(span, graph))
         for place, name in enumerate(graph.names):
-            at, capacity, busy = int(span.parallelism[0, place]), float(capacities[place]), float(busy_shares[place])
-            learned[name] = add_observation(learned[name], at, capacity, keep=keep, busy=busy, at_s=at_s)
+            at, capacity, busy = int(span.parallelism[0, place]), float(capacities[place]), float(mean_busy[place])
+            is_limit = bool(held_up[place] >= SATURATED and held_up[place] > busy + CLEAR)
+            busy = float(held_up[place]) if is_limit else busy
+            learned[name] = add_observation(
+                learned[name], at, capacity, keep=keep, busy=busy, at_s=at_s, is_limit=is_limit
+            )
     return learned
 
 
-def measure_capacity(windows: Observations) -> Floats:
+def measure_capacity(windows: Observations, graph: JobGraph) -> Floats:
     """Return (O,) the capacity over W windows of one parallelism: Eq. 1 of ContTune over their time, NaN without work.
 
     Records by useful time, each summed: an operator that takes its records in bursts, as behind a window or a full
     buffer, works in windows in which it takes none.  Those count as busy time, where the mean of the windows'
-    capacities would leave them out and be too high.
+    capacities would leave them out and be too high.  Time in which it held up what feeds it is useful, too.
+
+    Args:
+        windows: (W, O) in the order of the graph.
+        graph: the job.
     """
     rate, true = windows.processing_rate_per_s, windows.true_processing_rate_per_s
     is_reported = np.isfinite(true) & (true > 0) & (rate > 0)
     only_works = (rate == 0) & np.isfinite(windows.busy_share)
+    held_up = _measure_held_up(windows, graph)
     with np.errstate(divide="ignore", invalid="ignore"):
-        useful = np.where(is_reported, rate / true, np.where(only_works, windows.busy_share, 0.0)).sum(axis=0)
+        useful = np.where(is_reported, rate / true, np.where(only_works, windows.busy_share, 0.0))
+        useful = np.where((is_reported | only_works) & (held_up > useful + CLEAR), held_up, useful).sum(axis=0)
         return np.asarray(
             np.where(is_reported.any(axis=0), np.where(is_reported, rate, 0.0).sum(axis=0) / useful, np.nan)
         )
+
+
+def _measure_held_up(windows: Observations, graph: JobGraph) -> Floats:
+    upstream = [[graph.position(name) for name in one.upstream] for one in graph.operators]
+    return find_held_up_share(upstream, windows.busy_share, windows.backpressured_share)
 
 
 def _group_short(fresh: Observations) -> Iterator[Ints]:
@@ -149,7 +169,7 @@ def read_windows(
     reported = now if of_edges is None else of_edges
     ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s)
     required = required_rates(graph, ratios, rates)
-    capacity = measure_capacity(now)
+    capacity = measure_capacity(now, graph)
     return Reading(
         capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
         required_per_s={name: float(required[name]) for name in graph.names},
