@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,7 +47,7 @@ def find_submitter(connection_type: str | None, extra: Mapping[str, Any]) -> Sub
     if not isinstance(values, Mapping):
         raise SubmitError(f'the extra of the {connection_type} connection has no "{KEY}": {{...}}; see docs/deploy.md')
     kind = next((one for one in kinds if values.keys() & _needed(one)), kinds[0])
-    if find_spec_of(kind.operator) is None:
+    if not _is_installed(kind.provider):
         raise SubmitError(
             f"a connection of type {connection_type} needs Airflow's provider {kind.provider}, which is not installed "
             f"here: pip install {kind.provider}"
@@ -60,12 +60,13 @@ def find_submitter(connection_type: str | None, extra: Mapping[str, Any]) -> Sub
     return submitter
 
 
-def find_spec_of(operator: str) -> Any:
-    """Return where the module of an operator is; None where it, or a package above it, is not installed."""
+def _is_installed(package: str) -> bool:
+    """Return whether a package is installed; to look for the module itself would import all of Airflow."""
     try:
-        return find_spec(operator.partition(":")[0])
-    except ModuleNotFoundError:
-        return None
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _needed(kind: type[Any]) -> set[str]:

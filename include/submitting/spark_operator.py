@@ -45,7 +45,7 @@ class SparkOperator(Section):
         """Return the options of the operator, which itself gives the application its name and namespace."""
         if named := sorted(set(_OURS) & self.driver.keys()):
             raise SubmitError(
-                f"driver.{named[0]} of the connection is what Tidewise sets; use envFrom, service_account"
+                f"driver.{named[0]} of the connection is set by Tidewise: use envFrom, service_account"
             )
         variables = [{"name": name, "value": value} for name, value in shipped.environment.items()]
         spec = {
