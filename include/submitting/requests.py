@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from include.settings import PROJECT, Settings
 from include.spark.submission import prepare_submission
+from include.submitting.connection_types import find_submitter
 from include.submitting.places import check_places
+from include.submitting.refusal import SubmitError
+from include.submitting.secrets import check_secrets
 from include.submitting.shipping import ship_submission
 from include.submitting.submitter import Submitter
 
@@ -49,10 +52,25 @@ def prepare_request(
         within_s: how long the stages may take.
 
     Raises:
-        SubmitError: a path is a folder of this machine, a value a secret, or the store takes no file.
+        SubmitError: a path is a folder of this machine, or a value a secret.
+        OSError: the store does not take a file now.
         JarsMissingError: the jars were not fetched.
     """
     check_places(settings)
     submission = prepare_submission(settings, MASTER, PROJECT)
     shipped = ship_submission(submission, submitter, settings, name, asked)
     return Request(submitter.operator, submitter.form_options(shipped, connection_id, within_s))
+
+
+def find_refusal(connection_type: str | None, extra: Mapping[str, Any], settings: Settings) -> str | None:
+    """Return why no stage can be submitted through a connection; None where nothing is known to be against it.
+
+    Nothing is written, and no service is asked.
+    """
+    try:
+        if find_submitter(connection_type, extra) is not None:
+            check_places(settings)
+            check_secrets(settings.spark.options, "spark.options")
+    except SubmitError as error:
+        return str(error)
+    return None

@@ -34,7 +34,8 @@ def ship_submission(
         asked: arguments of the stages.
 
     Raises:
-        SubmitError: a value would show a secret, a file is missing or the store does not take it.
+        SubmitError: a value would show a secret.
+        OSError: a file is missing, or the store does not take it now.
     """
     conf = {key: value for key, value in submission.conf.items() if key not in {JARS, _OF_THIS_MACHINE}}
     check_secrets(conf, "spark.options")
@@ -61,7 +62,8 @@ def ship_file(file: Path, root: str) -> ObjectPath:
     """Write a file to ``<root>/submitted/<hash>/<name>`` unless it is there; returns the object.
 
     Raises:
-        SubmitError: the file cannot be read, or the store does not take it.
+        SubmitError: the root is no bucket.
+        OSError: the file cannot be read, or the store does not take it now.
     """
     try:
         with file.open("rb") as content:
@@ -73,7 +75,7 @@ def ship_file(file: Path, root: str) -> ObjectPath:
         if not target.is_file():
             target.write_file(file)
     except OSError as error:
-        raise SubmitError(f"{file} cannot be brought to {root}: {error}") from error
+        raise OSError(f"{file} cannot be brought to {root}: {error}") from error
     return target
 
 

@@ -44,9 +44,7 @@ class SparkOperator(Section):
     def form_options(self, shipped: ShippedSubmission, connection_id: str, within_s: float) -> dict[str, Any]:
         """Return the options of the operator, which itself gives the application its name and namespace."""
         if named := sorted(set(_OURS) & self.driver.keys()):
-            raise SubmitError(
-                f"driver.{named[0]} of the connection is set by Tidewise: use envFrom, service_account"
-            )
+            raise SubmitError(f"driver.{named[0]} of the connection is set by Tidewise: use envFrom, service_account")
         variables = [{"name": name, "value": value} for name, value in shipped.environment.items()]
         spec = {
             "type": "Python",

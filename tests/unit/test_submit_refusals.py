@@ -11,6 +11,7 @@ from include.settings import Settings
 from include.submitting.connection_types import KEY, SPARK_SUBMIT, find_submitter
 from include.submitting.places import check_places
 from include.submitting.refusal import SubmitError
+from include.submitting.requests import find_refusal
 from include.submitting.secrets import check_secrets
 
 REMOTE = {
@@ -121,3 +122,15 @@ def test_names_of_secrets_are_no_secrets() -> None:
         "spark.driver.extraJavaOptions": "-Dteam=1",
     }
     check_secrets(values, "spark.options")
+
+
+def test_what_the_doctor_asks_has_an_answer_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_refusal("spark", {}, Settings()) is None
+    monkeypatch.setattr(SERVICES["databricks"][1], "provider", "pytest")
+    extra = {KEY: SERVICES["databricks"][2]}
+    assert find_refusal("databricks", extra, Settings.model_validate(REMOTE)) is None
+    assert "does not see paths.lake" in str(find_refusal("databricks", extra, Settings()))
+    secret = Settings.model_validate({**REMOTE, "spark": {"options": {"spark.hadoop.fs.s3a.secret.key": "planted"}}})
+    assert "spark.hadoop.fs.s3a.secret.key" in str(find_refusal("databricks", extra, secret))
+    monkeypatch.setattr(SERVICES["databricks"][1], "provider", "apache-airflow-providers-none")
+    assert "pip install apache-airflow-providers-none" in str(find_refusal("databricks", extra, Settings()))

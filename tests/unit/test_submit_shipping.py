@@ -107,7 +107,7 @@ def test_a_large_file_arrives_whole(store: MemoryStore, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_brought_is_named(store: MemoryStore, submission: Submission, tmp_path: Path) -> None:
-    with pytest.raises(SubmitError, match=r"gone.jar cannot be brought to s3a://bucket/out: .*No such file"):
+    with pytest.raises(OSError, match=r"gone.jar cannot be brought to s3a://bucket/out: .*No such file"):
         ship_file(tmp_path / "gone.jar", ROOT)
     file = tmp_path / "own.jar"
     file.write_bytes(b"one")
