@@ -54,7 +54,7 @@ def test_a_lake_on_this_machine_is_refused_before_anything_is_sent(stage: Any, m
     connection_type, kind, values = SERVICES["spark_operator"]
     monkeypatch.setattr(kind, "provider", "pytest")  # is installed
     connect(monkeypatch, connection_type, values)
-    with pytest.raises(AirflowFailException, match="does not see paths.lake"):
+    with pytest.raises(AirflowFailException, match=r"does not see paths\.lake"):
         stage.execute({})
 
 
