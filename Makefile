@@ -237,7 +237,7 @@ test-long-buckets: setup  ## every path on S3, and many programs that commit to 
 
 .PHONY: test-long-executors
 test-long-executors: setup  ## a standalone Spark cluster with two executors against one process (at most 20 minutes)
-	@$(PY) -m pytest tests/long/test_standalone_spark.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/long/test_standalone_spark.py tests/long/test_submit_fetching.py $(LONG) $(ARGS)
 
 .PHONY: test-long-comparisons
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
