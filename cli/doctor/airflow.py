@@ -49,7 +49,7 @@ def check_airflow(settings: Settings, environment: Mapping[str, str] = os.enviro
         )
         return [error(PART, "start", f"it does not start: {last[:300]}", "run `make setup`, then `airflow info`")]
     result = json.loads(lines[-1].removeprefix(MARK))
-    return [_check_database(result, home), _check_dags(result), *_check_installed(result)]
+    return [_check_database(result, home), _check_dags(result), *_check_installed(result), *_check_submission(result)]
 
 
 def _check_installed(result: Mapping[str, Any]) -> list[Finding]:
@@ -60,6 +60,17 @@ def _check_installed(result: Mapping[str, Any]) -> list[Finding]:
         remedy = "run `make install`, which makes what is missing and changes nothing else"
         return [error(PART, "pools", f"there is no {' and no '.join(result['missing'])}", remedy)]
     return [ok(PART, "pools", "the pools and Spark's connection are there")]
+
+
+def _check_submission(result: Mapping[str, Any]) -> list[Finding]:
+    """Return whether stages can be submitted through the connection; nothing where there is none."""
+    submission = result["submission"]
+    if submission is None:
+        return []
+    if submission["refusal"] is not None:
+        remedy = 'see "Services that run Spark elsewhere" in docs/deploy.md'
+        return [error(PART, "submission", submission["refusal"], remedy)]
+    return [ok(PART, "submission", f"stages go through a connection of type {submission['type']}")]
 
 
 def _check_database(result: Mapping[str, Any], home: Path) -> Finding:

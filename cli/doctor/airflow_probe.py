@@ -9,6 +9,7 @@ from typing import Any
 
 from include.orchestration.pools import POOLS
 from include.settings import load_settings
+from include.submitting.requests import find_refusal
 
 MARK = "@doctor "
 
@@ -21,28 +22,43 @@ def main(argv: Sequence[str]) -> int:
     bag = DagBag(conf.get("core", "dags_folder"))
     errors = {file: trace.strip().splitlines()[-1] for file, trace in bag.import_errors.items()}
     database = None if argv else check_database()
+    has_connections = database == ""
+    connection = find_connection() if has_connections else None
     result: dict[str, Any] = {
         "dags": sorted(bag.dags),
         "errors": errors,
         "database": database,
-        "missing": list_missing() if database == "" else [],
+        "missing": list_missing(connection) if has_connections else [],
+        "submission": None if connection is None else check_submission(connection),
     }
     print(MARK + json.dumps(result), flush=True)
     return 0
 
 
-def list_missing() -> list[str]:
-    """Return pools and the connection that the DAGs need and the database does not have."""
+def find_connection() -> Any | None:
+    """Return the connection through which stages are submitted, from where tasks look for it."""
     from airflow.configuration import ensure_secrets_loaded
+
+    # A secrets backend, the environment, the database.
+    wanted = load_settings().spark.connection_id
+    return next(filter(None, (backend.get_connection(wanted) for backend in ensure_secrets_loaded())), None)
+
+
+def list_missing(connection: Any | None) -> list[str]:
+    """Return pools and the connection that the DAGs need and the database does not have."""
     from airflow.models.pool import Pool
 
     present = Pool.slots_stats()
     result = [f"pool {name}" for name in POOLS if name not in present]
-    connection = load_settings().spark.connection_id
-    # Where tasks look: a secrets backend, the environment, the database.
-    if not any(backend.get_connection(connection) for backend in ensure_secrets_loaded()):
-        result.append(f"connection {connection}")
+    if connection is None:
+        result.append(f"connection {load_settings().spark.connection_id}")
     return result
+
+
+def check_submission(connection: Any) -> dict[str, str | None]:
+    """Return the type of the connection, and why no stage can be submitted through it."""
+    refusal = find_refusal(connection.conn_type, connection.extra_dejson, load_settings())
+    return {"type": connection.conn_type, "refusal": refusal}
 
 
 def check_database() -> str:

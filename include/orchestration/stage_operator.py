@@ -15,11 +15,13 @@ from airflow.sdk.bases.hook import BaseHook
 from include.orchestration.airflow_names import AirflowException
 from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
+from include.orchestration.submitted_stage import choose_submitter, form_request, read_counts, run_operator
 from include.own_python import find_python
 from include.place import local_beside
 from include.settings import PROJECT, Settings, load_settings
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import Stage, StageRequest, parse_requests
+from include.submitting.requests import Request
 from include.utc import format_utc
 
 RUNBOOK = "docs/runbook.md#when-a-stage-fails"
@@ -46,18 +48,52 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         self.stages = tuple(stages)
         self.summaries: dict[str, dict[str, Any]] = {}
         self._spark_log: TextIO | None = None
+        self._service: Any = None
 
     def execute(self, context: Any) -> None:
-        """Build the package if the code changed, then submit.
+        """Build the package if the code changed, then submit to where the connection's type says.
 
         Raises:
             AirflowException: the stage failed; the message says where the log is and what to do.
+            AirflowFailException: no further try can succeed as the connection is set up.
         """
         settings = load_settings()
         asked = self.application_args or []
         requests = parse_requests(asked)
         log.info("tidewise: %s", describe_requests(requests))
-        submission = prepare_submission(settings, master=self._master())
+        connection = BaseHook.get_connection(settings.spark.connection_id)
+        submitter = choose_submitter(connection)
+        if submitter is not None:
+            request = form_request(submitter, settings, self.name, asked, self.execution_timeout)
+            self._run_elsewhere(request, settings, context)
+        else:
+            self._run_by_spark_submit(settings, connection.host, asked, context)
+        add_facts(context, requests, self.summaries)
+
+    def _run_elsewhere(self, request: Request, settings: Settings, context: Any) -> None:
+        """Run the operator of a service's provider.
+
+        Raises:
+            AirflowException: the stage failed.
+        """
+        asked = self.application_args or []
+        self._service = request.make_operator(self.task_id)
+        try:
+            run_operator(self._service, context)
+        except AirflowException as error:
+            raise AirflowException(
+                f"{' or '.join(self.stages)} failed (`{' '.join(asked)}`): {error}. The driver's log is with the "
+                f"service, whose run is named above. What to do: {RUNBOOK}"
+            ) from error
+        self.summaries.update(read_counts(settings, parse_requests(asked)))
+
+    def _run_by_spark_submit(self, settings: Settings, master: str | None, asked: list[str], context: Any) -> None:
+        """Run spark-submit here.
+
+        Raises:
+            AirflowException: the stage failed.
+        """
+        submission = prepare_submission(settings, master=master)
         self.conf = submission.conf
         self.py_files = submission.package
         self.env_vars = submission.environment
@@ -77,18 +113,19 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         finally:
             self._spark_log = None
         log.info("tidewise: Spark's own log: %s", file)
-        add_facts(context, requests, self.summaries)
+
+    def on_kill(self) -> None:
+        """End what runs, here or on the service."""
+        if self._service is None:
+            super().on_kill()
+        else:
+            self._service.on_kill()
 
     def _get_hook(self) -> Any:
         """Return the hook, which shows what stages warn of at that level."""
         hook = super()._get_hook()
         show_levels(hook, self.summaries, self._spark_log)
         return hook
-
-    def _master(self) -> str | None:
-        """Return the master that the connection names."""
-        host: str | None = BaseHook.get_connection(load_settings().spark.connection_id).host
-        return host
 
 
 def name_log(settings: Settings, task: str) -> Path:

@@ -178,7 +178,7 @@ class Spark(Section):
     jars_dir: Text = Field(".cache/jars", description="folder of Delta's jars")
     package_zip: Text = Field("out/tidewise.zip", description="file that the code for the executors is packed into")
     connection_id: Annotated[str, Field(pattern=r"^[\w#!()\-.:/\\]{1,200}$")] = Field(
-        "spark_default", description="Airflow connection of the Spark master"
+        "spark_default", description="Airflow connection of the Spark master, or of the service that runs stages"
     )
 
 

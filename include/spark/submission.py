@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from include.own_python import find_python
-from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, s3_keys, settings_file
+from include.s3_client import read_client
+from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, Storage, s3_keys, settings_file
 from include.spark.code_zip import build_package
 from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
@@ -78,8 +79,24 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
         master=master,
         conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir), with_s3=bool(s3_keys(settings))), master),
         environment=stage_environment(settings, os.environ, root),
-        settings=str(ship_settings(absolute, Path(absolute.spark.package_zip).parent)),
+        settings=str(ship_settings(name_store(absolute), Path(absolute.spark.package_zip).parent)),
     )
+
+
+def name_store(settings: Settings) -> Settings:
+    """Return the settings with where S3 is, for a driver without the variables that say so here.
+
+    >>> name_store(Settings()) == Settings()
+    True
+    """
+    if not s3_keys(settings):
+        return settings
+    client = read_client(os.environ)
+    try:
+        storage = Storage(**settings.storage.model_dump() | {"endpoint": client.endpoint, "region": client.region})
+    except ValueError:  # a variable may say what the settings refuse, a region in capitals: the driver needs it as well
+        return settings
+    return settings.model_copy(update={"storage": storage})
 
 
 def stage_environment(settings: Settings, environment: Mapping[str, str], root: Path = PROJECT) -> dict[str, str]:

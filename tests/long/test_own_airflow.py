@@ -52,3 +52,13 @@ def test_what_is_missing_is_made_once_and_what_is_there_stays(airflow: AirflowPr
     airflow.run("pools", "set", "tidewise_spark", "7", "ours")
     assert not [line for line in install(airflow, settings, is_dry_run=False) if "made" in line]
     assert read_pools(airflow)["tidewise_spark"] == 7
+
+
+def test_a_connection_of_another_type_is_examined_too(airflow: AirflowProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings()
+    install(airflow, settings, is_dry_run=False)
+    assert {one.check: one.level for one in check_airflow(settings)}["submission"] is Level.OK
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "databricks", "extra": {"tidewise": {}}}')
+    (refused,) = (one for one in check_airflow(settings) if one.check == "submission")
+    assert refused.level is Level.ERROR
+    assert "apache-airflow-providers-databricks" in refused.text
