@@ -105,6 +105,7 @@ def train(
     settings: Settings,
     inputs: data.Inputs,
     known: Registry,
+    *,
     jobs: str | None = None,
 ) -> Run:
     """Return the finished run for the inputs: the one that is there, or a new one."""
@@ -221,7 +222,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     inputs = data.read_inputs(lake, request.as_of, settings.training, request.jobs)
     known = read_registry(store, request.as_of)
     try:
-        done = train(store, lake, settings, inputs, known, request.jobs)
+        done = train(store, lake, settings, inputs, known, jobs=request.jobs)
     finally:
         inputs.unpersist()
     result = json.loads(done.data.tags[RESULT_TAG])
