@@ -26,8 +26,8 @@ class _LeftOut(MetaPathFinder):
 
 def leave_out(package: str) -> None:
     """Have no such package in this process; nothing happens when it is there already."""
-    is_left_out = any(isinstance(one, _LeftOut) and one.package == package for one in sys.meta_path)
-    if package not in sys.modules and not is_left_out:
+    is_known = any(isinstance(one, _LeftOut) and one.package == package for one in sys.meta_path)
+    if package not in sys.modules and not is_known:
         sys.meta_path.insert(0, _LeftOut(package))
 
 

@@ -35,7 +35,7 @@ class ProgressLog:
     silent_s: float = SILENT_S
     _part: str | None = None
     _part_began_s: float = 0.0
-    _said_s: float = field(default_factory=time.monotonic)
+    _shown_s: float = field(default_factory=time.monotonic)
 
     def begin(self, part: str) -> None:
         """End the part at work and begin another; nothing happens when it has begun already, or is no part."""
@@ -64,7 +64,7 @@ class ProgressLog:
 
         def say_still() -> None:
             while not ended.wait(min(1.0, self.silent_s)):
-                if (part := self._part) is not None and time.monotonic() - self._said_s >= self.silent_s:
+                if (part := self._part) is not None and time.monotonic() - self._shown_s >= self.silent_s:
                     self.say(f"        {part}: still at work, {time.monotonic() - self._part_began_s:.0f} s so far")
 
         with running_beside(say_still, ended):
@@ -72,5 +72,5 @@ class ProgressLog:
 
     def say(self, text: str) -> None:
         """Print a line with the seconds since the command began."""
-        self._said_s = time.monotonic()
+        self._shown_s = time.monotonic()
         self.console.print(f"[dim]{time.monotonic() - self.began_s:6.1f} s[/]  {text}", highlight=False, soft_wrap=True)

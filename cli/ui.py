@@ -72,7 +72,7 @@ class Waiting:
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self._began_s = self._said_s = time.monotonic()
+        self._began_s = self._shown_s = time.monotonic()
         print(f"ui: waiting for {what} ...", flush=True)
 
     @property
@@ -82,8 +82,8 @@ class Waiting:
 
     def say(self) -> None:
         """Say for how long, where the last line is old enough."""
-        if time.monotonic() - self._said_s >= SAY_EVERY_S:
-            self._said_s = time.monotonic()
+        if time.monotonic() - self._shown_s >= SAY_EVERY_S:
+            self._shown_s = time.monotonic()
             print(f"ui: waiting for {self.what}, {self.waited_s:.0f} s so far ...", flush=True)
 
 
