@@ -25,8 +25,13 @@ python:
 	echo "setup: '$(PYTHON)' is no Python, 3.11, 3.12 or 3.13 is needed; on Debian or Ubuntu, as root:" \
 	  "apt-get install -y python3 python3-venv default-jdk-headless libgomp1"; exit 1
 
-.PHONY: setup
-setup: python  ## install everything into .venv and .cache (a second run takes no time); EXTRA="s3 postgres celery"
+# Where nothing changed since the last set-up, and no other Python is asked for, nothing is looked for or checked again.
+NOTHING_CHANGED = $(if $(filter file,$(origin PYTHON)),[ -x $(PY) ] && $(PY) -m cli.setup_stamp $(EXTRA),false)
+.PHONY: setup whole-setup
+setup:  ## install everything into .venv and .cache (a second run takes no time); EXTRA="s3 postgres celery"
+	@$(NOTHING_CHANGED) || $(MAKE) --no-print-directory whole-setup
+
+whole-setup: python
 	@"$(PYTHON)" -m cli.setup $(EXTRA)
 
 .PHONY: run
@@ -55,7 +60,7 @@ init: setup  ## write a tidewise.toml for a cluster of yours, or add it to yours
 	@$(PY) -m cli.init $(ARGS)
 
 .PHONY: doctor
-doctor: python  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
+doctor: $(if $(wildcard $(PY)),,python)  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
 	@if [ -x $(PY) ]; then $(PY) -m cli.doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
 
 .PHONY: manifests

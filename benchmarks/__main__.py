@@ -24,6 +24,7 @@ BENCHMARKS = (
     "collection",
     "page",
     "models",
+    "commands",
 )
 BESIDE_A_COMMIT = ("models",)
 

@@ -191,9 +191,14 @@ def appraise(source: Source, settings: Settings, progress: ProgressLog, work: Pa
         run_application(settings, [ingest], log, progress)
     progress.begin("train")
     # Both as of the first day: nothing of the days themselves is in the models.
-    days = [StageRequest(stage, first_day, first_day, source.end) for stage in (Stage.TRAIN, Stage.ADVISE)]
-    run_application(settings, days, log, progress)
+    run_application(settings, name_stages(settings.advise.jobs, first_day, source.end), log, progress)
     progress.end()
+
+
+def name_stages(jobs: str, first_day: datetime, end: datetime) -> list[StageRequest]:
+    """Return what the jobs that are asked for, a regular expression, are trained and appraised by, and no other job."""
+    asked = None if jobs == Advise().jobs else jobs
+    return [StageRequest(stage, first_day, first_day, end, jobs=asked) for stage in (Stage.TRAIN, Stage.ADVISE)]
 
 
 def summary_table(advice: dict[str, Any], settings: Settings) -> Table:

@@ -66,7 +66,7 @@ def run(settings: Settings, options: argparse.Namespace, console: Console) -> in
     as_of = options.as_of or end_of_recording()
     progress.say(f"policies are compared on the history before {format_utc(as_of)}")
     log = PROJECT / local_beside(settings.paths.out) / "backtest.log"
-    with DagClient(airflow_environment(settings), log, progress.begin) as client:
+    with progress.never_silent(), DagClient(airflow_environment(settings), log, progress.begin) as client:
         progress.begin(Stage.BACKTEST)
         client.run("tidewise_backtest", {"as_of": format_utc(as_of)})
     result = json.loads((out / "stages" / "backtest.json").read_text())

@@ -9,16 +9,26 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-class _PandasLeftOut(MetaPathFinder):
+class _LeftOut(MetaPathFinder):
+    def __init__(self, package: str) -> None:
+        self.package = package
+
     def find_spec(
         self,
         fullname: str,
         path: Sequence[str] | None = None,  # noqa: ARG002 - the signature is Python's
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is left out of this command", name="pandas")
+        if fullname == self.package:
+            raise ModuleNotFoundError(f"{fullname} is left out of this command", name=fullname)
         return None
+
+
+def leave_out(package: str) -> None:
+    """Have no such package in this process; nothing happens when it is there already."""
+    is_known = any(isinstance(one, _LeftOut) and one.package == package for one in sys.meta_path)
+    if package not in sys.modules and not is_known:
+        sys.meta_path.insert(0, _LeftOut(package))
 
 
 def leave_pandas_out() -> None:
@@ -27,5 +37,4 @@ def leave_pandas_out() -> None:
     pyarrow imports it at the first value that it makes, to ask whether the value is one of pandas': a fifth of the
     processor time of a command that never has one.
     """
-    if "pandas" not in sys.modules and not any(isinstance(one, _PandasLeftOut) for one in sys.meta_path):
-        sys.meta_path.insert(0, _PandasLeftOut())
+    leave_out("pandas")

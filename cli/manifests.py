@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from cli.arguments import EXIT_USAGE, CommandParser
+from cli.light_start import leave_out
 from include.atomic_write import write_text
 from include.kubernetes.controller_manifests import ControllerPod, form_controller
 from include.kubernetes.job_resource import PLURALS
@@ -85,4 +86,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    leave_out("rfc3987_syntax")  # a grammar for formats of texts, which no schema of Flink's resources asks for
     sys.exit(main(sys.argv[1:]))

@@ -151,7 +151,7 @@ def find_jdk(environment: Mapping[str, str] | None = None) -> Jdk:
         PreflightError: no Java, a version that is not supported, or a JRE without javac.
     """
     environment = os.environ if environment is None else environment
-    java, javac, origin = _executables(environment)
+    java, javac, origin = java_executables(environment)
     try:
         banner = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -182,7 +182,12 @@ def _is_supported(home: Path) -> bool:
     return version is not None and int(version[1]) in JAVAS
 
 
-def _executables(environment: Mapping[str, str]) -> tuple[str, str, str]:
+def java_executables(environment: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return java, javac (which need not be there) and where they come from, the way Spark finds them.
+
+    Raises:
+        PreflightError: there is no java.
+    """
     home = environment.get("JAVA_HOME")
     if home:
         java = Path(home) / "bin" / "java"

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from rich.console import Console
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
-from cli.history import RECOVERY_S, HistoryRequest, write_history
 from cli.out_lock import hold_paths
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
@@ -63,6 +63,8 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
 
 def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     """Put the recordings and the history below the raw root (what is there already is kept)."""
+    from cli.history import RECOVERY_S, HistoryRequest, write_history  # loads for seconds: after the first lines
+
     raw = place(settings.paths.raw)
     for recording in RECORDINGS:
         if recording.is_dir():
@@ -91,9 +93,10 @@ def run_dags(settings: Settings, progress: ProgressLog, as_of: datetime, days: i
         DagFailedError: a task failed.
     """
     end = floor_hour(as_of)
-    with DagClient(airflow_environment(settings), log, progress.begin) as client:
+    with DagClient(airflow_environment(settings), log, progress.begin) as client, ExitStack() as stack:
         progress.begin("data")
         place_data(settings, as_of, days)
+        stack.enter_context(progress.never_silent())
 
         def dag(name: str, part: str, **conf: datetime) -> None:
             progress.begin(part)  # Java starts first, and only then the stage itself says so

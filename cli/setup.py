@@ -1,7 +1,7 @@
 """``make setup``: from a fresh machine to a project that runs, in .venv and .cache of this directory.
 
-Standard library only: it runs before the virtual environment exists.  Every step leaves a mark when it is done, so a
-second set-up takes no time and one that was stopped half-way continues.
+Standard library only: it runs before the virtual environment exists.  Every step leaves a mark when it is done, so one
+that was stopped half-way continues, and :mod:`cli.setup_stamp` tells when nothing has changed since the last whole one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from cli.moved_checkout import is_in_place, move_scripts, note_place
 from cli.preflight import Jdk, PreflightError, check_machine
+from cli.setup_stamp import forget_ready, note_ready
 from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
 from include.extras import EXTRAS
@@ -244,6 +245,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the set-up with the extras of the arguments; returns the exit code."""
     try:
         extras = wanted_extras(argv)
+        forget_ready()
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
         if not _is_installed():
@@ -259,7 +261,9 @@ def main(argv: Sequence[str]) -> int:
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
-    print(f"setup: ready ({taken})", flush=True)
+    line = f"setup: ready ({taken})"
+    note_ready(extras, line)
+    print(line, flush=True)
     return 0
 
 

@@ -41,6 +41,7 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
     local = {"SPARK_LOCAL_IP": LOOPBACK} if settings.spark.master.startswith("local") else {}
     cause = ""
     with (
+        progress.never_silent(),
         log.open("a", encoding="utf-8") as retained,
         _run_in_group(
             submission.command(submission.arguments(form_argv(requests))),

@@ -67,6 +67,26 @@ def services(settings: Settings, airflow_port: int, mlflow_port: int) -> list[Se
     ]
 
 
+class Waiting:
+    """Says what is waited for: at once, and then for how long, every ten seconds."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._began_s = self._shown_s = time.monotonic()
+        print(f"ui: waiting for {what} ...", flush=True)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the wait began."""
+        return time.monotonic() - self._began_s
+
+    def say(self) -> None:
+        """Say for how long, where the last line is old enough."""
+        if time.monotonic() - self._shown_s >= SAY_EVERY_S:
+            self._shown_s = time.monotonic()
+            print(f"ui: waiting for {self.what}, {self.waited_s:.0f} s so far ...", flush=True)
+
+
 class Group:
     """Processes that start together and stop together."""
 
@@ -98,6 +118,17 @@ class Group:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise UiError(f"{name} ended with {process.returncode}: see the end of {self._logs / (name + '.log')}")
+
+    def has_ended(self, name: str) -> bool:
+        """Return whether one has done its work.
+
+        Raises:
+            UiError: it has failed.
+        """
+        code = self._running[name].poll()
+        if code:
+            self.check()
+        return code == 0
 
     def stop(self) -> None:
         """Ask all to end, and after a while make them."""
@@ -132,17 +163,15 @@ def require_free(port: int, option: str) -> None:
 
 
 def wait_for(what: str, url: str, group: Group) -> None:
-    """Wait until a URL answers, and say so while it takes long.
+    """Wait until a URL answers, and say so.
 
     Raises:
         UiError: it did not in time, or a process ended.
     """
-    started = shown_s = time.monotonic()
-    while time.monotonic() < started + START_WITHIN_S:
+    waiting = Waiting(what)
+    while waiting.waited_s < START_WITHIN_S:
         group.check()
-        if time.monotonic() - shown_s >= SAY_EVERY_S:
-            shown_s = time.monotonic()
-            print(f"ui: waiting for {what}, {shown_s - started:.0f} s so far ...", flush=True)
+        waiting.say()
         try:
             with urlopen(url, timeout=5) as reply:
                 if reply.status == 200:
@@ -150,6 +179,26 @@ def wait_for(what: str, url: str, group: Group) -> None:
         except (URLError, OSError):
             time.sleep(0.5)
     raise UiError(f"{url} did not answer within {START_WITHIN_S:.0f} s: see the logs")
+
+
+def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:
+    """Make Airflow's database, unless it is there, and its pools.
+
+    Raises:
+        UiError: it could not be made.
+    """
+    is_there = (Path(environment["AIRFLOW_HOME"]) / "airflow.db").is_file()
+    about = "" if is_there else ", which is made once and takes half a minute"
+    prepare = "from cli.dag_runner import prepare_database; prepare_database()"
+    group = Group(environment, logs)
+    waiting = Waiting(f"Airflow's database{about}")
+    try:
+        group.start(Service("database", [sys.executable, "-c", prepare]))
+        while not group.has_ended("database"):
+            waiting.say()
+            time.sleep(0.2)
+    finally:
+        group.stop()
 
 
 def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group) -> dict[str, bool]:
@@ -165,14 +214,12 @@ def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group
     if unknown:
         listed = ", ".join(name.removeprefix("tidewise_") for name in files)
         raise UiError(f"there is no DAG {unknown[0]}; --on takes {listed}, or {ALL}")
-    started = shown_s = time.monotonic()
+    waiting = Waiting("Airflow to read the DAGs")
     while not set(wanted) <= set(database.read_paused()):
         group.check()
-        if time.monotonic() - started > START_WITHIN_S:
+        if waiting.waited_s > START_WITHIN_S:
             raise UiError(f"Airflow has not read the files of the DAGs within {START_WITHIN_S:.0f} s: see the logs")
-        if time.monotonic() - shown_s >= SAY_EVERY_S:
-            shown_s = time.monotonic()
-            print(f"ui: waiting for Airflow to read the DAGs, {shown_s - started:.0f} s so far ...", flush=True)
+        waiting.say()
         time.sleep(0.5)
     if any(database.read_paused()[name] for name in wanted):
         print(f"ui: switching on {', '.join(wanted)} ...", flush=True)
@@ -241,12 +288,10 @@ def run(options: argparse.Namespace) -> None:
     }
     logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
-    print("ui: waiting for Airflow's database: the first time it is made, which takes half a minute ...", flush=True)
-    prepare = "from cli.dag_runner import prepare_database; prepare_database()"
-    subprocess.run([sys.executable, "-c", prepare], cwd=PROJECT, env=environment, check=True, capture_output=True)
     group = Group(environment, logs)
     _stop_on_signals()
     try:
+        prepare_airflow(environment, logs)
         for service in services(settings, options.airflow_port, options.mlflow_port):
             group.start(service)
         wait_for("MLflow", f"{mlflow_url}/health", group)

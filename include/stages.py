@@ -37,6 +37,8 @@ class StageRequest:
         as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; for advice, the days to appraise; None elsewhere.
         job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
+        jobs: for training, a regular expression: models are learnt of those jobs alone, and from them alone, whose
+            ``cluster/job`` it matches from the beginning; None for all.
         is_forced: whether rows whose input is gone may be replaced by what is left.
     """
 
@@ -45,6 +47,7 @@ class StageRequest:
     start: datetime | None = None
     end: datetime | None = None
     job: str | None = None
+    jobs: str | None = None
     is_forced: bool = False
 
     @property
@@ -65,6 +68,8 @@ class StageRequest:
             argv += ["--start", format_utc(self.start), "--end", format_utc(self.end)]
         if self.is_forced:
             argv.append("--force")
+        if self.jobs is not None:
+            argv.append(f"--jobs={self.jobs}")
         return [*argv, f"--job={self.job}"] if self.job else argv
 
 
@@ -84,6 +89,7 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
     parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
     parser.add_argument("--job", help="cluster/job to profile; empty: every job whose policy uses a profile")
+    parser.add_argument("--jobs", help="regular expression of cluster/job: train only these")
     parser.add_argument(
         "--force",
         nargs="?",
@@ -94,6 +100,12 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     )
     result = parser.parse_args(argv)
     request = StageRequest(
-        Stage.INGEST, result.as_of, result.start, result.end, result.job or None, result.force == "yes"
+        Stage.INGEST,
+        result.as_of,
+        result.start,
+        result.end,
+        result.job or None,
+        result.jobs,
+        is_forced=result.force == "yes",
     )
     return tuple(replace(request, stage=stage) for stage in result.stages)

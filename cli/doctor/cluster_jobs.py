@@ -10,6 +10,7 @@ from typing import Any
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
+from include.domain.singletons import SINGLETON_HELP
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
 from include.flink.job_states import TERMINAL_STATES
@@ -17,7 +18,6 @@ from include.flink.rescale_times import read_rescale_times
 from include.flink.versions import Version
 from include.settings import Cluster, Settings
 from include.short_names import shorten_name
-from models.scheduling.shortage import SINGLETON_HELP
 
 INTERVAL_NOTED_S = 600.0
 _NOT_FOUND = 404

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
 
 from include.kubernetes.job_resource import PLURALS, VERSION
 from include.settings import PROJECT
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 CRDS = PROJECT / "data" / "kubernetes" / "crds"
 
@@ -33,6 +35,8 @@ def check_resource(resource: Mapping[str, Any]) -> None:
 
 @lru_cache
 def _validator(kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # loads for half a second, and where it is needed alone
+
     definition = yaml.safe_load((CRDS / f"{PLURALS[kind]}.yml").read_text())
     versions = {one["name"]: one for one in definition["spec"]["versions"]}
     return Draft202012Validator(_close(versions[VERSION]["schema"]["openAPIV3Schema"], is_root=True))

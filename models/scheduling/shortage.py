@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import Operator
+from include.domain.singletons import SINGLETON_HELP
 from models.arrays import Bools, Ints
 from models.scheduling.demand import quantile_at_level
 from models.scheduling.expectation import Outlook
-
-SINGLETON_HELP = (
-    "Flink runs it as one subtask whatever pipeline.max-parallelism is (a global operation of SQL, or a maximum set in "
-    "the job): a key to group or join by, or aggregating in two phases, would split it"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from include import tables
 from include.settings import Settings
 from include.utc import Interval
 from models.backtest.comparison import BIN_S, DAY_BINS
+from spark_jobs.job_inputs.chosen_jobs import is_chosen
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.source_series import HistoryFrame
 from spark_jobs.job_inputs.subjects import history_frame, subjects
@@ -53,8 +54,7 @@ class Span:
 def collect_inputs(lake: Lake, settings: Settings, span: Span) -> tuple[DataFrame, HistoryFrame]:
     """Return one row per job that is asked for: graph, sources, and what ran; and the frame of its load."""
     frame = history_frame(settings, span.end)
-    wanted = F.concat_ws("/", *JOB).rlike(f"^(?:{settings.advise.jobs})")
-    jobs = subjects(lake, frame, span.end).where(wanted)
+    jobs = subjects(lake, frame, span.end).where(is_chosen(settings.advise.jobs))
     followed = span.followed
     observed = select_span(lake.read(tables.OBSERVATIONS), followed)
     capacity = measured_capacity(observed, span, settings)

@@ -99,9 +99,18 @@ def read_registry(store: ModelStore, as_of: datetime) -> Registry:
     return Registry(champion, *store.read_orders(champion.registered))
 
 
-def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs, known: Registry) -> Run:
+def train(
+    store: ModelStore,
+    lake: Lake,
+    settings: Settings,
+    inputs: data.Inputs,
+    known: Registry,
+    *,
+    jobs: str | None = None,
+) -> Run:
     """Return the finished run for the inputs: the one that is there, or a new one."""
-    content = content_of(inputs, settings, lake.path(OBSERVATIONS))
+    chosen = "" if jobs is None else f" of a job that {jobs!r} matches"
+    content = content_of(inputs, settings, f"{lake.path(OBSERVATIONS)}{chosen}")
     hashes = [
         content.hash,
         data.content_hash(inputs.events),
@@ -210,10 +219,10 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         NothingToLearnError: no undisturbed observation lies in the look-back.
     """
     lake, store = Lake(spark, settings.paths.lake), ModelStore(settings.mlflow)
-    inputs = data.read_inputs(lake, request.as_of, settings.training)
+    inputs = data.read_inputs(lake, request.as_of, settings.training, request.jobs)
     known = read_registry(store, request.as_of)
     try:
-        done = train(store, lake, settings, inputs, known)
+        done = train(store, lake, settings, inputs, known, jobs=request.jobs)
     finally:
         inputs.unpersist()
     result = json.loads(done.data.tags[RESULT_TAG])

@@ -14,6 +14,7 @@ from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from spark_jobs.few_rows import keep_few, read_few, read_newest
+from spark_jobs.job_inputs.chosen_jobs import is_chosen
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake, planned_once, rows_of
@@ -58,15 +59,17 @@ class Inputs:
         self.observations.unpersist()
 
 
-def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
-    """Read what the models learn from."""
-    renames = read_renames(lake, as_of - timedelta(days=training.lookback_days), as_of)
-    observations = training_observations(follow_renames(lake.read(OBSERVATIONS), renames), as_of, training).persist()
+def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | None = None) -> Inputs:
+    """Read what the models learn from; of the jobs that a regular expression matches, where there is one."""
+    renames, chosen = read_renames(lake, as_of - timedelta(days=training.lookback_days), as_of), is_chosen(jobs)
+    followed = follow_renames(lake.read(OBSERVATIONS).where(chosen), renames)
+    observations = training_observations(followed, as_of, training).persist()
     since = as_of - timedelta(days=training.lookback_days)
     with planned_once(lake.spark):
-        events = keep_few(recent_events(read_few(lake, RESCALES, since, as_of), as_of, training), is_small=True)
+        rescales = read_few(lake, RESCALES, since, as_of).where(chosen)
+        events = keep_few(recent_events(rescales, as_of, training), is_small=True)
     before = as_of - timedelta(microseconds=1)
-    graphs = select_operators(read_newest(lake, JOB_GRAPHS, since, before, order=["observed_at"]))
+    graphs = select_operators(read_newest(lake, JOB_GRAPHS, since, before, order=["observed_at"]).where(chosen))
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     return Inputs(as_of, observations, events, graphs, versions)
 

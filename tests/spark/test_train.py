@@ -25,6 +25,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_bundle
 from spark_jobs.train import stage as train
 from spark_jobs.train import train_fleet as training_run
+from spark_jobs.train import training_data as data
 from spark_jobs.train import training_log
 from tests.spark.synthetic_observations import (
     AS_OF,
@@ -182,6 +183,22 @@ def assert_learnt(models: JobModels) -> None:
     assert models.recovery.events == 6
     assert (np.diff(models.latency.latency_at_knots_ms) >= 0).all()
     np.testing.assert_allclose(models.latency.latency_ms([0.4, 0.8]), [50 / 0.6, 50 / 0.2], rtol=0.15)
+
+
+def test_a_training_of_some_jobs_reads_only_theirs(trainings: Trainings, shared_lake: Lake) -> None:
+    settings = trainings.settings
+    whole = data.read_inputs(shared_lake, AS_OF, settings.training)
+    of_one = data.read_inputs(shared_lake, AS_OF, settings.training, "c5m/rid")
+    for name in ("observations", "events", "graphs"):
+        rows, expected = (getattr(one, name).select("job").toPandas()["job"] for one in (of_one, whole))
+        assert set(rows) == {"rides"} < set(expected)
+        assert len(rows) == (expected == "rides").sum()
+        assert len(rows)
+    for one in (whole, of_one):
+        one.unpersist()
+    nobody = replace(request(), jobs="5m/rides")  # a pattern matches from the beginning
+    with pytest.raises(train.NothingToLearnError, match="of a job that '5m/rides' matches"):
+        train.run(shared_lake.spark, settings, nobody)
 
 
 def test_the_first_training_becomes_champion(trainings: Trainings) -> None:

@@ -78,6 +78,15 @@ def test_flags_become_settings(tmp_path, monkeypatch):
     assert set_to["TIDEWISE__PATHS__LAKE"] == str(tmp_path / "advise" / "lake")
 
 
+def test_only_the_jobs_that_are_asked_for_are_trained_and_appraised():
+    made = advise.name_stages("prod/orders", END - timedelta(days=7), END)
+    assert [(one.stage, one.as_of, one.jobs) for one in made] == [
+        ("train", END - timedelta(days=7), "prod/orders"),
+        ("advise", END - timedelta(days=7), "prod/orders"),
+    ]
+    assert {one.jobs for one in advise.name_stages(Settings().advise.jobs, END - timedelta(days=7), END)} == {None}
+
+
 @pytest.mark.parametrize(("days", "says"), [(8, "pass --days 6"), (2, "collect some days more")])
 def test_too_short_a_history_is_refused(days, says):
     source = advise.Source(None, None, END - timedelta(days=days), END)

@@ -192,16 +192,54 @@ def test_a_step_that_waits_keeps_its_reason_and_says_which_yes_is_void(tmp_path,
         assert "approve by ada" in ask(capsys, "log")[1]
 
 
-HEAVY = ("pandas", "pyspark", "airflow", "mlflow", "sklearn", "scipy", "lightgbm", "fastapi")
+HEAVY = (
+    *("airflow", "fastapi", "jsonschema", "lightgbm", "matplotlib", "mlflow", "pandas", "pyspark"),
+    *("scipy", "sklearn", "sqlalchemy"),
+)
+ANSWERS = (
+    "status",
+    "log",
+    "log live/orders",
+    "why live/orders",
+    "plan",
+    "quarantine",
+    "hold hold --list",
+    "hold release",
+    "approve --list",
+    "lift --list",
+    "undo live/orders",
+)
+"""Commands on call for whose answer a person waits."""
+STARTS = (
+    *("advise", "airflow_cli", "backtest", "demo", "doctor.__main__", "import_hours", "init", "install", "maintain"),
+    *("manifests", "page", "record", "run", "ui"),
+)
+"""Modules of commands that say what they do before they load what it takes."""
 
 
-def test_a_short_command_imports_nothing_heavy(world: ControlledCluster) -> None:
-    """A person waits for it; in a process of its own, as make starts it."""
+def test_a_command_on_call_imports_nothing_heavy(world: ControlledCluster) -> None:
+    """Each does its work, one after the other, in a process of their own, as make starts it."""
     code = (
         "import runpy, sys\n"
-        "try: runpy.run_module('cli.status', run_name='__main__')\n"
-        f"except SystemExit: print([name for name in {HEAVY!r} if name in sys.modules])"
+        f"for command in {ANSWERS!r}:\n"
+        "    name, *sys.argv[1:] = command.split()\n"
+        "    try: runpy.run_module(f'cli.{name}', run_name='__main__')\n"
+        "    except SystemExit: pass\n"
+        f"    print(f'after {{command}}:', [name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT)
     assert "live: 1 jobs (1 auto), 4 slots" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert [line for line in done.stdout.splitlines() if line.startswith("after ")] == [
+        f"after {command}: []" for command in ANSWERS
+    ]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_long_command_loads_nothing_heavy_before_it_has_said_what_it_does() -> None:
+    code = (
+        "import importlib, sys\n"
+        f"for name in {STARTS!r}: importlib.import_module(f'cli.{{name}}')\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT)
+    assert done.stdout == "[]\n"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
+from include.domain.singletons import SINGLETON_HELP
 from include.settings import Capacity, Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
@@ -19,7 +20,7 @@ from models.scheduling.cost_model import CurrentState, avoidable_overload, compu
 from models.scheduling.demand import LEVELS, Demand, SourceForecast
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds, compute_needs, upper_limits
-from models.scheduling.shortage import SINGLETON_HELP, explain_limit
+from models.scheduling.shortage import explain_limit
 
 START_S = 1_763_661_600  # 2025-11-20 18:00 UTC
 RECOVERY = RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5)

@@ -18,6 +18,12 @@ def test_a_request_survives_the_command_line(stage):
     assert parse_requests(request.to_argv()) == (request,)
 
 
+def test_the_jobs_to_train_survive_the_command_line():
+    request = StageRequest(Stage.TRAIN, AS_OF, jobs="prod/(orders|word count)$")
+    assert parse_requests(request.to_argv()) == (request,)
+    assert "--jobs" not in " ".join(StageRequest(Stage.TRAIN, AS_OF).to_argv())
+
+
 def test_only_ingest_asks_for_an_interval():
     (request,) = parse_requests(["ingest", "--as-of", "2026-11-20T19:00:00Z"])
     with pytest.raises(IntervalError, match="needs --start and --end"):

@@ -1,7 +1,14 @@
 """What `make ui` starts; that it really answers, and on this machine only, stands in ``tests/e2e/test_run_ui.py``."""
 
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
 from cli.embedded import LOOPBACK
-from cli.ui import services
+from cli.ui import SAY_EVERY_S, Group, Service, UiError, Waiting, services
 from include.settings import Settings
 
 
@@ -11,3 +18,35 @@ def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
     assert listening.keys() == {"api-server", "mlflow"}
     assert {command[command.index("--host") + 1] for command in listening.values()} == {LOOPBACK}
     assert all("--skip-serve-logs" in commands[name] for name in ("scheduler", "triggerer"))  # logs would be served
+
+
+def test_what_is_waited_for_is_said_at_once_and_then_for_how_long(monkeypatch, capsys) -> None:
+    now = [100.0]
+    monkeypatch.setattr("cli.ui.time.monotonic", lambda: now[0])
+    waiting = Waiting("Airflow's database")
+    assert capsys.readouterr().out == "ui: waiting for Airflow's database ...\n"
+    waiting.say()
+    assert capsys.readouterr().out == ""
+    now[0] += SAY_EVERY_S
+    waiting.say()
+    waiting.say()
+    assert capsys.readouterr().out == "ui: waiting for Airflow's database, 10 s so far ...\n"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_has_to_end_before_the_rest_starts_says_where_it_failed(tmp_path: Path, code: int) -> None:
+    group = Group(dict(os.environ), tmp_path)
+    group.start(Service("database", [sys.executable, "-S", "-c", f"raise SystemExit({code})"]))
+    try:
+        if code:
+            with pytest.raises(UiError, match=r"database ended with 3: see the end of .*database\.log"):
+                _wait_until_ended(group)
+        else:
+            _wait_until_ended(group)
+    finally:
+        group.stop()
+
+
+def _wait_until_ended(group: Group) -> None:
+    while not group.has_ended("database"):
+        time.sleep(0.01)
