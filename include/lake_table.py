@@ -43,6 +43,11 @@ class LakeTable:
         self._delta: DeltaTable | None = None
         self._lock = threading.RLock()
 
+    @property
+    def lake(self) -> str:
+        """Folder or URI of the lake."""
+        return self._lake
+
     def read_version(self) -> int | None:
         """Return the newest version; None when the table was never written."""
         with self._lock:
@@ -232,6 +237,11 @@ def is_in(column: str, values: Iterable[str | datetime]) -> str:
 def is_between(column: str, since: datetime, until: datetime) -> str:
     """Return the condition that a timestamp lies between two, both included."""
     return f"{column} >= {_literal(since)} AND {column} <= {_literal(until)}"
+
+
+def is_after(column: str, since: datetime) -> str:
+    """Return the condition that a timestamp is later than another."""
+    return f"{column} > {_literal(since)}"
 
 
 def _literal(value: str | datetime) -> str:
