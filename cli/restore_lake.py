@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
-import pyarrow.compute as pc
-
 from controller.leases.lease import Lease, LeaseTerm
 from controller.leases.lease_keeper import keep_renewed
 from include.backup.backup_folder import BackupFolder
@@ -102,7 +100,8 @@ def restore(
             put_back(lake, table, manifest.tables[table.name], backup)
         _restore_objects(lake, manifest, backup)
         put_registry_back(settings.mlflow, manifest.registry, manifest.artifact_root, backup)
-        numbers = {name: _raise_number(lease, _highest_logged(lake, name)) for name, lease in leases.items()}
+        logged = _read_logged_leases(lake)
+        numbers = {name: _raise_number(lease, logged.get(name, 0)) for name, lease in leases.items()}
         for table in _tables_of(manifest):
             check_table(f"{lake}/{table.relative_path}", table, manifest.tables[table.name])
         ended = Restore(began.at_s, began.backup_at_s, numbers, is_whole=True, by=by)
@@ -143,12 +142,12 @@ def _raise_number(lease: Lease, number: int) -> int:
     return lease.number
 
 
-def _highest_logged(lake: str, cluster: str) -> int:
-    """Return the highest number of a lease under which the restored log has a row."""
+def _read_logged_leases(lake: str) -> dict[str, int]:
+    """Return cluster -> highest number of a lease under which the restored log has a row."""
     table = LakeTable(lake, CONTROL_LOG)
     rows = table.read(["cluster", "lease_number"], datetime.min.date(), datetime.max.date())
-    own = rows.filter(pc.equal(rows.column("cluster"), cluster)).column("lease_number")
-    return pc.max(own).as_py() or 0
+    highest = rows.group_by("cluster").aggregate([("lease_number", "max")])
+    return dict(zip(highest["cluster"].to_pylist(), highest["lease_number_max"].to_pylist(), strict=True))
 
 
 def _tables_of(manifest: Manifest) -> list[Table]:
