@@ -98,7 +98,7 @@ class BackupFolder:
     def _list(self) -> set[str]:
         if self._known is None:
             folder = self._root / _CONTENTS
-            paths = folder.rglob("*") if is_object(folder) or folder.is_dir() else []
+            paths: Iterable[Path] = folder.rglob("*") if is_object(folder) or folder.is_dir() else []
             self._known = {path.name for path in paths if len(path.name) == len(hashlib.sha256().hexdigest())}
         return self._known
 
