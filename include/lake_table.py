@@ -15,10 +15,12 @@ import deltalake
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from include.arrow_rows import arrow_rows, arrow_schema, valid_text
-from include.object_store import local_folder
+from include.object_store import local_folder, open_store
 from include.table_creation import ensure_table
 from include.tables import Table
 
@@ -41,7 +43,13 @@ class LakeTable:
         self._table = table
         self._schema = arrow_schema(table)
         self._delta: DeltaTable | None = None
+        self._store: ObjectStore | None = None
         self._lock = threading.RLock()
+
+    @property
+    def lake(self) -> str:
+        """Folder or URI of the lake."""
+        return self._lake
 
     def read_version(self) -> int | None:
         """Return the newest version; None when the table was never written."""
@@ -148,9 +156,26 @@ class LakeTable:
         return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
 
     def _is_newest(self, version: int) -> bool:
-        """Whether a local table has no version after one that is there; asking delta-rs takes ten milliseconds."""
-        root = local_folder(self._path)
-        return root is not None and not (root / "_delta_log" / f"{version + 1:020}.json").exists()
+        """Whether a table has no version after one that is there.
+
+        Asking delta-rs takes ten milliseconds on a disk, and in a bucket a listing and another request instead of one.
+        """
+        return not self._has_commit(version + 1)
+
+    def _has_commit(self, number: int) -> bool:
+        """Whether the log has a commit; where the store does not answer delta-rs is asked, which says why."""
+        name, root = f"_delta_log/{number:020}.json", local_folder(self._path)
+        if root is not None:
+            return (root / name).exists()
+        if self._store is None:
+            self._store = open_store(self._path)
+        try:
+            self._store.head(name)
+        except FileNotFoundError:
+            return False
+        except BaseError:
+            return True
+        return True
 
     def replace(self, rows: pa.Table, where: str) -> None:
         """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.
@@ -179,6 +204,8 @@ class LakeTable:
         return before, delta.version()
 
     def _ensure(self) -> DeltaTable:
+        if self._delta is not None and not self._has_commit(self._delta.version()):
+            self._delta = None  # its log was cleaned up meanwhile, and the next commit would be among those removed
         result = self._refresh()
         if result is None:
             ensure_table(self._lake, self._table)
@@ -232,6 +259,11 @@ def is_in(column: str, values: Iterable[str | datetime]) -> str:
 def is_between(column: str, since: datetime, until: datetime) -> str:
     """Return the condition that a timestamp lies between two, both included."""
     return f"{column} >= {_literal(since)} AND {column} <= {_literal(until)}"
+
+
+def is_after(column: str, since: datetime) -> str:
+    """Return the condition that a timestamp is later than another."""
+    return f"{column} > {_literal(since)}"
 
 
 def _literal(value: str | datetime) -> str:

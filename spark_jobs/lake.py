@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from include.lake_table import LakeTable
 from include.lost_input import LostInputError
+from include.object_store import local_folder
 from include.table_creation import ensure_table
 from include.tables import Table
 
@@ -29,6 +30,9 @@ class Lake:
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
         self.root = root.rstrip("/")
+        self._is_local = local_folder(self.root) is not None
+        self._known = set[str]()  # tables of a bucket that are there: each time that one is asked for is a request
+        self._few: dict[str, LakeTable] = {}
 
     def path(self, table: Table) -> str:
         """Return where a table lives."""
@@ -36,11 +40,17 @@ class Lake:
 
     def exists(self, table: Table) -> bool:
         """Whether the table was created."""
-        return DeltaTable.is_deltatable(self.path(table))
+        if table.name in self._known:
+            return True
+        result = DeltaTable.is_deltatable(self.path(table))
+        if result and not self._is_local:
+            self._known.add(table.name)
+        return result
 
     def ensure(self, table: Table) -> None:
         """Create the table with its CHECK constraints in one transaction if it is not there."""
-        ensure_table(self.root, table)
+        if not self.exists(table):
+            ensure_table(self.root, table)
 
     def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
         """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
@@ -66,8 +76,13 @@ class Lake:
         return self.few(table).read_version()
 
     def few(self, table: Table, version: int | None = None) -> LakeTable:
-        """Return a table of few rows a job, or an earlier version of it, to be read and written without a Spark job."""
-        return LakeTable(self.root, table, version)
+        """Return a table of few rows a job, or an earlier version of it, to be read and written without a Spark job.
+
+        The newest one is the same object each time: its log is read once, and then only what was committed since.
+        """
+        if version is not None:
+            return LakeTable(self.root, table, version)
+        return self._few.setdefault(table.name, LakeTable(self.root, table))
 
     def replace(self, table: Table, rows: DataFrame, where: str) -> None:
         """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it)."""

@@ -9,6 +9,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,6 +22,7 @@ from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore, ReadPins, find_pin
+from include.control.small_objects import list_once
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
 from include.place import place
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
@@ -221,6 +223,7 @@ class LimitsReader:
         list_clusters: Callable[[], Iterable[str]] = tuple,
         undos: Callable[[], Sequence[UndoOrder]] = tuple,
         pins: Callable[[float], ReadPins] = lambda _: ReadPins(),
+        together: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Read from given sources.
 
@@ -233,8 +236,9 @@ class LimitsReader:
             list_clusters: those that are known from their raw files.
             undos: what persons want taken back.
             pins: parallelism that persons demand, at a time.
+            together: in which all that persons have said is read.
         """
-        self._pins = pins
+        self._pins, self._together = pins, together
         self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos
         self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
 
@@ -243,10 +247,11 @@ class LimitsReader:
         state, now_s = self._settings.read(), self._clock()
         known = frozenset(self._list_clusters())
         clusters = sorted({*known, *(name for one in state.versions for name in one.clusters)})
-        pinned = self._pins(now_s)
-        holds = [*self._holds(clusters, now_s), *pinned.holds]
-        approvals, lifted = self._approvals(now_s), self._lifted()
-        return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, self._undos(), pinned.pins)
+        with self._together():
+            pinned = self._pins(now_s)
+            holds = [*self._holds(clusters, now_s), *pinned.holds]
+            approvals, lifted, undos = self._approvals(now_s), self._lifted(), self._undos()
+        return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, undos, pinned.pins)
 
     def load_in_force(self) -> Settings:
         """Return the settings that have stood for long enough; raises SettingsError."""
@@ -273,6 +278,7 @@ def open_limits(
         list_clusters=lambda: list_clusters(raw_root),
         undos=UndoStore(settings.paths.lake).read,
         pins=PinStore(settings.paths.lake).read,
+        together=list_once,
     )
 
 

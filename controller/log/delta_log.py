@@ -13,15 +13,16 @@ from controller.log.control_log import EntryRefusedError, LogEntry
 from controller.log.last_entries import HISTORY_DAYS, KnownJob, KnownJobs, read_known_jobs, read_older_jobs
 from controller.log.log_codec import RowStamp, row_of
 from controller.log.log_witness import LogWitness
+from controller.log.unknown_jobs import describe_restore, history_without_rows, leave_alone, leave_restored
 from include.arrow_rows import arrow_rows
+from include.control.restores import Restore, RestoreStore
 from include.lake_table import LakeTable
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S
 from include.version import controller_version
-from models.control.case import Action, Case, Verb
-from models.control.limits import Limits
+from models.control.case import Action, Verb
 from models.control.reasons import Reason
-from models.control.state import JobHistory, ObservedJob
+from models.control.state import JobHistory
 
 __all__ = [
     "HISTORY_DAYS",
@@ -34,7 +35,6 @@ __all__ = [
 ]
 
 _WRITTEN_AGAIN_DAYS = HISTORY_DAYS / 2
-_LONG_S = 3650.0 * DAY_S  # a hold is cut to what the limits say
 _ROWS_MISSING = "rows of the control log are missing: was the lake restored from before, or the log removed?"
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,8 @@ class DeltaControlLog:
         self._is_older_read = False
         self._version: int | None = None
         self._lost: set[str] = set()  # jobs whose last entry the table has not, or only among old rows
+        self._restores = RestoreStore(table.lake)
+        self._restore: Restore | None = None
 
     def load(self) -> None:
         """Read the last rows again, as is done by itself when the lease was taken anew."""
@@ -104,10 +106,12 @@ class DeltaControlLog:
         old_s = now_s - _WRITTEN_AGAIN_DAYS * DAY_S
         self._lost = {job for job, one in result.items() if one.at_s < old_s}
         self._version = self._table.read_version()
+        self._restore = self._restores.read()
         written = {} if self._witness is None else self._witness.read()
         if not written.keys() <= result.keys():
             self._add_older(result)
-        self._restore(result, written, now_s)
+        self._add_written(result, written, now_s)
+        self._leave_restored(result, now_s)
         self._known = result
 
     def keep(self) -> None:
@@ -190,7 +194,7 @@ class DeltaControlLog:
     def read_history(self, job: str) -> JobHistory:
         """Return the history after the last entry of a job; an empty one for a job without entries."""
         last = self.read_last(job)
-        return JobHistory() if last is None else last.history
+        return history_without_rows(self._restore) if last is None else last.history
 
     def read_last(self, job: str) -> LogEntry | None:
         """Return the last entry of a job."""
@@ -229,9 +233,11 @@ class DeltaControlLog:
         return known
 
     def _add_older(self, known: KnownJobs) -> None:
-        older = read_older_jobs(self._table, [self._cluster], self._clock())
+        now_s = self._clock()
+        older = read_older_jobs(self._table, [self._cluster], now_s)
         self._is_older_read = True
         new = {job: one for job, one in older.items() if job not in known}
+        self._leave_restored(new, now_s)
         known |= new
         self._lost |= set(new)
 
@@ -243,7 +249,17 @@ class DeltaControlLog:
             self._lost = set(known)
         self._version = version
 
-    def _restore(self, result: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
+    def _leave_restored(self, known: KnownJobs, now_s: float) -> None:
+        """Leave jobs alone whose last row was restored from a backup."""
+        if self._restore is None:
+            return
+        unknown = leave_restored(known, self._cluster, self._restore, now_s)
+        if unknown:
+            log.warning("%d jobs of %s: %s", len(unknown), self._cluster, describe_restore(self._restore))
+        known |= unknown
+        self._lost |= set(unknown)
+
+    def _add_written(self, result: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
         """Add what this process, or one before it, is known to have written and the table has not."""
         for job, one in self._written.items():
             if job not in result or result[job].number < one.number:
@@ -252,7 +268,9 @@ class DeltaControlLog:
         for job, number in written.items():
             last = result.get(job)
             if job.partition("/")[0] == self._cluster and (last is None or last.number < number):
-                result[job] = KnownJob(entry=_hold_unknown(job, last, now_s), number=number)
+                log.error("%s: %s; it is left alone for a time", job, _ROWS_MISSING)
+                entry = leave_alone(job, None if last is None else last.last, now_s, _ROWS_MISSING)
+                result[job] = KnownJob(entry=entry, number=number)
                 self._lost.add(job)
         self._written = result
 
@@ -262,16 +280,6 @@ def _keep(entry: LogEntry, now_s: float) -> LogEntry:
     case = replace(entry.case, now_s=now_s, desired=None, history=entry.history)
     action = Action(Verb.WAIT, Reason.KEPT, "what is known of the job is written down again")
     return LogEntry(entry.job, case, action, entry.history, provenance=entry.provenance)
-
-
-def _hold_unknown(job: str, last: KnownJob | None, now_s: float) -> LogEntry:
-    """Return an entry of a job of which rows are missing: nobody knows what was promised, so it is left alone."""
-    log.error("%s: %s; it is left alone for a time", job, _ROWS_MISSING)
-    history, case = JobHistory(), Case(now_s, None, ObservedJob(None, "", {}, None), JobHistory(), Limits())
-    if last is not None:
-        history, case = last.last.history, last.last.case
-    held = replace(history, held_until_s=now_s + _LONG_S, held_because=_ROWS_MISSING)
-    return LogEntry(job, case, Action(Verb.REFUSE, Reason.HELD, _ROWS_MISSING), held)
 
 
 def _require_writable(entry: LogEntry, row: Mapping[str, object]) -> None:

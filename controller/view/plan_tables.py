@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from controller.view.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
 from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory
+from include.control.restores import RestoreStore
 from include.domain.operator_matching import PlacedOperator
-from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
+from include.lake_table import LakeTable, date_of, is_after, is_between, is_in, timestamp_of
 from include.stages import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
 from include.tables.plan_row import READ_COLUMNS, PlanRow
@@ -55,13 +56,26 @@ class PlanTables:
 
     def __init__(self, lake: str) -> None:
         self._tables = {table.name: LakeTable(lake, table) for table in _TABLES}
+        self._restores = RestoreStore(lake)
+        self._planned: tuple[float, dict[JobKey, JobPlan]] | None = None  # at a time
         self._cache: dict[str, _Cached] = {}
 
     def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
-        """Return the newest plan of every job, whether it has steps, holds or was refused."""
-        return self._read_once(
-            PLANS.name, now_s, lambda table: _read_newest(table, READ_COLUMNS, "as_of", now_s, _plans_of), {}
-        )
+        """Return the newest plan of every job, whether it has steps, holds or was refused.
+
+        Plans of before the lake was restored count for nothing: their steps may have been sent, and taken back.
+        """
+
+        def read(table: LakeTable) -> tuple[dict[JobKey, JobPlan], float]:
+            return _read_newest(table, READ_COLUMNS, "as_of", now_s, _plans_of, where=self._since_restore())
+
+        result: dict[JobKey, JobPlan] = self._read_once(PLANS.name, now_s, read, {})
+        self._planned = now_s, result
+        return result
+
+    def _since_restore(self) -> str:
+        restore = self._restores.read()
+        return "true" if restore is None else is_after("as_of", timestamp_of(restore.at_s))
 
     def read_memories(self, now_s: float) -> dict[JobKey, PlanMemory]:
         """Return the memory that the newest plan of every job left."""
@@ -84,8 +98,8 @@ class PlanTables:
         return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s), {})
 
     def read_forecasts(self, now_s: float) -> LoadForecasts:
-        """Return the forecasts behind the newest plans."""
-        plans = self.read_plans(now_s)
+        """Return the forecasts behind the newest plans, those of the same time where they were read."""
+        plans = self.read_plans(now_s) if self._planned is None or self._planned[0] != now_s else self._planned[1]
         versions = sorted({plan.forecast_version for plan in plans.values() if plan.forecast_version})
         inputs = (tuple(versions),)
         return self._read_once(

@@ -28,6 +28,7 @@ class Act(StrEnum):
     UNDO = "undo"
     PIN = "pin"
     UNPIN = "unpin"
+    RESTORE = "restore"
     APPROVE_MODEL = "approve model"
     REJECT_MODEL = "reject model"
     PIN_MODEL = "pin model"

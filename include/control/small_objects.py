@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -14,13 +15,31 @@ from obstore.exceptions import BaseError
 
 from include.object_store import local_folder, open_store
 
+CONTROL = "_control"
 _TIMEOUT_S = 10
 _CLIENT = {"timeout": f"{_TIMEOUT_S}s", "connect_timeout": "5s"}
 _RETRY = {"max_retries": 2, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
 
 
+Listing = Sequence[Mapping[str, Any]]
+_shared: ContextVar[dict[str, Listing] | None] = ContextVar("shared listings", default=None)
+
+
 class StoreUnreadableError(Exception):
     """The folder cannot be read or written; the message is one line."""
+
+
+@contextmanager
+def list_once() -> Iterator[None]:
+    """Inside the block, and in this thread, the folders of :data:`CONTROL` below a root are listed together, once.
+
+    A listing is the dearest request of a bucket, and the controller reads five of these folders at every tick.
+    """
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
 
 
 class ObjectFolder:
@@ -45,7 +64,7 @@ class ObjectFolder:
         """
         try:
             store = self._open()
-            listed = [one for batch in store.list(prefix=f"{self.folder}/") for one in batch]
+            listed = self._list(store)
             keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
             known = self._read
             read = {key: known[key] if key in known else bytes(store.get(path).bytes()) for path, key in keys.items()}
@@ -80,6 +99,15 @@ class ObjectFolder:
             if self._delete_odd(name):
                 return
             raise StoreUnreadableError(self._describe(error)) from error
+
+    def _list(self, store: Any) -> Listing:
+        """Return what the store says of the objects of the folder."""
+        shared, own = _shared.get(), f"{self.folder}/"
+        if shared is None or not own.startswith(f"{CONTROL}/"):
+            return [one for batch in store.list(prefix=own) for one in batch]
+        if self.root not in shared:
+            shared[self.root] = [one for batch in store.list(prefix=f"{CONTROL}/") for one in batch]
+        return [one for one in shared[self.root] if one["path"].startswith(own)]
 
     def _list_odd(self, result: Mapping[str, bytes]) -> list[str]:
         """Return what lies in a local folder and is not among the objects that were found."""

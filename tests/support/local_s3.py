@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 from urllib.request import urlopen
 
 from tools.test_parts import find_moto
@@ -36,6 +37,12 @@ def count_requests(address: str) -> dict[str, int]:
     with urlopen(f"{address}/_counts") as reply:
         pairs = (one.split("=") for one in reply.read().decode().split())
         return {name: int(count) for name, count in pairs}
+
+
+def list_requests(address: str) -> list[str]:
+    """Return method and object, or method and query of a listing, of each request since the last call."""
+    with urlopen(f"{address}/_requests") as reply:
+        return [unquote(one) for one in reply.read().decode().splitlines()]
 
 
 def s3_environment(address: str, folder: str = "run") -> dict[str, str]:

@@ -55,11 +55,16 @@ class FaultyStore:
         self._is_atomic, self._ignores_conditions = is_atomic, ignores_conditions
         self._changes, self._draws = threading.Lock(), threading.Lock()
         self.counts: Counter[str] = Counter()
+        self.requests: list[str] = []
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/_counts":
             start("200 OK", [("Content-Type", "text/plain")])
             return [" ".join(f"{name}={count}" for name, count in sorted(self.counts.items())).encode()]
+        if environ["PATH_INFO"] == "/_requests":  # since it was asked last
+            reported, self.requests = self.requests, []
+            start("200 OK", [("Content-Type", "text/plain")])
+            return ["\n".join(reported).encode()]
         if self._ignores_conditions:
             environ.pop("HTTP_IF_NONE_MATCH", None)
         if self._key and f"Credential={self._key}/" not in environ.get("HTTP_AUTHORIZATION", ""):
@@ -68,6 +73,8 @@ class FaultyStore:
             fault = self._random.choice(("throttled", "failed", "cut")) if self._random.random() < self._share else ""
             self.counts[environ["REQUEST_METHOD"]] += 1
             self.counts[fault or "served"] += 1
+            of = environ["PATH_INFO"] if not environ.get("QUERY_STRING") else f"?{environ['QUERY_STRING']}"
+            self.requests.append(f"{environ['REQUEST_METHOD']} {of}")
         if fault == "throttled":
             return _answer(start, "503 Slow Down", THROTTLED)
         answer = self._carry_out(environ, start if not fault else _ignore)
