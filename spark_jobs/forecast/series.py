@@ -107,12 +107,10 @@ def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:
 
 def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
     """Fit the global model on some series: once on all they have, once without the days of the backtest."""
-    histories = [
-        prepare(
-            _rates(_windows(part, task), part, task), task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
-        )
-        for part in by_calendar(series, task)
-    ]
+    histories = []
+    for part in by_calendar(series, task):
+        calendar = task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
+        histories.append(prepare(_rates(_windows(part, task), part, task), calendar))
     early_s = task.now_s - task.backtest_origins * DAY_S
     made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
     return tuple(each for each in made if each is not None)

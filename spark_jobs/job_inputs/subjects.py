@@ -87,12 +87,8 @@ def build_subject(
 
 def _rates(graph: JobGraph, sources: Sequence[Any], frame: HistoryFrame) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
-    observed = {
-        one["operator"]: SourceWindows.of(*(one[name] for name in WINDOWS))
-        .select_measured(frame)
-        .average_in_bins(frame)
-        for one in sources
-    }
+    windows = {one["operator"]: SourceWindows.of(*(one[name] for name in WINDOWS)) for one in sources}
+    observed = {name: own.select_measured(frame).average_in_bins(frame) for name, own in windows.items()}
     silent = [name for name in graph.sources if name not in observed or not np.isfinite(observed[name]).any()]
     if silent:
         raise NoLoadError(f"no rate was measured at {silent}")
