@@ -71,4 +71,4 @@ def choose_proportion(
             loss += np.einsum("pnh,pnh->n", weight, np.maximum(level * above, (level - 1.0) * above))
         losses[place] = loss
     losses[0] *= 1.0 - MIN_GAIN
-    return np.argmin(losses, axis=0)
+    return np.asarray(np.argmin(losses, axis=0), np.int64)

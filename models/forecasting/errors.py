@@ -119,4 +119,4 @@ def _find_first(values: Floats, least: Floats) -> Ints:
         middle = (low + high) // 2
         reached = flat.take(row + middle) >= least
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
-    return np.minimum(low, high)
+    return np.asarray(np.minimum(low, high))
