@@ -24,6 +24,9 @@ _KINDS = {
     "MAP<STRING, DOUBLE>": pa.map_(pa.string(), pa.float64()),
     "MAP<STRING, STRING>": pa.map_(pa.string(), pa.string()),
     "ARRAY<STRING>": pa.list_(pa.string()),
+    "ARRAY<INT>": pa.list_(pa.int32()),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "ARRAY<DOUBLE>": pa.list_(pa.float64()),
     AGGREGATES: pa.list_(pa.struct([("id", pa.string()), *((name, pa.float64()) for name in _NUMBERS)])),
 }
 

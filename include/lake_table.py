@@ -68,6 +68,15 @@ class LakeTable:
                 result.setdefault(day, set()).add(path)
         return {day: frozenset(paths) for day, paths in result.items()}
 
+    def read_partitions(self) -> set[tuple[str, ...]]:
+        """Return the partitions that have files, their values as text in the order of the columns."""
+        with self._lock:
+            delta = self._refresh()
+            paths = [] if delta is None else delta.file_uris()
+        columns = self._table.partition_by
+        parts = [dict(part.split("=", 1) for part in path.split("/")[-1 - len(columns) : -1]) for path in paths]
+        return {tuple(values[name] for name in columns) for values in parts}
+
     def read_files_by_hour(self) -> dict[tuple[date, int], frozenset[str]]:
         """Return the files of each date and hour of a table that is partitioned by both. Empty without a table."""
         with self._lock:

@@ -100,7 +100,7 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [asset_of(table) for table in _BRONZE_AND_SILVER],
         Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), asset_of(tables.MODEL_JOBS), MODELS],
         Stage.LEARN: [asset_of(tables.POLICY_MEMORY)],
-        Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
+        Stage.FORECAST: [asset_of(one) for one in (tables.SOURCE_LOADS, tables.FORECASTS, tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
         Stage.BACKTEST: [*map(asset_of, _COMPARED), COMPARISONS],

@@ -25,7 +25,7 @@ from include.tables.gold import (
 )
 from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, INTERVENTIONS, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
-from include.tables.silver import JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
+from include.tables.silver import JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES, SOURCE_LOADS
 
 __all__ = [
     "AGGREGATES",
@@ -58,6 +58,7 @@ __all__ = [
     "QUARANTINE",
     "RESCALES",
     "RESCALE_OUTCOMES",
+    "SOURCE_LOADS",
     "STEP_RESULTS",
     "TABLES",
     "Table",
@@ -79,6 +80,7 @@ INGESTED: tuple[Table, ...] = (
 
 TABLES: tuple[Table, ...] = (
     *INGESTED,
+    SOURCE_LOADS,
     MODEL_VERSIONS,
     MODEL_JOBS,
     FORECASTS,

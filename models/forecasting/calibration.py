@@ -34,8 +34,8 @@ import numpy as np
 from include.utc import DAY_S, HOUR_S, WEEK_S
 from models.arrays import Bools, Floats, Ints
 from models.forecasting.calendar import Calendar
-from models.forecasting.error_scale import choose_proportion, scale, shape
-from models.forecasting.errors import Errors
+from models.forecasting.error_scale import PROPORTIONS, choose_proportion, scale, shape
+from models.forecasting.errors import Errors, SortedErrors, choose_series
 from models.forecasting.leads import LeadGrid
 
 CORRELATED_S = HOUR_S
@@ -115,6 +115,22 @@ class ErrorWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class _ErrorHistory:
+    """The errors of the windows of some days.
+
+    Attributes:
+        at, target, errors, shapes: as of an :class:`ErrorWindow`.
+        ordered: the errors over their scale at each of the PROPORTIONS.
+    """
+
+    at: Ints
+    target: Ints
+    errors: Floats
+    shapes: Floats
+    ordered: list[SortedErrors]
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """Offsets of the quantiles of one method, one origin after the other.
 
@@ -139,12 +155,15 @@ class Calibration:
             at: the origins, in bins, shape (P,), at least one.
             look_back: errors of origins so many bins before a day are used for it.
         """
-        shapes = shape(predicted)
+        errors, shapes = errors[:, :, self.grid.leads], shape(predicted, self.grid.leads)
         state = self.initial_state(errors.shape[1])
-        for low, first, stop in _days(at, self.calendar.day, look_back):
-            window = self.window(errors[low:stop], shapes[low:stop], at[low:stop], first - low)
-            for place in range(first - low, stop - low):
-                state = self.step(state, window, place)
+        for days in _group_days(_days(at, self.calendar.day, look_back)):
+            begin, end = days[0][0], days[-1][2]
+            history = self._sort(errors[begin:end], shapes[begin:end], at[begin:end])
+            for low, first, stop in days:
+                window = self._window(history, low - begin, stop - begin, first - low)
+                for place in range(first - low, stop - low):
+                    state = self.step(state, window, place)
         return state.offsets
 
     def initial_state(self, series: int) -> CalibrationState:
@@ -161,19 +180,30 @@ class Calibration:
             first: index of the origin before which the proportion is chosen.
         """
         leads = self.grid.leads
-        target = at[:, None] + leads
-        errors, shapes = errors[:, :, leads], shapes[:, :, leads]
-        proportion = self._choose_proportion(errors, shapes, self._weights(target, first, int(at[first])))
-        scaled = errors / scale(shapes, proportion)
+        return self._window(self._sort(errors[:, :, leads], shapes[:, :, leads], at), 0, len(at), first)
+
+    def _sort(self, errors: Floats, shapes: Floats, at: Ints) -> _ErrorHistory:
+        """Sort the errors of some origins, (P, n, H') as the shapes."""
+        ordered = [SortedErrors.of(errors / scale(shapes, np.array(proportion))) for proportion in PROPORTIONS]
+        return _ErrorHistory(at, at[:, None] + self.grid.leads, errors, shapes, ordered)
+
+    def _window(self, history: _ErrorHistory, low: int, stop: int, first: int) -> ErrorWindow:
+        """Return the window of the origins ``[low, stop)``; ``first`` is counted from ``low``."""
+        at, target = history.at[low:stop], history.target[low:stop]
+        errors, shapes = history.errors[low:stop], history.shapes[low:stop]
+        ordered = [one.select(low, stop) for one in history.ordered]
+        pooled, weights = [one.pool() for one in ordered], self._weights(target, first, int(at[first]))
+        choice = choose_proportion(errors, shapes, pooled, weights, self.levels[self.levels > _MEDIAN])
+        scaled = choose_series(ordered, choice)
         never = np.iinfo(np.int64).max // 2
         return ErrorWindow(
             at=at,
             target=target,
             errors=errors,
             shapes=shapes,
-            proportion=proportion,
-            grouped=Errors.of(scaled, self.grid.group),
-            pooled=Errors.of(scaled, len(leads)),
+            proportion=np.array(PROPORTIONS)[choice],
+            grouped=scaled.group(self.grid.group_of_lead),
+            pooled=scaled.pool(),
             first_known=np.where(np.isfinite(errors), target[:, None], never).min(axis=(0, 2)),
         )
 
@@ -191,11 +221,6 @@ class Calibration:
             sizes=(*state.sizes, size),
             proportions=(*state.proportions, window.proportion),
         )
-
-    def _choose_proportion(self, errors: Floats, shapes: Floats, weights: Floats) -> Floats:
-        """Return the proportion of each series, shape (n,), from the errors that have a weight."""
-        rows = np.flatnonzero(weights.any(axis=1))
-        return choose_proportion(errors[rows], shapes[rows], weights[rows], self.levels[self.levels > _MEDIAN])
 
     def _weights(self, target: Ints, place: int, now: int) -> Floats:
         """Return w, shape (P, H'), at bin ``now``, of the errors of origins before index ``place``."""
@@ -264,3 +289,17 @@ def _days(at: Ints, day: int, look_back: int) -> Iterator[tuple[int, int, int]]:
         low, first, stop = map(int, np.searchsorted(at, [begin - look_back, begin, begin + day]))
         if first < stop:
             yield low, first, stop
+
+
+def _group_days(days: Iterator[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield the days whose windows are sorted together: each has at least half of the origins from first to last."""
+    group: list[tuple[int, int, int]] = []
+    largest = 0
+    for low, first, stop in days:
+        largest = max(largest, stop - low)
+        if group and stop - group[0][0] > 2 * largest:
+            yield group
+            group, largest = [], stop - low
+        group.append((low, first, stop))
+    if group:
+        yield group

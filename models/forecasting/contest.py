@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.forecasting import blend
 from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import Calibration
@@ -75,33 +75,45 @@ class Contest:
         rows = np.flatnonzero((days_ago < days).any(axis=1))
         scores = np.empty((4, len(self.names), days, self.observed.shape[1]))
         for method in range(len(self.names)):
-            measures = self._measures(method, rows)
+            measures, is_scored = self._measures(method, rows)
             for ago in range(days):
-                scores[:, method, ago] = _mean_of_day(measures, days_ago[rows] == ago)
+                in_day = days_ago[rows] == ago
+                mine = _span_of(in_day.any(axis=1))
+                scores[:, method, ago] = _mean_of_day([one[mine] for one in measures], is_scored[mine], in_day[mine])
         return scores
 
-    def _measures(self, method: int, rows: Ints) -> Floats:
-        """Return the four measures of each predicted bin, shape (4, R, n, H), NaN where it cannot be scored."""
+    def _measures(self, method: int, rows: Ints) -> tuple[list[Floats], Floats]:
+        """Return the four measures of each predicted bin, (R, n, H) each, 0 where it cannot be scored, and 1 where."""
         predicted = self.predicted[method, rows]
         error = self.observed[rows] - predicted
-        scales = scale(shape(predicted), self.proportion[method, rows])
-        above_q90 = error - self.grid.expand(self.offsets[method, rows, _Q90]) * scales
+        above_q90 = scale(shape(predicted), self.proportion[method, rows])
+        above_q90 *= self.grid.expand(self.offsets[method, rows, _Q90])
+        np.subtract(error, above_q90, out=above_q90)
+        is_scored = np.isfinite(above_q90)
+        error[~is_scored] = above_q90[~is_scored] = 0.0
         pinball = np.maximum(0.9 * above_q90, -0.1 * above_q90)
-        measures = np.stack([0.5 * np.abs(error) + pinball, np.abs(error), pinball, above_q90 <= 0])
-        return np.where(np.isfinite(above_q90), measures, np.nan)
+        error = np.abs(error, out=error)
+        covered = ((above_q90 <= 0) & is_scored).astype(np.float64)
+        return [0.5 * error + pinball, error, pinball, covered], is_scored.astype(np.float64)
 
 
-def _mean_of_day(measures: Floats, in_day: np.ndarray) -> Floats:
+def _span_of(chosen: Bools) -> slice:
+    """Return the span from the first to the last chosen row, empty without one."""
+    rows = np.flatnonzero(chosen)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0)
+
+
+def _mean_of_day(measures: Sequence[Floats], is_scored: Floats, in_day: Bools) -> Floats:
     """Return means over the bins of a day, shape (4, n), NaN where too few of them were measured.
 
     Args:
-        measures: shape (4, R, n, H).
+        measures: shape (R, n, H) each, 0 where not scored.
+        is_scored: whether a bin was, 0 or 1, shape (R, n, H).
         in_day: whether a bin belongs to the day, shape (R, H).
     """
     weights = in_day.astype(np.float64)
-    is_scored = np.isfinite(measures[0])
-    count = np.einsum("pnh,ph->n", is_scored.astype(np.float64), weights)
-    total = np.einsum("kpnh,ph->kn", np.where(is_scored, measures, 0.0), weights)
+    count = np.einsum("pnh,ph->n", is_scored, weights)
+    total = np.stack([np.einsum("pnh,ph->n", one, weights) for one in measures])
     is_enough = count >= max(1.0, MIN_OBSERVED_SHARE * weights.sum())
     return np.where(is_enough, total / np.maximum(count, 1), np.nan)
 

@@ -13,11 +13,12 @@ loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from models.forecasting.errors import Errors
 
 PROPORTIONS: Final = (0.0, 0.5, 1.0)
@@ -28,12 +29,12 @@ MIN_SCALE: Final = 0.02
 """Where the predicted load is close to 0 an error still has a size."""
 
 
-def shape(predicted: Floats) -> Floats:
-    """Return the predicted load, (..., H) records/s, over its mean over the horizon."""
-    rates = np.where(np.isfinite(predicted), np.maximum(predicted, 0.0), 0.0)
-    counted = np.isfinite(predicted).sum(axis=-1, keepdims=True)
-    mean = rates.sum(axis=-1, keepdims=True) / np.maximum(counted, 1)
-    return np.asarray(np.where(np.isfinite(predicted), rates / np.where(mean > 0, mean, 1.0), np.nan))
+def shape(predicted: Floats, leads: Ints | slice = slice(None)) -> Floats:
+    """Return the predicted load at some leads of all, (..., H) records/s, over its mean over the horizon."""
+    known = np.isfinite(predicted)
+    rates = np.where(known, np.maximum(predicted, 0.0), 0.0)
+    mean = rates.sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    return np.asarray(np.where(known[..., leads], rates[..., leads] / np.where(mean > 0, mean, 1.0), np.nan))
 
 
 def scale(shapes: Floats, proportion: Floats) -> Floats:
@@ -41,27 +42,33 @@ def scale(shapes: Floats, proportion: Floats) -> Floats:
     return np.asarray(np.maximum(1.0 + proportion[..., None] * (shapes - 1.0), MIN_SCALE))
 
 
-def choose_proportion(errors: Floats, shapes: Floats, weights: Floats, levels: Floats) -> Floats:
-    """Return the proportion of each series with the smallest loss of its quantiles, shape (n,); 0 without errors.
+def choose_proportion(
+    errors: Floats, shapes: Floats, ordered: Sequence[Errors], weights: Floats, levels: Floats
+) -> Ints:
+    """Return which of the PROPORTIONS has the smallest loss of its quantiles, shape (n,); the first without errors.
 
     Args:
         errors: observed - predicted, records/s, NaN where unknown, shape (P, n, H).
         shapes: of the predicted load, shape (P, n, H).
+        ordered: the errors over their scale at each of the PROPORTIONS, all leads together.
         weights: of the errors, shape (P, H).
         levels: of the quantiles, shape (L,).
     """
-    if not errors.size:
-        return np.zeros(errors.shape[1])
-    weight = np.where(np.isfinite(errors), weights[:, None], 0.0)
+    rows = np.flatnonzero(weights.any(axis=1))
+    if not (len(rows) and errors.size):
+        return np.zeros(errors.shape[1], np.int64)
+    known = np.isfinite(errors[rows])
+    weight = np.where(known, weights[rows, None], 0.0)
+    errors, shapes = np.where(known, errors[rows], 0.0), np.where(known, shapes[rows], 1.0)
     all_levels = np.repeat(levels[:, None], errors.shape[1], axis=1)
     losses = np.empty((len(PROPORTIONS), errors.shape[1]))
     for place, proportion in enumerate(PROPORTIONS):
         scales = scale(shapes, np.array(proportion))
-        offsets = Errors.of(errors / scales, errors.shape[2]).quantiles(all_levels, weights)  # (L, n, 1)
+        offsets = np.nan_to_num(ordered[place].quantiles(all_levels, weights))  # (L, n, 1)
         loss = np.zeros(errors.shape[1])
         for level, offset in zip(levels, offsets, strict=True):
-            above = np.nan_to_num(errors - offset * scales)
+            above = errors - offset * scales
             loss += np.einsum("pnh,pnh->n", weight, np.maximum(level * above, (level - 1.0) * above))
         losses[place] = loss
     losses[0] *= 1.0 - MIN_GAIN
-    return np.asarray(np.array(PROPORTIONS)[np.argmin(losses, axis=0)])
+    return np.asarray(np.argmin(losses, axis=0), np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 
@@ -13,13 +13,13 @@ import pandas as pd
 
 from include.settings import Event
 from include.utc import DAY_S
-from models.arrays import Floats, Ints
+from models.arrays import Floats
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
-from spark_jobs.job_inputs.source_series import SERIES, HistoryFrame, average_in_bins
+from spark_jobs.job_inputs.source_series import SERIES, WINDOWS, HistoryFrame, SourceWindows
 
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
@@ -107,10 +107,10 @@ def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:
 
 def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
     """Fit the global model on some series: once on all they have, once without the days of the backtest."""
-    histories = [
-        prepare(_rates(part, task), task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0]))
-        for part in by_calendar(series, task)
-    ]
+    histories = []
+    for part in by_calendar(series, task):
+        calendar = task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
+        histories.append(prepare(_rates(_windows(part, task), part, task), calendar))
     early_s = task.now_s - task.backtest_origins * DAY_S
     made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
     return tuple(each for each in made if each is not None)
@@ -120,12 +120,13 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     """Forecast some series of one calendar.
 
     Args:
-        series: one row each: cluster, job, operator, bin, rate_per_s, span (arrays of equal length: first bin, rate and
-            bins covered of every window), last_seen_s (NaN when never) and previous_champion (null when none).
+        series: one row each: cluster, job, operator, start_s, window_s, demand_per_s (arrays of equal length, of every
+            window) and previous_champion (null when none).
         task: what to forecast.
         fits: of the global model.
     """
-    rates = _rates(series, task)
+    windows = _windows(series, task)
+    rates = _rates(windows, series, task)
     champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]
     batch = forecast_batch(
         rates,
@@ -139,8 +140,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     result = series[["cluster", "job", "operator"]].reset_index(drop=True)
     result["method"] = batch.method
     result["fallback_reason"] = [
-        _reason(reason, last_observed, task)
-        for reason, last_observed in zip(batch.reason, series["last_seen_s"], strict=True)
+        _reason(reason, own.last_seen_s, task) for reason, own in zip(batch.reason, windows, strict=True)
     ]
     result["input_hash"] = [
         hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
@@ -149,17 +149,18 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     return pd.concat([result, _quantile_columns(batch, task.events_of(series), task), _score_columns(batch)], axis=1)
 
 
-def _rates(series: pd.DataFrame, task: ForecastTask) -> Floats:
+def _rates(windows: Sequence[SourceWindows], series: pd.DataFrame, task: ForecastTask) -> Floats:
     """Return rates in bins, records/s, shape (n, T), NaN in those of events: they tell nothing of usual days."""
-    rates = np.stack([average_in_bins(*row, task.history_bins) for row in _windows(series)])
+    rates = np.stack([own.average_in_bins(task) for own in windows])
     for row, events in enumerate(task.events_of(series)):
         if events:
             rates[row, find_event_bins(events, task.first_bin_s, task.bin_s, task.history_bins)] = np.nan
     return rates
 
 
-def _windows(series: pd.DataFrame) -> Iterator[tuple[Ints, Floats, Ints]]:
-    return zip(series["bin"], series["rate_per_s"], series["span"], strict=True)
+def _windows(series: pd.DataFrame, task: ForecastTask) -> list[SourceWindows]:
+    rows = zip(*(series[name] for name in WINDOWS), strict=True)
+    return [SourceWindows.of(*row).select_measured(task) for row in rows]
 
 
 def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str | None:

@@ -19,7 +19,7 @@ from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.newest_rows import JOB, current_sources, read_newest_hours
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import SERIES, source_series
+from spark_jobs.job_inputs.source_series import SERIES, read_source_loads, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
 from spark_jobs.timestamps import as_of_slice
@@ -170,7 +170,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
     renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
-    observed = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), task)
+    observed = source_series(follow_renames(read_source_loads(lake, task), renames), task)
     graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
     series = keep_current(observed, graphs, jobs, request.as_of).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from include.tables import SOURCE_LOADS
 from models.arrays import Floats, Ints
+from spark_jobs.job_inputs.source_loads import update_source_loads
+from spark_jobs.lake import Lake
 
 SERIES = ("cluster", "job", "operator")
+WINDOWS = ("start_s", "window_s", "demand_per_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,39 +35,60 @@ class HistoryFrame:
     history_bins: int
 
 
-def source_series(observations: DataFrame, frame: HistoryFrame) -> DataFrame:
-    """Return one row per source: the windows of its history as arrays.
+@dataclass(frozen=True, slots=True)
+class SourceWindows:
+    """Windows of one source, in any order.
 
-    A window of a rescale or restart counts when its rate could be measured: the load does not stop with the job.  A
-    rate that is no number, or negative, is a gap; so is one that is no more than a lower bound of the demand.
+    Attributes:
+        start_s: epoch seconds, shape (N,).
+        window_s: length of each, shape (N,).
+        demand_per_s: records/s, NaN where the demand was not measured, shape (N,).
     """
-    start_s = F.unix_timestamp("window_start")
-    rate = F.col("target_data_rate_per_s")
-    usable = is_demand() & rate.isNotNull() & ~F.isnan(rate) & (rate >= 0) & (rate < F.lit(float("inf")))
-    window = F.struct(
-        F.floor((start_s - frame.first_bin_s) / frame.bin_s).cast("int").alias("bin"),
-        rate.alias("rate_per_s"),
-        F.greatest(F.lit(1), F.floor(F.col("window_s") / frame.bin_s).cast("int")).alias("span"),
-    )
-    in_history = (start_s >= frame.first_bin_s) & (start_s < F.lit(frame.as_of_s))
-    days = F.col("date").between(
-        *(F.to_date(F.timestamp_seconds(F.lit(s))) for s in (frame.first_bin_s, frame.as_of_s))
-    )
-    return (
-        observations.where(days & in_history & F.col("is_source"))
-        .groupBy(*SERIES)
-        .agg(
-            F.collect_list(F.when(usable, window)).alias("windows"),
-            F.max(F.when(usable, start_s + F.col("window_s"))).cast("double").alias("last_seen_s"),
-        )
-        .select(
-            *SERIES,
-            F.col("windows.bin").alias("bin"),
-            F.col("windows.rate_per_s").alias("rate_per_s"),
-            F.col("windows.span").alias("span"),
-            "last_seen_s",
-        )
-    )
+
+    start_s: Ints
+    window_s: Ints
+    demand_per_s: Floats
+
+    @classmethod
+    def of(cls, start_s: object, window_s: object, demand_per_s: object) -> SourceWindows:
+        """Return windows from columns of a row, where null is a rate that was not measured."""
+        return cls(np.asarray(start_s, np.int64), np.asarray(window_s, np.int64), np.asarray(demand_per_s, np.float64))
+
+    def select_measured(self, frame: HistoryFrame) -> SourceWindows:
+        """Return the windows of a history whose demand was measured."""
+        inside = (self.start_s >= frame.first_bin_s) & (self.start_s < frame.as_of_s) & np.isfinite(self.demand_per_s)
+        return SourceWindows(self.start_s[inside], self.window_s[inside], self.demand_per_s[inside])
+
+    @property
+    def last_seen_s(self) -> float:
+        """End of the last window, epoch seconds; NaN without one."""
+        return float((self.start_s + self.window_s).max()) if len(self.start_s) else float("nan")
+
+    def average_in_bins(self, frame: HistoryFrame) -> Floats:
+        """Return the mean rate in each bin of a history, shape (bins,), NaN where no window lies."""
+        first = (self.start_s - frame.first_bin_s) // frame.bin_s
+        span = np.maximum(1, self.window_s // frame.bin_s)
+        return average_in_bins(first, self.demand_per_s, span, frame.history_bins)
+
+
+def read_source_loads(lake: Lake, frame: HistoryFrame) -> DataFrame:
+    """Return rows of silver.source_loads of the dates of a history, after bringing those up to date."""
+    since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
+    update_source_loads(lake.root, since, until)
+    return lake.read(SOURCE_LOADS).where(F.col("date").between(F.lit(since), F.lit(until)))
+
+
+def source_series(loads: DataFrame, frame: HistoryFrame) -> DataFrame:
+    """Return one row per source: the windows of the hours of its history as arrays.
+
+    Args:
+        loads: rows of silver.source_loads, of the dates of the history.
+        frame: of the history; a source without any window in it has no row.
+    """
+    in_history = F.exists("start_s", lambda s: (s >= frame.first_bin_s) & (s < F.lit(frame.as_of_s)))
+    hours = F.collect_list(F.struct(*WINDOWS)).alias("hours")
+    gathered = loads.where(in_history).groupBy(*SERIES).agg(hours)
+    return gathered.select(*SERIES, *[F.flatten(f"hours.{name}").alias(name) for name in WINDOWS])
 
 
 def is_demand() -> Column:

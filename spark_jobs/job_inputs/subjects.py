@@ -21,7 +21,7 @@ from models.evaluation.rate_series import fill_gaps
 from spark_jobs.job_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, read_newest_hours
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins, source_series
+from spark_jobs.job_inputs.source_series import WINDOWS, HistoryFrame, SourceWindows, read_source_loads, source_series
 from spark_jobs.lake import Lake
 
 
@@ -44,8 +44,8 @@ def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
 def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its operators as JSON, null where no graph is known, and the rates of its sources."""
     renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
-    series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
-    source = F.struct("operator", "bin", "rate_per_s", "span")
+    series = source_series(follow_renames(read_source_loads(lake, frame), renames), frame)
+    source = F.struct("operator", *WINDOWS)
     sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
     graphs = newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of)
     return graphs.join(sources, JOB, "right").select(*JOB, "operators", "sources")
@@ -77,7 +77,7 @@ def build_subject(
     operators = json.loads(state["operators"])
     graph = limited_graph_of(operators, settings.cluster(cluster), job)
     models = bundle.for_job(cluster, job, placed_of(operators))
-    rates = _rates(graph, state["sources"], bins)
+    rates = _rates(graph, state["sources"], HistoryFrame(first_bin_s + bins * BIN_S, first_bin_s, BIN_S, bins))
     known = np.isfinite(rates)
     begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
     filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
@@ -85,14 +85,10 @@ def build_subject(
     return Subject(cluster, job, graph, models, slots_max, first_bin_s + begin * BIN_S, filled)
 
 
-def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
+def _rates(graph: JobGraph, sources: Sequence[Any], frame: HistoryFrame) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
-    observed = {
-        one["operator"]: average_in_bins(
-            np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins
-        )
-        for one in sources
-    }
+    windows = {one["operator"]: SourceWindows.of(*(one[name] for name in WINDOWS)) for one in sources}
+    observed = {name: own.select_measured(frame).average_in_bins(frame) for name, own in windows.items()}
     silent = [name for name in graph.sources if name not in observed or not np.isfinite(observed[name]).any()]
     if silent:
         raise NoLoadError(f"no rate was measured at {silent}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from include.tables import (
@@ -23,7 +23,7 @@ from models.live.job_layout import name_operators
 from models.live.job_replies import Vertex
 from spark_jobs.job_history.operator_names import operators_of
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
+from spark_jobs.job_inputs.source_series import HistoryFrame, SourceWindows, read_source_loads, source_series
 from spark_jobs.job_inputs.windows import windows_between
 from tests.spark.hostile_input import (
     BAD_REPLIES,
@@ -130,6 +130,12 @@ def test_two_jobs_of_one_name_are_kept_apart(ingested: Ingested) -> None:
     assert {row["job"] for row in ingested.rows(JOB_GRAPHS, "twins")} == {"orders (aaaaaaaa)", "orders (bbbbbbbb)"}
 
 
+def count_measured(series: Row, frame: HistoryFrame) -> int:
+    """Return of how many windows of a source the demand is known."""
+    windows = SourceWindows.of(series["start_s"], series["window_s"], series["demand_per_s"])
+    return len(windows.select_measured(frame).start_s)
+
+
 @pytest.mark.covers("apply_review 3", "apply_review 14")
 def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ingested: Ingested) -> None:
     rows = ingested.rows(OBSERVATIONS, "redeployed")
@@ -148,10 +154,10 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
     result = {tuple(row) for row in renames.collect()}
     assert result == {("redeployed", "orders", SOURCE, vertex_id, new) for vertex_id in (None, "1" * 32)}
     frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, 2 * WINDOWS)
-    history = follow_renames(ingested.lake.read(OBSERVATIONS), renames)
+    history = follow_renames(read_source_loads(ingested.lake, frame), renames)
     (series,) = source_series(history, frame).where("cluster = 'redeployed'").collect()
     assert series["operator"] == new
-    assert len(series["rate_per_s"]) == 2 * (WINDOWS - 1)  # the first of each id has no rate
+    assert count_measured(series, frame) == 2 * (WINDOWS - 1)  # the first of each id has no rate
 
 
 @pytest.mark.covers("ingest_review 2.6")
@@ -214,9 +220,9 @@ def test_what_a_held_up_source_emits_is_not_taken_for_demand(ingested: Ingested)
     observations = ingested.lake.read(OBSERVATIONS)
     end = START + HOUR
     frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, WINDOWS)
-    rates = {row["cluster"]: row["rate_per_s"] for row in source_series(observations, frame).collect()}
-    assert len(rates["held"]) == 0
-    assert len(rates["good"]) == WINDOWS - 1  # the first has no rate
+    series = source_series(read_source_loads(ingested.lake, frame), frame).collect()
+    counted = {row["cluster"]: count_measured(row, frame) for row in series}
+    assert (counted["held"], counted["good"]) == (0, WINDOWS - 1)  # the first has no rate
     windows = windows_between(observations, START, end).where(F.col("operator") == SOURCE)
     targets = windows.groupBy("cluster").agg(F.count("target_data_rate_per_s").alias("known")).collect()
     known = {row["cluster"]: row["known"] for row in targets}

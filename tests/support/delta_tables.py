@@ -15,6 +15,9 @@ from deltalake import DeltaTable, write_deltalake
 from include.tables import Table
 from spark_jobs.lake import Lake
 
+MADE_FROM = "made_from"
+"""Column that names files of another table: they have other names in each lake."""
+
 _empty: dict[str, Path] = {}
 
 
@@ -51,5 +54,5 @@ def read_rows(lake: Path, table: Table) -> list[str] | None:
     root = lake / table.relative_path
     if not DeltaTable.is_deltatable(str(root)):
         return None
-    rows = DeltaTable(root).to_pyarrow_table().to_pylist()
-    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)
+    rows = DeltaTable(root).to_pyarrow_table().drop_columns([MADE_FROM] if MADE_FROM in table.columns else [])
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows.to_pylist())

@@ -112,6 +112,21 @@ def test_days_in_parts_are_as_days_in_one() -> None:
     np.testing.assert_array_equal(run(errors, at).offsets.size, run(errors, at, 40, first).offsets.size)
 
 
+@pytest.mark.parametrize("look_back_days", [1, 2, 7])
+def test_errors_sorted_once_for_many_days_are_as_those_sorted_for_each(look_back_days: int) -> None:
+    errors, middle, at = daily_errors(4, 12, grows=True)
+    errors[np.random.default_rng(4).random(errors.shape) < 0.1] = np.nan
+    look_back, shapes, state = look_back_days * 24, shape(middle), CALIBRATION.initial_state(errors.shape[1])
+    for place, origin in enumerate(at.tolist()):
+        day = origin // 24 * 24
+        low, first, stop = np.searchsorted(at, [day - look_back, day, day + 24]).tolist()
+        window = CALIBRATION.window(errors[low:stop], shapes[low:stop], at[low:stop], first - low)
+        state = CALIBRATION.step(state, window, place - low)
+    made = CALIBRATION.calibrate(errors, middle, at, look_back)
+    np.testing.assert_array_equal(made.proportion, state.offsets.proportion)
+    np.testing.assert_array_equal(made.size, state.offsets.size)
+
+
 def test_in_the_first_week_a_level_only_widens() -> None:
     errors = np.full((30, 1, 24), -1.0)
     errors[:, :, ::20] = 1.0
