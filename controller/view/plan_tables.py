@@ -57,7 +57,6 @@ class PlanTables:
     def __init__(self, lake: str) -> None:
         self._tables = {table.name: LakeTable(lake, table) for table in _TABLES}
         self._restores = RestoreStore(lake)
-        self._planned: tuple[float, dict[JobKey, JobPlan]] | None = None  # at a time
         self._cache: dict[str, _Cached] = {}
 
     def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
@@ -69,9 +68,7 @@ class PlanTables:
         def read(table: LakeTable) -> tuple[dict[JobKey, JobPlan], float]:
             return _read_newest(table, READ_COLUMNS, "as_of", now_s, _plans_of, where=self._since_restore())
 
-        result: dict[JobKey, JobPlan] = self._read_once(PLANS.name, now_s, read, {})
-        self._planned = now_s, result
-        return result
+        return self._read_once(PLANS.name, now_s, read, {})
 
     def _since_restore(self) -> str:
         restore = self._restores.read()
@@ -98,8 +95,8 @@ class PlanTables:
         return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s), {})
 
     def read_forecasts(self, now_s: float) -> LoadForecasts:
-        """Return the forecasts behind the newest plans, those of the same time where they were read."""
-        plans = self.read_plans(now_s) if self._planned is None or self._planned[0] != now_s else self._planned[1]
+        """Return the forecasts behind the newest plans."""
+        plans = self.read_plans(now_s)
         versions = sorted({plan.forecast_version for plan in plans.values() if plan.forecast_version})
         inputs = (tuple(versions),)
         return self._read_once(

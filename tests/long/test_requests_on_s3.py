@@ -14,7 +14,7 @@ from include.table_creation import ensure_table
 from include.tables import FORECASTS, INTERVENTIONS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
 
 AT = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
-IDLE_MOST, EVALUATION_MOST = 9, 11
+IDLE_MOST, EVALUATION_MOST = 10, 12
 """Of an evaluation that writes nothing. Before tables were asked for by one small request each, and what persons have
 set was listed once, a tick without news made 20."""
 
