@@ -138,6 +138,7 @@ def fit_capacities(fleet: Fleet, job: int, windows: Windows, until_s: float) -> 
         true_rate_per_s=true_rate,
         busy=busy,
         busy_most=unknown,
+        held_up=np.zeros(busy.shape),
         latency_ms=unknown,
         is_demand=np.ones(busy.shape, bool),
         is_source=fleet.is_source[job][present],

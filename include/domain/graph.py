@@ -131,6 +131,10 @@ class JobGraph:
             )
         )
 
+    def list_feeders(self) -> list[list[int]]:
+        """Return for each operator the positions of those that feed it, one for each exchange."""
+        return [[self._index[name] for name in operator.upstream] for operator in self.operators]
+
     def position(self, name: str) -> int:
         """Return the topological position of an operator.
 

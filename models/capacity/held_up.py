@@ -21,6 +21,8 @@ _FREE: Final = 0.1
 """An operator that is backpressured for a larger share is held up itself; Flink's web interface calls it so too."""
 _AT_WORK: Final = 0.5
 """One that is busy for less does not hold up others by what it computes: a network or a disk does."""
+SATURATED: Final = 0.9
+"""From this share on an operator was at its limit throughout: what it did is what it can do."""
 CLEAR: Final = 0.05
 """Shares of time differ by less for the times at which they are read."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from include.domain.graph import JobGraph
+from models.capacity.held_up import find_held_up_share
 from models.evaluation.failures import Downtime
 from models.job_models import CauseKind, EventKind
 from models.policies.observations import Observations
@@ -30,6 +31,7 @@ def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: 
         true_rate_per_s=observed.true_processing_rate_per_s,
         busy=observed.busy_share,
         busy_most=unknown,
+        held_up=find_held_up_share(graph.list_feeders(), observed.busy_share, observed.backpressured_share),
         latency_ms=observed.latency_ms,
         is_demand=np.ones(unknown.shape, bool),
         is_source=np.array([one.is_source for one in graph.operators]),

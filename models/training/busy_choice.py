@@ -9,6 +9,7 @@ import numpy as np
 from include.settings import Training
 from models.arrays import Bools, Floats, Ints
 from models.capacity.busy_windows import OF_BUSIEST, TRUSTED, find_busiest, least_busy_share
+from models.capacity.held_up import SATURATED
 from models.capacity.robust_means import number_points, select_recent
 from models.training.job_windows import JobWindows
 
@@ -56,9 +57,11 @@ def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWind
     """Return the windows, of those that may be used, (W,), that tell a capacity.
 
     They are those above ``min_busy_share``, unless the operator is never busier, and of them the busiest of each
-    parallelism (models.capacity.busy_windows).
+    parallelism (models.capacity.busy_windows).  An operator that holds up what feeds it is as busy as it can be, and
+    where it was seen so, windows of a lighter load at that parallelism tell less.
     """
-    capacity, busy = windows.capacity_per_s, windows.busy_share
+    capacity, is_limit = windows.capacity_per_s, windows.is_limit
+    busy = np.where(is_limit, windows.held_up, windows.busy_share)
     with np.errstate(invalid="ignore"):
         usable = used[:, None] & windows.is_measured & (capacity > 0) & np.isfinite(capacity) & (busy > 0)
     most = np.where(usable, busy, 0.0).max(axis=0, initial=0.0)
@@ -70,7 +73,9 @@ def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWind
     point = number_points(operator, parallelism)
     busiest = find_busiest(point, start_s.astype(float), shares, per_s)[point]
     chosen = BusyWindows(window, operator, start_s, parallelism, shares, per_s, idle[operator], busiest)
-    return chosen.take(shares >= least_busy_share(busiest))
+    has_limit = np.zeros(int(point.max(initial=-1)) + 1, bool)
+    np.logical_or.at(has_limit, point, is_limit[at] & (shares >= SATURATED))
+    return chosen.take(shares >= np.where(has_limit[point], OF_BUSIEST * busiest, least_busy_share(busiest)))
 
 
 def keep_trusted(chosen: BusyWindows) -> BusyWindows:

@@ -9,6 +9,7 @@ import numpy as np
 from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Bools, Floats, Ints
 from models.bundle import JobKey
+from models.capacity.held_up import CLEAR
 from models.capacity.kinds import kind_of
 
 EVEN_LOAD = 1.1
@@ -28,6 +29,8 @@ class JobWindows:
         true_rate_per_s: (W, O) rate / mean busy share.
         busy: (W, O) mean busy share of the subtasks; busy_most: (W, O) that of the busiest, NaN throughout where single
             subtasks are not measured.
+        held_up: (W, O) share of time in which the operator held up what feeds it (models.capacity.held_up), 0 where
+            nothing tells so.
         latency_ms: (W, O).
         is_demand: (W, O) whether a source took in all that arrived, so that its rate is no lower bound.
         is_source: (O,).
@@ -42,6 +45,7 @@ class JobWindows:
     true_rate_per_s: Floats
     busy: Floats
     busy_most: Floats
+    held_up: Floats
     latency_ms: Floats
     is_demand: Bools
     is_source: Bools
@@ -61,11 +65,18 @@ class JobWindows:
         """(W, O) rate at which the busiest subtask would have no idle time left.
 
         Eq. 5 of DS2 divides by the mean busy share; where load is skewed the busiest subtask is full before, and holds
-        the operator back.  Subtasks that differ by no more than EVEN_LOAD are taken as evenly loaded.
+        the operator back.  Subtasks that differ by no more than EVEN_LOAD are taken as evenly loaded.  Where it held up
+        what feeds it for longer than its mean subtask was busy, that time counts.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             skew = self.busy_most / self.busy / EVEN_LOAD
-            return np.asarray(self.true_rate_per_s / np.where((self.busy > 0) & (skew > 1.0), skew, 1.0))
+            reported = self.true_rate_per_s / np.where((self.busy > 0) & (skew > 1.0), skew, 1.0)
+            return np.asarray(np.where(self.is_limit, np.fmin(reported, self.rate_per_s / self.held_up), reported))
+
+    @property
+    def is_limit(self) -> Bools:
+        """(W, O) whether it held up what feeds it for longer than its mean subtask was busy."""
+        return np.asarray(self.held_up > self.busy_share + CLEAR)
 
     def first_s(self) -> float:
         """Return the begin of the first window with a measurement, epoch seconds; in a far future without one."""

@@ -51,7 +51,8 @@ class LearnTask:
     def learn(self, job: JobKey, table: pa.Table) -> tuple[Learnt, Floats]:
         """Return what the windows of one job tell, and the (n,) capacity that was measured after its events."""
         cluster = self.settings.clusters.get(job[0], Cluster())
-        history = JobHistory(job, read_windows(table), self.operators.get(job, ()), cluster.slots_max)
+        operators = self.operators.get(job, ())
+        history = JobHistory(job, read_windows(table, operators), operators, cluster.slots_max)
         spans = self.spans.get(job, np.zeros((0, 2)))
         learnt = learn_job(history, self.settings.training, self.as_of_s, self.since_s)
         return learnt, measure_sustained(history.windows, spans[:, 0], spans[:, 1])

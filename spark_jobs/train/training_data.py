@@ -94,6 +94,7 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
         F.col("true_processing_rate_per_s").alias("true_rate_per_s"),
         "busy_share",
         "busy_share_max",
+        "backpressured_share",
         "latency_ms",
         is_demand().alias("is_demand"),
     )

@@ -31,6 +31,7 @@ def windows(operators: Rows) -> JobWindows:
             "true_rate_per_s": per_s,
             "busy_share": busy,
             "busy_share_max": None,
+            "backpressured_share": None,
             "latency_ms": None,
             "is_demand": True,
         }
@@ -47,7 +48,7 @@ _SCHEMA = pa.schema(
         (name, pa.float64())
         for name in ("rate_per_s", "output_per_s", "true_rate_per_s", "busy_share", "busy_share_max", "latency_ms")
     ]
-    + [("is_demand", pa.bool_())]
+    + [("backpressured_share", pa.float64()), ("is_demand", pa.bool_())]
 )
 
 

@@ -42,6 +42,7 @@ def ratios(
         true_rate_per_s=unknown,
         busy=unknown,
         busy_most=unknown,
+        held_up=np.zeros(shape),
         latency_ms=unknown,
         is_demand=np.ones(shape, bool),
         is_source=np.array([name == "source" for name in names]),

@@ -5,18 +5,23 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.flink.raw_format import read_records
-from include.settings import PROJECT
+from include.settings import PROJECT, Training
 from models.capacity.held_up import find_held_up_share
+from models.evaluation.row_histories import build_history
 from models.live.poll_history import PollHistory
 from models.policies.observations import Observations
 from models.policies.tidewise.job_sizes import _draw
 from models.policies.tuning.capacity_history import add_observation, capacity_at
 from models.policies.tuning.reading import learn_histories, measure_capacity
 from models.scheduling.need import CapacityBounds
+from models.training.busy_choice import choose_busy
+from models.training.job_windows import KnownOperator
+from spark_jobs.train.job_tables import read_windows
 
 RECORDING = PROJECT / "data" / "recording_skewed" / "q3.jsonl.gz"
 MODELLED_PER_S = 48.0  # of each subtask of the join, as the simulated days before the recording had it
@@ -81,6 +86,44 @@ def test_a_sure_model_does_not_give_way_to_a_window_that_is_no_limit():
     bounds = CapacityBounds(mean, 0.01 * mean, mean)
     seen_once = add_observation((), 7, 0.85 * mean[6], busy=0.8, at_s=300.0)
     assert _draw(bounds, seen_once).mean_per_s[6] > 0.95 * mean[6]
+
+
+def test_training_learns_the_limit_and_not_what_lighter_windows_say():
+    graph, windows = read_recording()
+    join = find_join(graph)
+    measured = build_history("q3", graph, windows, 16).windows
+    chosen = choose_busy(measured, np.ones(len(windows), bool), Training())
+    processed = select_saturated(windows, join, 7).processing_rate_per_s[:, join]
+    at_seven = (chosen.operator == join) & (chosen.parallelism == 7)
+    assert chosen.capacity_per_s[at_seven].mean() == pytest.approx(processed.mean(), rel=0.05)
+    assert chosen.busiest[at_seven].min() > 0.95
+
+
+def test_rows_of_the_lake_show_who_holds_up_whom():
+    names = ["out", "in"]
+    rows = {
+        "operator": names,
+        "start_s": [300, 300],
+        "window_s": [300, 300],
+        "is_source": [False, True],
+        "parallelism": [7, 1],
+        "rate_per_s": [285.0, 1300.0],
+        "output_per_s": [0.0, 285.0],
+        "true_rate_per_s": [335.0, 1e5],
+        "busy_share": [0.85, 0.01],
+        "busy_share_max": [0.85, 0.01],
+        "backpressured_share": [0.0, 0.98],
+        "latency_ms": [None, 60_000.0],
+        "is_demand": [False, True],
+    }
+    known = (KnownOperator("in", (), 128), KnownOperator("gone", ("in",), 128), KnownOperator("out", ("in",), 128))
+    with_graph = read_windows(pa.table(rows), (known[0], known[2]))
+    assert with_graph.operators == ("in", "out")
+    assert with_graph.capacity_per_s[0].tolist() == [1e5, pytest.approx(285 / 0.98)]
+    assert with_graph.busy_share[0].tolist() == [0.01, 0.85]
+    without = read_windows(pa.table(rows))
+    assert without.capacity_per_s[0].tolist() == [1e5, 335.0]
+    assert read_windows(pa.table(rows), known).capacity_per_s[0].tolist() == with_graph.capacity_per_s[0].tolist()
 
 
 UPSTREAM = [[], [0], [0], [1]]  # a source feeds two operators, the first of them a third

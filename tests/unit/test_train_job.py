@@ -45,6 +45,7 @@ def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> 
             true_rate_per_s=np.stack([10.0 * per_s, per_s], axis=1),
             busy=np.stack([0.1 * busy, busy], axis=1),
             busy_most=np.stack([0.1 * busy, skew * busy], axis=1),
+            held_up=np.zeros((count, 2)),
             latency_ms=np.stack([50.0 / (1.0 - busy), np.full(count, np.nan)], axis=1),
             is_demand=np.ones((count, 2), bool),
             is_source=np.array([True, False]),

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
-from models.capacity.held_up import CLEAR, find_held_up_share
+from models.capacity.held_up import CLEAR, SATURATED, find_held_up_share
 from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import History, add_observation
 from models.policies.window_means import hides_demand
 from models.topology import measure_edge_ratios, required_rates
 
 NO_RATES: Mapping[str, float] = {}
-SATURATED: Final = 0.9
-"""From this share on an operator was at its limit throughout: what it did is what it can do."""
 SPAN_S = 60
 """Shorter windows are taken together: records come in bursts, and wait in buffers between operators."""
 
@@ -105,8 +102,7 @@ def measure_capacity(windows: Observations, graph: JobGraph) -> Floats:
 
 
 def _measure_held_up(windows: Observations, graph: JobGraph) -> Floats:
-    upstream = [[graph.position(name) for name in one.upstream] for one in graph.operators]
-    return find_held_up_share(upstream, windows.busy_share, windows.backpressured_share)
+    return find_held_up_share(graph.list_feeders(), windows.busy_share, windows.backpressured_share)
 
 
 def _group_short(fresh: Observations) -> Iterator[Ints]:
