@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.live.autoscaler import REPOSITORY, build_jar, find_jar
-from benchmarks.live.calibration import Calibration, calibrate, read_calibration
+from benchmarks.live.calibration import Calibration, calibrate, find_known, list_unmeasured, read_calibration
 from benchmarks.live.estimate import RunKey, estimate_minutes, list_missing
 from benchmarks.live.history import choose_begin, make_plans, request_history
 from benchmarks.live.live_job import JOBS, SLOTS
@@ -83,13 +83,14 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def find_calibration(job: str, folder: Path, say: Callable[[str], None]) -> Calibration:
-    """Return what was measured of a job, measured now when no earlier call did."""
+    """Return what was measured of a job; what no earlier call measured is measured now."""
     file = folder / f"calibration-{job}.json"
-    if file.is_file():
-        return read_calibration(file)
+    known = find_known(file)
+    if known is not None and not list_unmeasured(known):
+        return known
     # A job that is measured beside another one would be given too small a capacity.
     with hold_folder(folder.parent, "make live, which measures a job", ".live-calibration.lock"):
-        return calibrate(job, folder / "calibration", file, say)
+        return calibrate(job, known, folder / "calibration", file, say)
 
 
 def prepare(
@@ -162,7 +163,7 @@ def list_keys(options: argparse.Namespace) -> Iterator[RunKey]:
 def run_all(options: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> bool:
     """Make all runs that are missing; returns whether each is a measurement."""
     missing = list_missing(folder, list(list_keys(options)), options.minutes, accepts_invalid=options.allow_busy)
-    unknown = [job for job in options.job if not (folder / f"calibration-{job}.json").is_file()]
+    unknown = [job for job in options.job if list_unmeasured(find_known(folder / f"calibration-{job}.json"))]
     needs_jar = any("autoscaler" in key.policy for key in missing)
     builds = needs_jar and options.autoscaler_jar is None and find_jar() is None
     left = estimate_minutes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,10 @@ from cli.record_queries import rescale, wait_until_running
 from include.atomic_write import write_json
 from include.flink.client import FlinkClient
 
-PARALLELISMS = (1, 2, 4, 8, SLOTS)
+PARALLELISMS = tuple(range(SLOTS, 0, -1))
+"""Each one: between those that divide the key groups evenly a job carries less than what lies on a line."""
 _FLOOD_UNITS = 3.3 * SLOTS  # a subtask can do about two units
-_SETTLES_S, _MEASURES_S = 12.0, 20.0
+_WARMS_UP_S, _SETTLES_S, _MEASURES_S = 60.0, 12.0, 20.0
 _REPLIES_S = 60.0
 
 
@@ -68,6 +69,11 @@ class Calibration:
         return next(enough, SLOTS)
 
 
+def find_known(path: Path) -> Calibration | None:
+    """Return what was measured so far; None where nothing was."""
+    return read_calibration(path) if path.is_file() else None
+
+
 def read_calibration(path: Path) -> Calibration:
     """Read what :func:`calibrate` wrote."""
     values = json.loads(path.read_text(encoding="utf-8"))
@@ -76,35 +82,47 @@ def read_calibration(path: Path) -> Calibration:
     return Calibration(vertices=vertices, events_per_s=events, **values)
 
 
-def calibrate(name: str, folder: Path, target: Path, say: Callable[[str], None]) -> Calibration:
+def list_unmeasured(known: Calibration | None) -> list[int]:
+    """Return the parallelisms that are still to be measured, in this order."""
+    return [one for one in PARALLELISMS if known is None or one not in known.events_per_s]
+
+
+def calibrate(
+    name: str, known: Calibration | None, folder: Path, target: Path, say: Callable[[str], None]
+) -> Calibration:
     """Measure a job on a cluster of its own and write the result.
 
     Args:
         name: of the query.
+        known: what was measured before, which stays; the load of runs is scaled by it.
         folder: of the cluster.
         target: JSON file.
         say: prints a line.
     """
-    query = LIVE_QUERIES[name]
+    query, missing = LIVE_QUERIES[name], list_unmeasured(known)
     flood = _FLOOD_UNITS * query.unit_per_s
     with LocalCluster(folder, set_cluster(is_short=True), ready_timeout_s=180.0) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
-        job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), 1)
+        job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), missing[0])
         wait_until_running(client, [job_id])
-        time.sleep(_SETTLES_S)
+        time.sleep(_WARMS_UP_S)
         events, downtimes, flows = dict[int, float](), list[float](), dict[str, Flow]()
-        for parallelism in PARALLELISMS:
-            if parallelism > 1:
+        for parallelism in missing:
+            if parallelism < missing[0]:
                 downtimes.append(_rescale(client, job_id, query.costly[0], parallelism))
             time.sleep(_SETTLES_S)
             before = read_counters(client, [job_id])
             time.sleep(_MEASURES_S)
-            flows = compare(before, read_counters(client, [job_id]), job_id)
-            source = next(flow for flow in flows.values() if flow.name.startswith("Source"))
+            shown = compare(before, read_counters(client, [job_id]), job_id)
+            flows = flows or shown  # of the most slots
+            source = next(flow for flow in shown.values() if flow.name.startswith("Source"))
             events[parallelism] = source.in_per_s
             say(f"{name}: {parallelism} of `{query.costly[0]}` carry {source.in_per_s:.0f} events/s")
         vertices, costly = _describe(client, job_id, flows, query.costly[0])
-    result = Calibration(name, costly, vertices, events, float(np.median(downtimes)))
+    if known is not None:
+        result = replace(known, events_per_s={**events, **known.events_per_s})
+    else:
+        result = Calibration(name, costly, vertices, events, float(np.median(downtimes)))
     write_json(target, asdict(result))
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from include.threads import running_beside
 READ_EVERY_S = 1.0
 _SOURCE = ("emittedInAll", "pendingRecords", "oldestDueMs")
 _SINK = ("receivedInAll", "oldestArrivedMs")
-_WHOLE_SHARE = 0.99  # its two parts are read one after the other
+_WHOLE_SHARE = 0.99  # its two parts are read one after the other, and a poll of Flink's is some seconds old
 _ENDS = {"FAILED", "FINISHED", "CANCELED"}
 _ALL = (*_SOURCE, *_SINK)
 
@@ -31,6 +31,7 @@ class Instruments:
         job_id: of the job.
         costly: name of the vertex that limits it.
         submitted_s: epoch seconds of its submission.
+        count_due: the records that are due by a second since then.
 
     Attributes:
         readings: so far, in order.
@@ -38,8 +39,11 @@ class Instruments:
         emitted, received: the last counts that were shown, of source and sink, since the submission.
     """
 
-    def __init__(self, client: FlinkClient, job_id: str, costly: str, submitted_s: float) -> None:
+    def __init__(
+        self, client: FlinkClient, job_id: str, costly: str, submitted_s: float, count_due: Callable[[float], float]
+    ) -> None:
         self._client, self._job_id, self._costly, self._submitted_s = client, job_id, costly, submitted_s
+        self._count_due = count_due
         self._paths: list[str] = []
         self._ended = threading.Event()
         self.readings: list[Reading] = []
@@ -104,9 +108,8 @@ class Instruments:
         if set(result) != set(_ALL):
             self._paths = []
             return {}
-        # What is due never falls: where it does, not every reader has its shares back after a restart.
         due = result["emittedInAll"] + result["pendingRecords"]
-        if due < _WHOLE_SHARE * self._due:
+        if not is_whole(due, self._due, self._count_due(time.time() - self._submitted_s)):
             return {}
         self._due = max(self._due, due)
         return result
@@ -123,3 +126,17 @@ class Instruments:
         if missing:
             raise KeyError(*sorted(missing))
         return paths
+
+
+def is_whole(due: float, before: float, most: float) -> bool:
+    """Whether a reading has the share of every reader of the source once.
+
+    What is due never falls: where it does, not every reader has its shares back after a restart. And it is never more
+    than the load was: where it is, Flink still shows a subtask that was lost beside the one that has its shares now.
+
+    Args:
+        due: records emitted and pending, by the reading.
+        before: by an earlier one.
+        most: by the load.
+    """
+    return _WHOLE_SHARE * before <= due <= most / _WHOLE_SHARE

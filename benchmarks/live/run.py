@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -93,7 +94,8 @@ def run_policy(
             time.sleep(wait_s)
         submitted_s = time.time()
         job_id = submit(client, cluster.work_dir, query, plan.trace, first)
-        instruments = Instruments(client, job_id, calibration.costly, submitted_s)
+        count_due = partial(integrate, plan.trace, 0.0)
+        instruments = Instruments(client, job_id, calibration.costly, submitted_s, count_due)
         with instruments.reading():
             with deciding(policy, client, folder, plan.pace, jar) as find_trouble:
                 cpu, lost_at_s, trouble = _follow(plan, cluster, instruments, find_trouble, say)

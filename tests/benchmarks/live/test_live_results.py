@@ -84,7 +84,7 @@ def test_what_was_discarded_or_is_of_another_length_is_made_again(tmp_path: Path
 def test_the_estimate_counts_preparations_calibrations_and_the_build():
     keys = [RunKey("tidewise", "q3", 1), RunKey("none", "q3", 1)]
     assert estimate_minutes(keys, 0, 43.0, 12.0, builds=False) == 2 * 45.5 + 12
-    assert estimate_minutes(keys, 1, 43.0, 12.0, builds=True) == 2 * 45.5 + 12 + 4 + 5
+    assert estimate_minutes(keys, 1, 43.0, 12.0, builds=True) == 2 * 45.5 + 12 + 14 + 5
 
 
 def test_lost_records_are_the_rows_that_are_missing_and_not_known_without_a_count():
