@@ -81,6 +81,17 @@ def test_a_sure_model_gives_way_to_a_limit_that_was_seen():
     assert drawn.mean_per_s[5] < 0.9 * mean[5]  # its neighbours are no better
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-300, 0.1])
+def test_an_operator_that_stands_still_is_not_at_its_limit(share: float):
+    mean = MODELLED_PER_S * np.arange(1, 17)
+    bounds = CapacityBounds(mean, 0.01 * mean, mean)
+    first = add_observation((), 7, share * mean[6], busy=0.98, at_s=300.0, is_limit=True)
+    assert _draw(bounds, first).mean_per_s[6] > 0.9 * mean[6]
+    later = add_observation((), 7, mean[6], busy=0.7, at_s=300.0)
+    later = add_observation(later, 7, share * mean[6], busy=0.98, at_s=600.0, is_limit=True)
+    assert not later[0].is_limit
+
+
 def test_a_sure_model_does_not_give_way_to_a_window_that_is_no_limit():
     mean = MODELLED_PER_S * np.arange(1, 17)
     bounds = CapacityBounds(mean, 0.01 * mean, mean)

@@ -30,6 +30,7 @@ CAUTION: Final = 0.7
 _WINDOW_SD: Final = 0.05  # of one observed capacity
 _DISTANCE_SD: Final = 0.01  # per parallelism between where it was observed and where it is read
 _LEAST_DOUBT: Final = 0.05
+_LEAST_LIMIT: Final = 0.5
 _SURE_Z: Final = 1.28
 _LEAST: Final = 1e-9
 
@@ -156,7 +157,7 @@ def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
     """Return a capacity drawn to what was observed at the nearest parallelism, by their precisions.
 
     A model that an operator at its limit contradicts is less sure than it says: its deviation is at least what, beside
-    that of the observation, explains the difference.
+    that of the observation, explains the difference. One that does less than half of it stands still.
     """
     known = [one for one in history if one.parallelism <= len(bounds.mean_per_s)]
     if not known:
@@ -170,11 +171,12 @@ def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
     ratio = value[near] / mean[at[near] - 1]
     own = (bounds.sd_per_s / mean) ** 2
     other = _WINDOW_SD**2 / count[near] + (_DISTANCE_SD * distance.min(axis=1)) ** 2
-    at_limit = np.array([one.is_limit for one in known])[near]
+    at_limit = np.array([one.is_limit for one in known])[near] & (ratio >= _LEAST_LIMIT)
     own = np.where(at_limit, np.fmax(own, (ratio - 1) ** 2 - other), own)
     weight = own / (own + other)
+    drawn = bounds.mean_per_s * (1 + weight * (ratio - 1))
     sd = bounds.sd_per_s * np.sqrt(np.maximum(1 - weight, _LEAST_DOUBT))
-    return replace(bounds, mean_per_s=bounds.mean_per_s * (1 + weight * (ratio - 1)), sd_per_s=sd)
+    return replace(bounds, mean_per_s=drawn, sd_per_s=np.where(at_limit, drawn * np.sqrt(weight * other), sd))
 
 
 def _raise_doubtful(

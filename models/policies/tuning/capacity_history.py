@@ -79,6 +79,8 @@ def add_observation(
     if math.isfinite(busy) and busy > 0:
         if there.is_limit and not is_limit and at_s - there.busiest_at_s <= HELD_S:
             return history
+        # Whoever stands still holds up others, too: one that does less than usual says nothing of its limit.
+        is_limit = is_limit and (there.is_limit or capacity_per_s * busy >= OF_BUSIEST * _mean_rate(there))
         if is_limit and not there.is_limit:
             there = empty
         updated = replace(_add(there, float(capacity_per_s), float(busy), at_s, keep), is_limit=is_limit)
@@ -95,7 +97,7 @@ def _add(known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: floa
     newest = ((capacity_per_s,), (busy,), busy, at_s)
     if not known.recent_busy or at_s - known.busiest_at_s > HELD_S:
         return ObservedCapacity(known.parallelism, *newest)
-    usual = math.fsum(map(math.prod, zip(known.recent_per_s, known.recent_busy, strict=True))) / len(known.recent_busy)
+    usual = _mean_rate(known)
     busiest, busiest_at_s = known.busiest_share, known.busiest_at_s
     if busy >= OF_BUSIEST * busiest and capacity_per_s * busy >= OF_BUSIEST * usual:  # not a stall
         busiest, busiest_at_s = max(busiest, busy), at_s
@@ -104,6 +106,12 @@ def _add(known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: floa
     retained = [row for row in rows if row[1] >= least][-keep:]
     per_s, shares = zip(*retained, strict=True)
     return ObservedCapacity(known.parallelism, per_s, shares, busiest, busiest_at_s)
+
+
+def _mean_rate(known: ObservedCapacity) -> float:
+    """Return what was processed in the windows that are kept, records/s; 0 where no busy share is known."""
+    rates = [per_s * busy for per_s, busy in zip(known.recent_per_s, known.recent_busy, strict=False)]
+    return math.fsum(rates) / len(rates) if rates else 0.0
 
 
 def capacity_at(history: History, parallelism: int) -> float:
