@@ -66,8 +66,9 @@ def learn_histories(
     learned = {name: histories.get(name, ()) for name in graph.names}
     for rows in _group_short(fresh):
         span = fresh.rows(rows)
-        capacities, at_s = measure_capacity(span, graph), float(span.window_start_s[0])
-        mean_busy, held_up = _mean(span.busy_share), _mean(_measure_held_up(span, graph))
+        held_up_share = _measure_held_up(span, graph)
+        capacities, at_s = _divide_by_useful_time(span, held_up_share), float(span.window_start_s[0])
+        mean_busy, held_up = _mean(span.busy_share), _mean(held_up_share)
         for place, name in enumerate(graph.names):
             at, capacity, busy = int(span.parallelism[0, place]), float(capacities[place]), float(mean_busy[place])
             is_limit = bool(held_up[place] >= SATURATED and held_up[place] > busy + CLEAR)
@@ -89,10 +90,13 @@ def measure_capacity(windows: Observations, graph: JobGraph) -> Floats:
         windows: (W, O) in the order of the graph.
         graph: the job.
     """
+    return _divide_by_useful_time(windows, _measure_held_up(windows, graph))
+
+
+def _divide_by_useful_time(windows: Observations, held_up: Floats) -> Floats:
     rate, true = windows.processing_rate_per_s, windows.true_processing_rate_per_s
     is_reported = np.isfinite(true) & (true > 0) & (rate > 0)
     only_works = (rate == 0) & np.isfinite(windows.busy_share)
-    held_up = _measure_held_up(windows, graph)
     with np.errstate(divide="ignore", invalid="ignore"):
         useful = np.where(is_reported, rate / true, np.where(only_works, windows.busy_share, 0.0))
         useful = np.where((is_reported | only_works) & (held_up > useful + CLEAR), held_up, useful).sum(axis=0)
