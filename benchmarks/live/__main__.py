@@ -72,7 +72,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--no-loss", action="store_true", help="no TaskManager is lost")
     parser.add_argument(
-        "--allow-busy", action="store_true", help=f"keep runs above {CPU_MAX:.0%} of all processors, marked as invalid"
+        "--allow-busy", action="store_true", help=f"keep runs above {CPU_MAX:.0%}% of all processors, marked as invalid"
     )
     parser.add_argument("--report", action="store_true", help="make table and page of the runs that are there, no more")
     parser.add_argument("--autoscaler-jar", type=Path, help="flink-autoscaler-standalone; else it is built")

@@ -103,8 +103,10 @@ def calibrate(
     flood = _FLOOD_UNITS * query.unit_per_s
     with LocalCluster(folder, set_cluster(is_short=True), ready_timeout_s=180.0) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
-        job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), missing[0])
+        # One subtask of each other vertex: the buffers of more exchanges would take up the flood while it is measured.
+        job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), 1)
         wait_until_running(client, [job_id])
+        _rescale(client, job_id, query.costly[0], missing[0])
         time.sleep(_WARMS_UP_S)
         events, downtimes, flows = dict[int, float](), list[float](), dict[str, Flow]()
         for parallelism in missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class RunResult:
         actions: (second since the submission, upper bound of the costly vertex) of every change.
         load: (second since the submission, events/s), linear in between.
         span_s: begin and end of the window, seconds since the submission.
+        transits: of every ten seconds: second of the window, age at the sink minus age at the source, seconds.
+        checkpoint_s: median time from a checkpoint's trigger to its end, over the whole run; None: Flink showed none.
     """
 
     policy: str
@@ -53,6 +55,8 @@ class RunResult:
     actions: list[tuple[float, int]]
     load: list[tuple[int, float]]
     span_s: tuple[float, float]
+    transits: list[tuple[float, float]] = field(default_factory=list)
+    checkpoint_s: float | None = None
 
     @property
     def records_lost(self) -> int | None:
@@ -86,8 +90,8 @@ def read_result(path: Path) -> RunResult:
     for name in ("is_valid", "records_lost"):
         values.pop(name)
     measures = Measures(**values.pop("measures"))
-    for name in ("lines", "actions", "load"):
-        values[name] = [tuple(one) for one in values[name]]
+    for name in ("lines", "actions", "load", "transits"):
+        values[name] = [tuple(one) for one in values.get(name, ())]
     return RunResult(measures=measures, span_s=tuple(values.pop("span_s")), **values)
 
 

@@ -99,6 +99,7 @@ def run_policy(
         with instruments.reading():
             with deciding(policy, client, folder, plan.pace, jar) as find_trouble:
                 cpu, lost_at_s, trouble = _follow(plan, cluster, instruments, find_trouble, say)
+            checkpoint_s = _read_checkpoint_s(client, job_id)
             counts = _drain(client, job_id, instruments, plan, say) if not trouble else (None, None)
         trace_file = cluster.work_dir / f"trace-{query.name}.csv"
         known = counts[0] is not None
@@ -126,7 +127,18 @@ def run_policy(
         actions=_list_actions(instruments.readings),
         load=list(plan.trace),
         span_s=plan.span_s,
+        transits=_list_transits(instruments.readings, (begin_s, end_s)),
+        checkpoint_s=checkpoint_s,
     )
+
+
+def _read_checkpoint_s(client: FlinkClient, job_id: str) -> float | None:
+    """Return the median duration of the job's checkpoints; None where Flink shows none."""
+    try:
+        shown = client.checkpoints(job_id)["summary"]["end_to_end_duration"]["p50"]
+    except (FlinkError, KeyError):
+        return None
+    return float(shown) / 1000 if math.isfinite(float(shown)) else None
 
 
 def _follow(
@@ -209,6 +221,18 @@ def _thin_out(
             line = (one.at_s - span_s[0], round(load, 1), one.slots, round(one.age_s, 1), round(one.backlog))
             result.append(line)
             next_s += _LINE_EVERY_S
+    return result
+
+
+def _list_transits(readings: Sequence[Reading], span_s: tuple[float, float]) -> list[tuple[float, float]]:
+    """Return how long records were under way from source to sink, of every ten seconds in which both ages are known."""
+    result: list[tuple[float, float]] = []
+    next_s = span_s[0]
+    for one in readings:
+        transit_s = one.sink_age_s - one.source_age_s
+        if next_s <= one.at_s <= span_s[1] and math.isfinite(transit_s):
+            result.append((round(one.at_s - span_s[0], 1), round(transit_s, 1)))
+            next_s = one.at_s + _LINE_EVERY_S
     return result
 
 
