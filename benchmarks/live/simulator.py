@@ -1,21 +1,24 @@
 """The simulator beside the real cluster: the same load, the same rescales at the same times, the same loss.
 
-What it is told of a job comes from its calibration; the downtimes are those of the runs with the first seed, which
-corrects it, and the runs with other seeds are what it is judged by.
+What it is told of a job comes from its calibration; downtimes and durations of checkpoints are those of the runs with
+the first seed, which corrects it, and the runs with other seeds are what it is judged by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.history import describe_job
+from benchmarks.live.live_job import SLOTS, TASK_MANAGERS
 from benchmarks.live.load_window import integrate
 from benchmarks.live.measures import Measures, Prices, Reading, RunSpan, measure
 from benchmarks.live.results import RunResult
+from benchmarks.live.run import LOST_FOR_S
 from models.simulation.testbed import Testbed
 
 CORRECTS = "corrects"
@@ -50,6 +53,26 @@ def find_downtime(results: Iterable[RunResult]) -> float | None:
     return sum(one.measures.down_s for one in runs) / stops if stops else None
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What runs showed of a job and its calibration does not.
+
+    Attributes:
+        downtime_s: of a stop; None: as in the calibration.
+        checkpoint_s: how long a checkpoint takes; None: as long as writing its state does.
+    """
+
+    downtime_s: float | None = None
+    checkpoint_s: float | None = None
+
+
+def find_correction(results: Iterable[RunResult]) -> Correction:
+    """Return what runs of a job showed: the mean downtime, the median of their checkpoints' durations."""
+    runs = list(results)
+    durations = [one.checkpoint_s for one in runs if one.checkpoint_s is not None]
+    return Correction(find_downtime(runs), median(durations) if durations else None)
+
+
 def compare_runs(
     results: Iterable[RunResult], calibrations: Mapping[str, Calibration], prices: Prices
 ) -> list[Comparison]:
@@ -59,9 +82,9 @@ def compare_runs(
     for job in dict.fromkeys(one.job for one in runs):
         own = [one for one in runs if one.job == job]
         first = min(one.seed for one in own)
-        downtime_s = find_downtime(one for one in own if one.seed == first)
+        correction = find_correction(one for one in own if one.seed == first)
         for one in own:
-            simulated = simulate_run(one, calibrations[job], downtime_s, prices)
+            simulated = simulate_run(one, calibrations[job], correction, prices)
             use = CORRECTS if one.seed == first else REPORTS
             rows.append(
                 Comparison(
@@ -78,36 +101,42 @@ def compare_runs(
     return rows
 
 
-def simulate_run(run: RunResult, calibration: Calibration, downtime_s: float | None, prices: Prices) -> Measures:
+def simulate_run(run: RunResult, calibration: Calibration, correction: Correction, prices: Prices) -> Measures:
     """Return the measures of a run in the simulator, in steps of a second.
 
     Args:
         run: the real one, whose load and actions are repeated.
         calibration: of the job.
-        downtime_s: of a stop; None: as in the calibration.
+        correction: of what the calibration says.
         prices: of the planner.
     """
-    spec = describe_job(calibration, downtime_s=downtime_s)
+    described = describe_job(calibration, downtime_s=correction.downtime_s)
+    spec = replace(described, barrier_delay_s=correction.checkpoint_s or 0.0)
     costly = next(place for place, one in enumerate(spec.operators) if one.name == calibration.costly)
     actions = list(run.actions)
     first = actions[0][1] if actions else 1
     testbed = Testbed([spec], np.full((1, len(spec.operators)), first), step_s=1.0, seed=run.seed)
     lost_at_s = None if run.lost_at_s is None else run.lost_at_s + run.span_s[0]
     has_lost, wanted, readings = False, first, list[Reading]()
+    asked: tuple[int, int] | None = None  # slots that are asked for, and checkpoints completed by then
     for second in range(round(run.span_s[1]) + 1):
         state = testbed.state
         is_up = state.down_until[0] <= state.time_s
         while len(actions) > 1 and actions[1][0] <= second:
             actions.pop(0)
             wanted = actions[0][1]
-        running = int(state.parallelism[0, costly])
-        if is_up and wanted != running:
-            target = state.parallelism[0].copy()
-            target[costly] = wanted
-            testbed.rescale(0, target, downtime_s)
+        target = state.parallelism[0].copy()
+        target[costly] = min(wanted, count_slots(second, lost_at_s))
         if lost_at_s is not None and not has_lost and second >= lost_at_s:
-            has_lost = True
-            testbed.fail(0, downtime_s)
+            has_lost, asked = True, None
+            testbed.fail(0, correction.downtime_s, target)
+        elif target[costly] == state.parallelism[0, costly]:
+            asked = None
+        elif asked is None or asked[0] != target[costly]:
+            asked = int(target[costly]), int(state.completed[0])
+        if asked is not None and is_up and (not spec.barrier_delay_s or state.completed[0] > asked[1]):
+            testbed.rescale(0, target, correction.downtime_s)
+            asked = None
         rate = integrate(run.load, second, second + 1)
         rates = np.zeros((1, len(spec.operators)))
         rates[0, 0] = rate
@@ -117,3 +146,9 @@ def simulate_run(run: RunResult, calibration: Calibration, downtime_s: float | N
         slots = int(window.parallelism[0].max())
         readings.append(Reading(float(second), bool(window.up[0]), slots, (wanted, wanted), backlog, age_s, age_s))
     return measure(readings, RunSpan(run.load, run.span_s, lost_at_s, run.slots_max), prices)
+
+
+def count_slots(second: float, lost_at_s: float | None) -> int:
+    """Return the slots of the cluster, from the loss of a TaskManager until it is back without its own."""
+    is_lost = lost_at_s is not None and lost_at_s <= second < lost_at_s + LOST_FOR_S
+    return SLOTS - SLOTS // TASK_MANAGERS if is_lost else SLOTS

@@ -30,8 +30,8 @@ class Fleet:
         waits_in_poll: (J, O) sources that wait inside ``pollNext``.
         curves: (J, O, P + 1) capacity C(p) in records/s.
         p_max: (J, O) bound of parallelism, 1 for padding.
-        interval_s, checkpoint_rate, restart_s, restore_rate, detection_s, retention_s, bytes_per_record, fetch_delay_s:
-            (J,) per job, named as in :class:`JobSpec`.
+        interval_s, checkpoint_rate, barrier_delay_s, restart_s, restore_rate, detection_s, retention_s,
+            bytes_per_record, fetch_delay_s: (J,) per job, named as in :class:`JobSpec`.
     """
 
     specs: tuple[JobSpec, ...]
@@ -47,6 +47,7 @@ class Fleet:
     p_max: Ints
     interval_s: Floats
     checkpoint_rate: Floats
+    barrier_delay_s: Floats
     restart_s: Floats
     restore_rate: Floats
     detection_s: Floats
@@ -131,6 +132,7 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
         p_max=p_max,
         interval_s=_column(specs, "checkpoint_interval_s"),
         checkpoint_rate=_column(specs, "checkpoint_bytes_per_s"),
+        barrier_delay_s=_column(specs, "barrier_delay_s"),
         restart_s=_column(specs, "restart_base_s"),
         restore_rate=_column(specs, "restore_bytes_per_s"),
         detection_s=_column(specs, "detection_s"),

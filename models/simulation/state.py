@@ -27,7 +27,7 @@ class Restart:
 
     Attributes:
         job: index in the fleet.
-        checkpoint_age_s: age of the records that are processed again, 0 for a rescale.
+        checkpoint_age_s: age of the records that are processed again, 0 for a rescale without a barrier delay.
         before, after: (O,) parallelism.
     """
 
@@ -166,17 +166,18 @@ def begin_restart(
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
     A failure rewinds the sources, and what windows have gathered, to the last completed checkpoint; a rescale waits for
-    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in
-    both cases.
+    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed but what was emitted while its
+    barrier was under way: of a job with a barrier delay what was emitted since the last checkpoint was triggered.
+    Counters restart at zero in both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
-    if kind is RestartKind.FAILURE:
+    if kind is RestartKind.FAILURE or fleet.barrier_delay_s[job] > 0:
         in_bursts = fleet.in_bursts[job]
         rewind = np.where(in_bursts, 0.0, state.emitted[job] - state.replayed[job] - state.done_position[job])
         state.held[job], state.fired[job] = np.where(in_bursts, state.done_position[job], 0.0), 0.0
         state.replayed[job] += rewind
         state.backlog[job] += rewind
-        state.failures[job] += 1
+        state.failures[job] += kind is RestartKind.FAILURE
         age_s = at_s - float(state.checkpoints[job, 0, 0])
     else:
         gathered = state.held[job] + state.fired[job]
@@ -204,5 +205,6 @@ def begin_restart(
 
 
 def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> Floats:
-    """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
-    return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)
+    """Return (J,) how long a checkpoint takes now: at most half the interval and the barrier's delay."""
+    written_s = np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)
+    return written_s + fleet.barrier_delay_s

@@ -53,7 +53,8 @@ def _take_checkpoints(fleet: Fleet, state: FleetState, moved: Floats, step_s: fl
         state.pending_trigger = np.where(due, state.trigger_next, state.pending_trigger)
         duration = compute_checkpoint_duration(fleet, state)
         state.pending_done = np.where(due, state.trigger_next + duration, state.pending_done)
-        state.trigger_next = np.where(due, state.trigger_next + fleet.interval_s, state.trigger_next)
+        next_s = state.trigger_next + np.maximum(fleet.interval_s, duration)  # one after the other, as Flink's default
+        state.trigger_next = np.where(due, next_s, state.trigger_next)
         _complete_checkpoints(state, end)
 
 

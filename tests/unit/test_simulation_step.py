@@ -133,6 +133,21 @@ def test_catch_up_takes_as_long_as_the_closed_form_says(kind: RestartKind) -> No
     assert state.time_s - 300.0 == pytest.approx(expected, abs=2 * step)
 
 
+def test_with_a_barrier_delay_checkpoints_follow_each_other_and_a_rescale_replays() -> None:
+    """Interval 10 s, 25.4 s a checkpoint: triggered at 10.0, 35.4, 60.8; what came since 35.4 is processed again."""
+    fleet = pack([chain(checkpoint_interval_s=10.0, state_bytes_per_record=0.0, barrier_delay_s=25.0)])
+    state, ones = started(fleet), np.ones(fleet.shape)
+    while state.time_s < 70.0:
+        advance(fleet, state, at_source(fleet, 1000.0), ones, 0.2)
+    assert state.checkpoints[0, :2, :2].ravel().tolist() == pytest.approx([35.4, 25.4, 10.0, 25.4])
+    event = begin_restart(fleet, state, 0, RestartKind.RESCALE, at_s=70.0, target=state.parallelism[0], noise=0.0)
+    assert event.checkpoint_age_s == pytest.approx(34.6)
+    assert state.backlog[0, 0] == pytest.approx(34_600.0)
+    assert (state.failures[0], state.restarts[0]) == (0, 1)
+    with pytest.raises(SpecError, match="barrier_delay_s"):
+        chain(barrier_delay_s=-1.0)
+
+
 def test_counters_restart_at_zero_and_totals_do_not() -> None:
     fleet = pack([chain()])
     state = started(fleet)

@@ -17,7 +17,14 @@ from benchmarks.live.measures import Measures
 from benchmarks.live.report import write_report
 from benchmarks.live.results import RunResult, is_done, read_result, result_file, write_result
 from benchmarks.live.run import read_prices
-from benchmarks.live.simulator import compare_runs, find_downtime, simulate_run
+from benchmarks.live.simulator import (
+    Correction,
+    compare_runs,
+    count_slots,
+    find_correction,
+    find_downtime,
+    simulate_run,
+)
 from benchmarks.live.tables import format_table, list_against
 from cli.arguments import UsageError
 from cli.history import draw_rates
@@ -135,18 +142,44 @@ def test_capacity_is_interpolated_and_the_least_parallelism_is_chosen():
     assert CALIBRATION.find_parallelism(10_000.0, 0.85) == 16
 
 
+def test_more_subtasks_carry_no_less():
+    noisy = replace(CALIBRATION, events_per_s={1: 50.0, 2: 100.0, 3: 180.0, 4: 140.0, 5: 250.0})
+    assert [noisy.capacity_per_s(one) for one in range(1, 6)] == pytest.approx([50, 100, 160, 160, 250])
+
+
 def test_the_simulator_repeats_load_actions_and_loss():
     run = made_run()
-    calm = simulate_run(replace(run, lost_at_s=None), CALIBRATION, 5.0, read_prices())
+    calm = simulate_run(replace(run, lost_at_s=None), CALIBRATION, Correction(5.0), read_prices())
     assert (calm.late_minutes, calm.rescales, calm.down_s) == (0.0, 0, 0.0)
     assert calm.slot_hours == pytest.approx(4 * 600 / 3600)
-    lost = simulate_run(run, CALIBRATION, 20.0, read_prices())
+    lost = simulate_run(run, CALIBRATION, Correction(20.0), read_prices())
     assert lost.down_s == pytest.approx(20.0, abs=2.0)
     assert lost.recovery_s is not None
     assert lost.recovery_s > 20.0
-    grown = simulate_run(replace(run, actions=[(1.0, 4), (400.0, 8)], lost_at_s=None), CALIBRATION, 5.0, read_prices())
+    grown = simulate_run(
+        replace(run, actions=[(1.0, 4), (400.0, 8)], lost_at_s=None), CALIBRATION, Correction(5.0), read_prices()
+    )
     assert grown.rescales == 1
     assert grown.slot_hours > calm.slot_hours
+
+
+def test_a_rescale_waits_for_a_checkpoint_and_processes_again_what_came_since_its_trigger():
+    run = made_run(actions=[(1.0, 4), (400.0, 8)], lost_at_s=None)
+    quick = simulate_run(run, CALIBRATION, Correction(5.0), read_prices())
+    slow = simulate_run(run, CALIBRATION, Correction(5.0, 30.0), read_prices())
+    assert quick.peak_backlog == pytest.approx(100.0 * 6, rel=0.2)
+    assert slow.peak_backlog == pytest.approx(100.0 * (5 + 30), rel=0.2)
+    assert quick.slot_hours - 60 / 3600 * 4 < slow.slot_hours < quick.slot_hours
+    assert find_correction([made_run(checkpoint_s=4.0), made_run(checkpoint_s=8.0)]) == Correction(10.0, 6.0)
+
+
+def test_a_lost_task_manager_takes_its_slots_along_until_it_is_back():
+    assert [count_slots(at, 100.0) for at in (99, 100, 129, 130)] == [16, 8, 8, 16]
+    assert count_slots(100, None) == 16
+    wide = replace(made_run(), actions=[(1.0, 12)])
+    lost = simulate_run(wide, CALIBRATION, Correction(5.0), read_prices())
+    assert lost.down_s == pytest.approx(2 * 5.0, abs=2.0)  # with eight slots, and again with twelve
+    assert lost.rescales == 0
 
 
 def test_the_first_seed_corrects_and_others_are_reported(tmp_path: Path):
