@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.live.calibration import Calibration
-from benchmarks.live.live_job import CHECKPOINT_EVERY_S, SLOTS
+from benchmarks.live.live_job import CHECKPOINT_EVERY_S, SLOTS, START_UTILISATION
 from benchmarks.live.load_window import BIN_S, LoadWindow
 from benchmarks.live.settings import CLUSTER, PRODUCT, write_settings
 from cli.history import RECOVERY_S, HistoryRequest, write_history
@@ -30,6 +30,7 @@ from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts
 
 STAGES = (Stage.INGEST, Stage.TRAIN, Stage.FORECAST, Stage.PLAN)
 _TRACE = "window"
+_HIGH, _LOW = 0.95, 0.70  # shares of processor time between which the rule of these days leaves the job alone
 _AMPLE = 1000.0  # records/s of a vertex that was hardly busy are known as at least so many
 
 
@@ -112,7 +113,7 @@ def request_history(
     days, seed = size
     peak = float(max(window.before_per_s.max(), window.rates_per_s.max()))
     load = SourceLoad(peak, (TracePart(_TRACE),), sample_noise=0.02, step_noise=0.02)
-    job = CatalogueJob(describe_job(calibration), (load,), CpuRuleOptions())
+    job = CatalogueJob(describe_job(calibration), (load,), CpuRuleOptions(_HIGH, _LOW, START_UTILISATION))
     end = floor_hour(begins)
     hours = min(24 * days, len(window.before_per_s) * BIN_S // 3600 - 2)
     before = tuple(float(rate) / peak for rate in window.before_per_s)

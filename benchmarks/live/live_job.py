@@ -21,6 +21,8 @@ LIVE_QUERIES = {
 }
 """Each record waits longer than in `make nexmark`, so that two cores have time left with all slots at work."""
 SLOTS = 16
+START_UTILISATION = 0.85
+"""Of the slots with which every policy begins, and which the days before kept to."""
 TASK_MANAGERS = 2
 CHECKPOINT_EVERY_S = 10.0
 _SPLITS = 240  # of which any parallelism up to the slots gets nearly equal shares

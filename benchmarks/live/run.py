@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.instruments import Instruments
-from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, count_expected_rows, set_cluster, submit
+from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, START_UTILISATION, count_expected_rows, set_cluster, submit
 from benchmarks.live.load_window import BIN_S, Trace, integrate
 from benchmarks.live.measures import Prices, Reading, RunSpan, fill_gaps, measure
 from benchmarks.live.policies import POLICIES, deciding
@@ -25,7 +25,6 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import Planner
 
-START_UTILISATION = 0.85
 LOST_FOR_S = 30.0
 """A lost TaskManager is back after so many seconds, as a pod that is started again."""
 _STARTS_S, _REPLIES_S, _DRAINS_S, _STILL_S = 180.0, 60.0, 420.0, 6.0
