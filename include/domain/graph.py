@@ -120,6 +120,18 @@ class JobGraph:
         """
         return count_slots(parallelism, self.group_of)
 
+    def frees_nothing(self, running: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
+        """Whether a change gives no operator more and frees no slot, so that a stop for it buys nothing.
+
+        >>> graph = JobGraph((Operator("source"), Operator("join", ("source",))))
+        >>> graph.frees_nothing({"source": 8, "join": 8}, {"source": 1, "join": 8})
+        True
+        >>> graph.frees_nothing({"source": 8, "join": 8}, {"source": 1, "join": 7})
+        False
+        """
+        grows = any(count > running.get(name, 0) for name, count in wanted.items())
+        return not grows and self.slots_of({**running, **wanted}) >= self.slots_of(running)
+
     def with_partitions(self, partitions: Mapping[str, int]) -> JobGraph:
         """Return the graph with source -> number of partitions; what is no source of it is left out."""
         if not any(operator.is_source and operator.name in partitions for operator in self.operators):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
@@ -137,11 +138,13 @@ def test_outside_its_band_the_figure_is_named(load: float, lag_s: float, running
 
 
 def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
-    before_s, target = {"map": 6}, {"map": 10}
+    before_s, target = {"in": 1, "map": 6}, {"in": 1, "map": 10}
     pending = PendingStep(0, 600, target, 9900.0, "why")
     due = PlannedStep(pending, before_s, 10, StepBand(4000.0, 9000.0, 0.0, 30.0), 9900.0, 0.05)
     measured = Measured(5000.0, 0.0, (6, 10), (math.log(5900.0), math.log(9900.0)), (0.5, 0.02), 0.05)
-    assert find_outside(due, before_s, measured, 0.4) == ""
+    graph = JobGraph((Operator("in"), Operator("map", ("in",))))
+    assert find_outside(due, graph, before_s, measured, 0.4) == ""
+    assert find_outside(due, graph, {"in": 6, "map": 6}, measured, 0.4) == ""  # of the same slots
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"load_per_s": 9100.0}, "the load is at 9.1k/s, its band is 4k to 9k/s"),
         ({"age_s": 31.0}, "the backlog is 31 s old, its band is at most 30 s old"),
@@ -150,8 +153,28 @@ def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
         ({"excess": (0.0, 0.3)}, "it would cost 0.30 more than what the load as measured asks for, its band is 0.06"),
     )
     for changed, figure in cases:
-        assert find_outside(due, before_s, replace(measured, **changed), 0.4) == figure
-    assert find_outside(due, {"map": 7}, measured, 0.4) == "the job does not run as it was planned from"
+        assert find_outside(due, graph, before_s, replace(measured, **changed), 0.4) == figure
+    for running in ({"in": 1, "map": 7}, {"in": 7, "map": 6}, {"in": 1, "map": 5}, {"in": 6, "map": 5}):
+        assert find_outside(due, graph, running, measured, 0.4) == "the job does not run as it was planned from"
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_step_that_frees_no_slot_is_no_reason_to_stop_the_job(sees: bool) -> None:
+    """Planned from another size: with the step the widest operator stays, the others only get less."""
+    _, memory, due = meet(noisy(2500.0, 20, 0.01), running=8)
+    narrower = {**dict.fromkeys(GRAPH.names, 2), "map": 8}
+    step = replace(due, step=replace(due.step, parallelism=narrower), slots=8)
+    job = job_with(before(), running=8)
+    at_s = job.now_s if sees else job.now_s + 24 * 3600
+    step = replace(step, step=replace(step.step, apply_at_s=at_s - 60, valid_until_s=at_s + 600))
+    job = replace(job, now_s=at_s)
+    decision, after = Programme().evaluate(job, replace(memory.policy, due=(step,)))
+    assert decision.due is None
+    assert decision.wanted != narrower
+    assert after.due == ()
+    grows = replace(step, step=replace(step.step, parallelism={**narrower, "map": 9}), slots=9)
+    if not sees:
+        assert Programme().evaluate(job, replace(memory.policy, due=(grows,)))[0].due == grows.step
 
 
 def test_a_job_that_is_not_seen_gets_the_step_as_planned() -> None:

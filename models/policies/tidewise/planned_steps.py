@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from include.domain.graph import JobGraph
 from models.policies.tidewise.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
 from models.programme.programme import Sizes, Values
@@ -110,15 +111,17 @@ def find_due(steps: tuple[PlannedStep, ...], now_s: int) -> PlannedStep | None:
     return due[-1] if due else None
 
 
-def find_outside(due: PlannedStep, running: Mapping[str, int], measured: Measured, rescale_price: float) -> str:
+def find_outside(
+    due: PlannedStep, graph: JobGraph, running: Mapping[str, int], measured: Measured, rescale_price: float
+) -> str:
     """Return which figure is outside a step's band, as a sentence says it; empty where none is."""
-    return next(_list_outside(due, running, measured, TOLERANCE * rescale_price), "")
+    if not graph.frees_nothing(running, due.running):
+        return "the job does not run as it was planned from"
+    return next(_list_outside(due, measured, TOLERANCE * rescale_price), "")
 
 
-def _list_outside(due: PlannedStep, running: Mapping[str, int], measured: Measured, most: float) -> Iterator[str]:
+def _list_outside(due: PlannedStep, measured: Measured, most: float) -> Iterator[str]:
     band = due.band
-    if dict(running) != dict(due.running):
-        yield "the job does not run as it was planned from"
     if not band.load_low_per_s <= measured.load_per_s <= band.load_high_per_s:
         yield f"the load is at {format_rate(measured.load_per_s)}/s, its band is {band.describe_loads()}"
     if not band.age_low_s <= measured.age_s <= band.age_high_s:

@@ -32,6 +32,7 @@ from models.programme.load_paths import STEP_S
 from models.scheduling.slot_problem import SlotProblem
 
 LEAST_STEPS: Final = 2
+_UNSEEN: Final = "nothing was seen of it lately"
 _UNKNOWN_LOAD: Final = "too little was seen of its load yet"
 _UNKNOWN_SIZES: Final = "nothing tells yet what its sizes can process"
 _UNSEEN_STEPS: Final = 3
@@ -100,7 +101,7 @@ class Programme:
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
-            return self.follow(memory, job.now_s)
+            return _follow(memory, job.now_s, job)
         chosen = choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if chosen is None:
             return ReactiveDecision(None, _UNKNOWN_SIZES), memory
@@ -110,11 +111,7 @@ class Programme:
 
     def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""
-        due = find_due(memory.due, now_s)
-        if due is None:
-            return ReactiveDecision(None, "nothing was seen of it lately"), memory
-        reason = f"{due.step.reason}; nothing was seen of the job lately, so the step goes out as planned"
-        return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
+        return _follow(memory, now_s, None)
 
 
 def price_slots(situation: Situation, memory: ProgrammeMemory) -> SlotProblem | None:
@@ -122,6 +119,17 @@ def price_slots(situation: Situation, memory: ProgrammeMemory) -> SlotProblem | 
     known, why = _read_situation(situation, memory)
     day = None if why else _solve_day(take_snapshot(situation), known)
     return None if day is None else state_slot_problem(day)
+
+
+def _follow(memory: ProgrammeMemory, now_s: int, job: Snapshot | None) -> tuple[ReactiveDecision, ProgrammeMemory]:
+    """Return the step of the plan that is due, for a job of which no window was seen lately; None: nor what runs."""
+    due = find_due(memory.due, now_s)
+    if due is None:
+        return ReactiveDecision(None, _UNSEEN), memory
+    if job is not None and job.graph.frees_nothing(job.running, due.step.parallelism):
+        return ReactiveDecision(None, _UNSEEN), _pass(memory, due)
+    reason = f"{due.step.reason}; nothing was seen of the job lately, so the step goes out as planned"
+    return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
 
 
 def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
@@ -205,10 +213,9 @@ def _meet_plan(
     due = None if job.restarting else find_due(memory.due, job.now_s)
     if due is None:
         return alone, memory
-    if dict(due.step.parallelism) == dict(job.running):
-        after = _count(memory, due, is_carried=True)
-        return alone, replace(after, due=after.due[1 + memory.due.index(due) :])
-    outside = find_outside(due, job.running, chosen.measured, job.options.costs.rescale_weight)
+    if job.graph.frees_nothing(job.running, due.step.parallelism):
+        return alone, _pass(memory, due)
+    outside = find_outside(due, job.graph, job.running, chosen.measured, job.options.costs.rescale_weight)
     if not outside or (wanted is not None and choice.slots_to == due.slots):
         decided = ReactiveDecision(due.step.parallelism, due.step.reason + why, due.step)
         return decided, _count(memory, due, is_carried=True)
@@ -217,6 +224,12 @@ def _meet_plan(
     if wanted is None:
         decided = replace(decided, due=due.step, held_back=stays_out)
     return decided, _count(memory, due, is_carried=False)
+
+
+def _pass(memory: ProgrammeMemory, due: PlannedStep) -> ProgrammeMemory:
+    """Return the memory after a due step that the job has already, or that would stop it for nothing."""
+    after = _count(memory, due, is_carried=True)
+    return replace(after, due=after.due[1 + memory.due.index(due) :])
 
 
 def _count(memory: ProgrammeMemory, due: PlannedStep, *, is_carried: bool) -> ProgrammeMemory:
