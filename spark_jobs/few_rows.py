@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from include.arrow_rows import arrow_schema
 from include.tables import Table
-from spark_jobs.lake import Lake, empty
+from spark_jobs.lake import Lake, empty, frame_of
 
 _JOB = ("cluster", "job")
 
@@ -30,7 +30,7 @@ def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     """Return rows of a table as a local frame."""
     if not len(rows):
         return empty(spark, table.columns)
-    return spark.createDataFrame(rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
+    return frame_of(spark, rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
 
 
 def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version: int | None = None) -> DataFrame:
@@ -57,7 +57,7 @@ def keep_few(rows: DataFrame, *, is_small: bool) -> DataFrame:
     schema = rows.schema
     if not len(made):
         return empty(rows.sparkSession, {field.name: field.dataType.simpleString() for field in schema})
-    return rows.sparkSession.createDataFrame(made, schema)
+    return frame_of(rows.sparkSession, made, schema)
 
 
 def read_newest(

@@ -9,6 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from include.lake_table import LakeTable
 from include.lost_input import LostInputError
@@ -133,6 +134,15 @@ def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
     return spark.range(1).select(*[F.lit(None).cast(kind).alias(column) for column, kind in columns.items()]).limit(0)
 
 
+def frame_of(spark: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:
+    """Return rows as a local frame.
+
+    In one piece: Spark takes a piece without rows, as a filter may leave one, for the end of all of them.
+    """
+    whole = rows.combine_chunks()
+    return spark.createDataFrame(whole) if schema is None else spark.createDataFrame(whole, schema)
+
+
 def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> DataFrame:
     """Return a few rows that the driver made as a frame; a column that a row lacks is null.
 
@@ -141,7 +151,7 @@ def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapp
     if not rows:
         return empty(spark, columns)
     table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
-    return spark.createDataFrame(table).select(*[F.col(column).cast(kind) for column, kind in columns.items()])
+    return frame_of(spark, table).select(*[F.col(column).cast(kind) for column, kind in columns.items()])
 
 
 def date_hour_columns(timestamp: str) -> list[Column]:

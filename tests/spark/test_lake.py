@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from include.tables import JOB_GRAPHS
-from spark_jobs.lake import Lake
+from spark_jobs.lake import Lake, frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -35,3 +36,10 @@ def test_a_table_that_exists_is_left_as_it_is(lake: Lake) -> None:
     before = {path: path.stat().st_mtime_ns for path in log.rglob("*")}
     lake.ensure(JOB_GRAPHS)
     assert {path: path.stat().st_mtime_ns for path in log.rglob("*")} == before
+
+
+def test_a_local_frame_has_the_rows_after_a_piece_without_any(lake: Lake) -> None:
+    """As a read leaves one of a file none of whose rows it wants; Spark itself stops there."""
+    pieces = [pa.array(values, pa.int64()) for values in ([1, 2], [], [3])]
+    rows = pa.table({"at": pa.chunked_array(pieces)})
+    assert [row.at for row in frame_of(lake.spark, rows).collect()] == [1, 2, 3]
