@@ -23,9 +23,8 @@ with context.Pool(2, end_with_parent) as pool:
     print("ready", flush=True)
     found.get()
 """
-# It is ready when its workers are at work: before, its main thread and the one that hands work out want the same lock of
-# a Future, and an interrupt between taking that lock and the block that gives it back (Condition.__enter__ of Python is
-# no single instruction) leaves it taken for ever: no pool ends then.
+# It is ready when its workers are at work. Before, its main thread and the one that hands work out want one lock of a
+# Future; an interrupt within Condition.__enter__, after that lock was taken, leaves it taken, and the pool never ends.
 EXECUTOR = """
 import faulthandler, multiprocessing, signal, time
 from concurrent.futures import ProcessPoolExecutor
