@@ -208,6 +208,7 @@ test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
+	@TIDEWISE_TIMES_EXAMPLES=40 $(PY) -m pytest tests/unit/test_log_codec.py tests/unit/test_settings_properties.py tests/unit/test_raw_lines.py -n 2 --timeout 3600 $(ARGS)
 	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_objectives.py tests/unit/test_plan_costs.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills

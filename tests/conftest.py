@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from xdist import is_xdist_worker
 from xdist.scheduler import LoadScopeScheduling
+
+from include import s3_client
 
 # `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
 # processors meanwhile. The files of tests/live share one Flink cluster, and so one worker.
@@ -27,6 +30,11 @@ FIRST = (
 )
 
 BESIDE_LIVE = ("e2e", "spark", "dags")
+
+S3_VARIABLES = (
+    *(*s3_client.ENDPOINT, *s3_client.REGION, *s3_client.KEY_ID, *s3_client.SECRET_KEY, *s3_client.TOKEN),
+    *(s3_client.ALLOW_HTTP, s3_client.WRITTEN),
+)
 
 
 def pytest_configure() -> None:
@@ -48,6 +56,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return FIRST.index(names[0]) if names else len(FIRST)
 
     items.sort(key=place)
+
+
+@pytest.fixture(autouse=True)
+def s3_variables_of_before() -> Iterator[None]:
+    """Put back the variables of S3: settings write them as they load, and the next test's store would be elsewhere."""
+    before = {name: os.environ.get(name) for name in S3_VARIABLES}
+    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,6 +14,7 @@ from include.settings import Settings
 from spark_jobs.lake import Lake
 from spark_jobs.model_database import ensure_database
 from spark_jobs.session import start_session
+from tests.spark.ingested_twice import IngestedTwice, ingest_twice
 from tests.spark.lake_settings import REPOSITORY, prepared_settings, settings_below
 from tests.spark.situations import Situations, ingest_situations
 
@@ -61,6 +62,12 @@ def shared_lake(spark: SparkSession, shared_settings: Settings) -> Lake:
 def situations(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Situations:
     """One ingestion for the tests of several files."""
     return ingest_situations(spark, prepared_settings(tmp_path_factory.mktemp("situations"), empty_model_store))
+
+
+@pytest.fixture(scope="session")
+def twice(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> IngestedTwice:
+    """Two ingestions for the tests of several files."""
+    return ingest_twice(spark, prepared_settings(tmp_path_factory.mktemp("twice"), empty_model_store))
 
 
 @pytest.fixture

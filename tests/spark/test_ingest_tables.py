@@ -2,97 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
-from include.flink.raw_format import Kind
-from include.settings import Cluster, Settings
-from include.stages import Stage, StageRequest
-from include.tables import (
-    BRONZE_JOB_EVENTS,
-    BRONZE_METRICS,
-    JOB_GRAPHS,
-    OBSERVATIONS,
-    QUALITY,
-    QUARANTINE,
-    RESCALES,
-)
-from spark_jobs.ingest import stage as ingest
+from include.settings import Settings
+from include.tables import BRONZE_METRICS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
 from spark_jobs.lake import Lake
-from tests.spark.ingested_lake import IngestedLake
-from tests.spark.raw_builders import SINK, SOURCE, WORK, PolledJob, job_body, record, utc, write
+from tests.spark.ingested_twice import (
+    HOURS,
+    JOBS,
+    TABLES,
+    UNCHANGED,
+    IngestedTwice,
+    Rows,
+    contents,
+    read_rows,
+    run,
+)
+from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
-TABLES = (BRONZE_METRICS, BRONZE_JOB_EVENTS, QUARANTINE, QUALITY, JOB_GRAPHS, OBSERVATIONS, RESCALES)
-START = utc("2026-11-20T10:00")
-HOUR = timedelta(hours=1)
-
-
-def run(spark: SparkSession, settings: Settings, start=START, hours: int = 1) -> dict[str, object]:
-    return ingest.run(spark, settings, StageRequest(Stage.INGEST, start + hours * HOUR, start, start + hours * HOUR))
-
-
-def contents(lake: Lake) -> dict[str, list[str]]:
-    """Every table as sorted text: equal contents, whatever the order of rows and files."""
-    return {table.name: sorted(map(str, lake.read(table).collect())) for table in TABLES}
-
-
-def write_steady_job(raw: Path) -> None:
-    job = PolledJob(running_at=START - HOUR, cluster="steady")
-    for offset in range(2):
-        write(raw, START + offset * HOUR, job.hour(START + offset * HOUR), cluster="steady")
-
-
-def write_rescaled_job(raw: Path) -> None:
-    """A rescale stops the job in the first hour and lets it run again in the second."""
-    second = START + HOUR
-    before = PolledJob(running_at=START - HOUR, cluster="rescaled")
-    after = PolledJob(
-        running_at=second + timedelta(seconds=70), cluster="rescaled", parallelism={**before.parallelism, WORK: 3}
-    )
-    write(raw, START, before.hour(START)[:-4], cluster="rescaled")  # its last poll found the job gone
-    # One more reply was already cached when the job ran again: what it shows is as old as Flink keeps replies.
-    at = after.running_at + timedelta(seconds=1)
-    stale = record(at, Kind.JOB, job_body(before.parallelism, before.running_at), cluster="rescaled")
-    write(raw, second, [*after.hour(second), stale], cluster="rescaled")
-
-
-@dataclass(frozen=True)
-class Ingested(IngestedLake):
-    """After one run over both hours, with what the tables held then."""
-
-    settings: Settings
-    contents: dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
-def at_once(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
-    clusters = {cluster: Cluster(window_s=300) for cluster in ("steady", "rescaled")}
-    settings = shared_settings.model_copy(update={"clusters": clusters})
-    raw, lake = Path(settings.paths.raw), shared_lake
-    write_steady_job(raw)
-    write_rescaled_job(raw)
-    summary = run(spark, settings, hours=2)
-    return Ingested(lake, summary, settings, contents(lake))
+def hourly(spark: SparkSession, twice: IngestedTwice, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows of the same files, ingested hour by hour."""
+    paths = twice.settings.paths.model_copy(update={"lake": str(tmp_path_factory.mktemp("hourly"))})
+    settings = twice.settings.model_copy(update={"paths": paths})
+    for hour in range(HOURS):
+        run(spark, settings, hour, hours=1)
+    return read_rows(Lake(spark, settings.paths.lake))
 
 
-def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
-    summary, steady = at_once.summary, at_once.quality("steady")
+def test_counts_and_rates(twice: IngestedTwice) -> None:
+    qualities = {cluster: rows[QUALITY.name] for cluster, rows in twice.before.items()}
+    assert {len(rows) for rows in qualities.values()} == {1}
+    summary, steady = twice.first, qualities["steady"][0].asDict()
     assert steady["rows"] == 2 * (1 + 12 * 4)
     assert steady["files"] == 2
     assert steady["metric_values"] == 5 * 24 * (8 + 7 + 7)
     assert not any(steady[name] for name in ("quarantined", "late", "duplicate", "missing_windows", "not_measured"))
-    rescaled = at_once.quality("rescaled")
-    for name in steady.keys() & summary.keys():
-        assert summary[name] == steady[name] + rescaled[name], name
-    assert summary["jobs"] == 2
-    observations = at_once.rows(OBSERVATIONS, "steady")
+    counted = steady.keys() & summary.keys()
+    assert "rows" in counted
+    for name in counted:
+        assert summary[name] == sum(row[name] for (row,) in qualities.values()), name
+    assert summary["jobs"] == len(qualities) == len(UNCHANGED) + len(JOBS)
+    observations = twice.before["steady"][OBSERVATIONS.name]
     assert len(observations) == 24 * 3
-    assert summary["observations"] == len(observations) + at_once.select(OBSERVATIONS, "rescaled").count()
+    assert summary["observations"] == sum(len(rows[OBSERVATIONS.name]) for rows in twice.before.values())
     rows = {(row["operator"], row["window_start"]): row for row in observations}
     at = utc("2026-11-20T10:30").replace(tzinfo=None)
     source, work, sink = (rows[operator, at] for operator in (SOURCE, WORK, SINK))
@@ -110,29 +67,31 @@ def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
     assert source["selectivity"] == 1.0
     assert sink["observed_processing_rate_per_s"] == pytest.approx(50.0)
     assert sink["target_data_rate_per_s"] is None
-    run(spark, at_once.settings, hours=2)
-    assert contents(at_once.lake) == at_once.contents
+
+
+@pytest.mark.parametrize("cluster", UNCHANGED)
+def test_a_second_run_changes_nothing_where_nothing_is_new(twice: IngestedTwice, cluster: str) -> None:
+    before = contents(twice.before[cluster])
+    assert before[BRONZE_METRICS.name]
+    assert contents(twice.after[cluster]) == before
 
 
 @pytest.mark.long
 def test_nothing_to_read(spark: SparkSession, settings: Settings, lake: Lake) -> None:
-    summary = run(spark, settings)
+    summary = run(spark, settings, hours=1)
     assert summary["rows"] == 0
     assert summary["jobs"] == 0
     assert lake.read(BRONZE_METRICS).isEmpty()
 
 
 @pytest.mark.long  # what a second run changes is looked at above
-def test_hour_by_hour_is_the_same_as_at_once(spark: SparkSession, at_once: Ingested, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cluster", UNCHANGED)
+def test_hour_by_hour_is_the_same_as_at_once(twice: IngestedTwice, hourly: Rows, cluster: str) -> None:
     """Also around a rescale that stopped the job in one hour and let it run again in the next."""
-    (rescale,) = at_once.lake.read(RESCALES).collect()
-    assert (rescale["kind"], rescale["downtime_s"]) == ("rescale", 3.0)
-    paths = at_once.settings.paths.model_copy(update={"lake": str(tmp_path / "hourly")})
-    hourly = at_once.settings.model_copy(update={"paths": paths})
-    for offset in range(2):
-        run(spark, hourly, START + offset * HOUR)
-    one_by_one = contents(Lake(spark, hourly.paths.lake))
+    rescales = twice.before[cluster][RESCALES.name]
+    assert [(row["kind"], row["downtime_s"]) for row in rescales] == [("rescale", 3.0)] * (cluster == "rescaled")
+    at_once, one_by_one = contents(twice.before[cluster]), contents(hourly[cluster])
     for table in TABLES:
         if table is not QUALITY:  # a row per interval
-            assert at_once.contents[table.name] or table is QUARANTINE, table.name
-            assert one_by_one[table.name] == at_once.contents[table.name], table.name
+            assert at_once[table.name] or table in {QUARANTINE, RESCALES}, table.name
+            assert one_by_one[table.name] == at_once[table.name], table.name

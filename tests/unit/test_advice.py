@@ -14,6 +14,7 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Advise, Backtest, Settings
+from models.advice import appraisal
 from models.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, replay, weigh
 from models.advice.calibration import Measured, calibrate, compare_capacity
 from models.advice.history import History, fill_forward
@@ -29,9 +30,10 @@ from spark_jobs.advise.page import render
 
 START_S = 1_767_225_600  # 2026-01-01
 DAYS, SLOTS_MAX = 4, 16
+BROKEN = "ds2"  # the policy that fails
 SHORT = Settings(
     backtest=Backtest(learning_days=0.5, history_days_min=1.0),
-    advise=Advise(days=2, seeds=2, policies=("planner", "flink_autoscaler_tuned")),
+    advise=Advise(days=2, seeds=2, policies=("planner", "flink_autoscaler_tuned", BROKEN)),
 )
 PRICES = Prices()
 
@@ -114,14 +116,20 @@ def test_costs_are_slot_hours_that_cost_as_much():
 
 @pytest.fixture(scope="module")
 def wasteful() -> Any:
-    """A job that runs with half as many slots again as its peak needs."""
-    ran = history(failures=(START_S + 2.75 * 86_400,))
-    return ran, replay(subject(), ran, SHORT)
+    """A job that runs with half as many slots again as its peak needs, beside policies of which one fails."""
+    ran, real = history(failures=(START_S + 2.75 * 86_400,)), appraisal.isolate
+
+    def broken(name: str, *rest: Any) -> Any:
+        return "no such thing" if name == BROKEN else real(name, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(appraisal, "isolate", broken)
+        return ran, replay(subject(), ran, SHORT)
 
 
 def test_what_ran_is_replayed_as_it_was(wasteful):
     _, result = wasteful
-    assert [one.name for one in result.options] == [RAN, "planner", "flink_autoscaler_tuned", CONSTANT]
+    assert [one.name for one in result.options] == [RAN, "planner", "flink_autoscaler_tuned", BROKEN, CONSTANT]
     assert result.days == 2
     costs = result.options[0].costs
     np.testing.assert_allclose(costs.slot_hours, 14 * 24)
@@ -161,20 +169,11 @@ def test_late_time_that_came_is_counted(wasteful):
     assert compare_capacity(subject(), [])[2] == 0
 
 
-def test_a_policy_that_fails_fails_alone(monkeypatch):
-    from models.advice import appraisal
-
-    real = appraisal.isolate
-
-    def broken(name: str, *rest: Any) -> Any:
-        return "no such thing" if name == "flink_autoscaler_tuned" else real(name, *rest)
-
-    monkeypatch.setattr(appraisal, "isolate", broken)
-    once = SHORT.model_copy(update={"advise": SHORT.advise.model_copy(update={"seeds": 1})})
-    options = {one.name: one for one in replay(subject(), history(), once).options}
-    assert options["flink_autoscaler_tuned"].costs is None
-    assert "no such thing" in options["flink_autoscaler_tuned"].detail
-    assert options["planner"].costs is not None
+def test_a_policy_that_fails_fails_alone(wasteful):
+    options = {one.name: one for one in wasteful[1].options}
+    assert options[BROKEN].costs is None
+    assert "no such thing" in options[BROKEN].detail
+    assert all(one.costs is not None for name, one in options.items() if name != BROKEN)
     assert judge(list(options.values())).saving is not None
 
 

@@ -293,6 +293,7 @@ def test_a_bucket_that_may_only_be_read(monkeypatch):
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
         findings = check_lake(Settings(paths=Paths(lake="s3a://bucket/tidewise")))
     result = the_error(findings, "write")
+    assert "PermissionDenied" in result.text
     assert "PutObject" in result.remedy
     assert "planted" not in str(result)
 

@@ -231,11 +231,11 @@ def _die_with_it(lake: str, expiry_s: float) -> None:
 
 def test_after_a_holder_was_killed_another_takes_over_when_its_term_has_ended(tmp_path) -> None:
     context = multiprocessing.get_context("spawn")
-    dies = context.Process(target=_die_with_it, args=(str(tmp_path), 4.0))
+    dies = context.Process(target=_die_with_it, args=(str(tmp_path), 1.5))
     dies.start()
     dies.join(60)
     assert dies.exitcode == 9
-    other = Lease(str(tmp_path), "live", "other", time.time, expiry_s=4.0, margin_s=0.1)
+    other = Lease(str(tmp_path), "live", "other", time.time, expiry_s=60.0, margin_s=0.1)
     ends_s = other.read_newest().until_s
     while not other.take():
         time.sleep(0.05)

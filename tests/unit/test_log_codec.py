@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from control_entries import FOUR, NOW_S, cases, entry_for, plain_case
+from examples import TIMES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +32,7 @@ def stored(entry: LogEntry) -> dict[str, object]:
 
 
 @given(case=cases(), answer=st.sampled_from(["", "accepted", "refused: no"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50 * TIMES, deadline=None)
 def test_every_decision_can_be_made_again_from_its_row(case, answer) -> None:
     entry = entry_for(case, answer=answer)
     row = stored(entry)

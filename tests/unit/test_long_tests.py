@@ -24,8 +24,9 @@ def named() -> set[Path]:
 def test_every_file_with_a_long_test_is_named() -> None:
     marked = {path for path in TESTS.rglob("test_*.py") if re.search(r"mark\.long\b", path.read_text())}
     assert len(marked) > 15
-    # The machines of the controllers run longer by their number of examples.
-    assert named() - marked == {TESTS / "unit" / f"test_{name}_stateful.py" for name in ("controller", "operator")}
+    # These run longer by their number of examples.
+    longer = ("controller_stateful", "operator_stateful", "log_codec", "settings_properties", "raw_lines")
+    assert named() - marked == {TESTS / "unit" / f"test_{name}.py" for name in longer}
     assert marked - named() == set()
 
 

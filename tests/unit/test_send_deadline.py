@@ -164,8 +164,7 @@ def test_no_whole_request_comes_to_flink_when_it_may_not_leave_any_more(allowed:
 
 def _stop_itself_and_send(lake: str, url: str) -> None:
     """Take the lease, check it, be stopped by a signal as the request is to leave, go on."""
-    lease = Lease(lake, "c", "one", time.time, expiry_s=6.0, margin_s=0.5)
-    assert lease.take()
+    lease = Lease(lake, "c", "one", time.time, expiry_s=2.0, margin_s=0.25)
     client = FlinkClient(url, cluster="c", may_change=lease.may_send)
     actuator = FlinkActuator(client, "c")
     observed = actuator.observe("c/orders")
@@ -179,6 +178,7 @@ def _stop_itself_and_send(lake: str, url: str) -> None:
         return put(*arguments)
 
     client.put_resource_requirements = be_stopped
+    assert lease.take()
     lease.check()
     try:
         actuator.request("c/orders", observed.job_id, dict.fromkeys(observed.requested, 5))
@@ -197,7 +197,7 @@ def test_a_controller_that_was_stopped_does_not_overwrite_what_the_next_one_aske
         stopped.start()
         while not (tmp_path / "stopped").exists():
             time.sleep(0.05)
-        other = Lease(str(tmp_path), "c", "two", time.time, expiry_s=6.0, margin_s=0.5)
+        other = Lease(str(tmp_path), "c", "two", time.time, expiry_s=60.0, margin_s=0.25)
         while not other.take():
             time.sleep(0.1)
         actuator = FlinkActuator(FlinkClient(server.url, cluster="c", may_change=other.may_send), "c")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin
 
+from examples import TIMES
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -145,7 +146,11 @@ def loaded(values: dict[str, Any]) -> Settings | None:
 
 
 @given(section(Settings).map(named_jobs))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=25 * TIMES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 def test_what_loads_is_dumped_reloaded_and_starts_every_stage(values: dict[str, Any]) -> None:
     made = loaded(values)
     assume(made is not None)

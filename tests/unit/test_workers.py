@@ -13,8 +13,9 @@ import pytest
 from include.settings import PROJECT
 
 POOL = """
-import multiprocessing, sys, time
+import faulthandler, multiprocessing, signal, sys, time
 from cli.workers import end_with_parent, exit_on_sigterm
+faulthandler.register(signal.SIGUSR1)
 exit_on_sigterm()
 context = multiprocessing.get_context("fork")
 with context.Pool(2, end_with_parent) as pool:
@@ -22,22 +23,31 @@ with context.Pool(2, end_with_parent) as pool:
     print("ready", flush=True)
     found.get()
 """
+# It is ready when its workers are at work. Before, its main thread and the one that hands work out want one lock of a
+# Future; an interrupt within Condition.__enter__, after that lock was taken, leaves it taken, and the pool never ends.
 EXECUTOR = """
-import multiprocessing, time
+import faulthandler, multiprocessing, signal, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.managers import SyncManager
 from cli.workers import end_with_parent, exit_on_sigterm, stop_workers
+def work(begun):
+    begun.put(1)
+    time.sleep(600.0)
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)
     exit_on_sigterm()
     context = multiprocessing.get_context("spawn")
     manager = SyncManager(ctx=context)
     manager.start(end_with_parent)
     with manager, ProcessPoolExecutor(2, mp_context=context, initializer=end_with_parent) as pool, stop_workers():
-        waiting = [pool.submit(time.sleep, 600.0) for _ in range(2)]
+        begun = manager.Queue()
+        waiting = [pool.submit(work, begun) for _ in range(2)]
+        for _ in waiting:
+            begun.get()
         print("ready", flush=True)
         waiting[0].result()
 """
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 def start(code, workers, tmp_path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
@@ -54,14 +64,24 @@ def start(code, workers, tmp_path) -> tuple[subprocess.Popen[str], list[psutil.P
     return child, result
 
 
+def wait_for_end(child: subprocess.Popen[str]) -> int:
+    """Return the exit code; a command that does not end shows where its threads are, and is killed."""
+    try:
+        return child.wait(timeout=WITHIN_S)
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGUSR1)
+        time.sleep(1.0)
+        child.kill()
+        raise
+
+
 @pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["kill", "term", "int"])
 @pytest.mark.parametrize(("code", "workers"), [(POOL, 2), (EXECUTOR, 3)], ids=["pool", "executor"])
 def test_workers_end_with_their_command(code, workers, how, tmp_path):
     child, result = start(code, workers, tmp_path)
     child.send_signal(how)
-    code = child.wait(timeout=WITHIN_S)
-    assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: -2}[how]
+    assert wait_for_end(child) == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: -2}[how]
     gone, alive = psutil.wait_procs(result, timeout=WITHIN_S)
     for one in alive:
         one.kill()
