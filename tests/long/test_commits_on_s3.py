@@ -35,7 +35,7 @@ def count_rounds_with_several_winners(address: str, rounds: int) -> int:
             region="us-east-1",
             access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
             secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-            client_options=client_options(environment),
+            client_options={**client_options(environment), "timeout": "180s"},  # a slow machine is no lost answer
         )
         for _ in range(16)
     ]
