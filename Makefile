@@ -247,7 +247,7 @@ test-long-live: setup  ## two policies of `make live` and one rise of the load (
 .PHONY: test-long-buckets
 test-long-buckets: setup  ## every path on S3, and many programs that commit to one table there (at most 60 minutes)
 	@$(MAKE) --no-print-directory setup EXTRA=s3
-	@$(PY) -m pytest tests/long/test_backup_on_s3.py tests/long/test_commits_on_s3.py tests/long/test_paths_on_s3.py tests/long/test_requests_on_s3.py tests/long/test_run_on_s3.py -s $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/long/test_backup_on_s3.py tests/long/test_commits_on_s3.py tests/long/test_lost_answers_on_s3.py tests/long/test_paths_on_s3.py tests/long/test_requests_on_s3.py tests/long/test_run_on_s3.py tests/long/test_spark_requests_on_s3.py -s $(LONG) $(ARGS)
 
 .PHONY: test-long-executors
 test-long-executors: setup  ## a standalone Spark cluster with two executors against one process (at most 20 minutes)

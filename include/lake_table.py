@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -20,11 +19,12 @@ from obstore.store import ObjectStore
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from include.arrow_rows import arrow_rows, arrow_schema, valid_text
+from include.commit_once import commit_once, commit_path
 from include.object_store import local_folder, open_store
 from include.table_creation import ensure_table
 from include.tables import Table
 
-_ATTEMPTS = 6
+_ATTEMPTS = 15
 
 
 class LakeTable:
@@ -162,7 +162,7 @@ class LakeTable:
         An update of what was read would not notice, and the next commit would leave a gap that nobody can read.
         """
         root = local_folder(self._path)
-        return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
+        return root is not None and not (root / commit_path(version)).exists()
 
     def _is_newest(self, version: int) -> bool:
         """Whether a table has no version after one that is there.
@@ -173,18 +173,21 @@ class LakeTable:
 
     def _has_commit(self, number: int) -> bool:
         """Whether the log has a commit; where the store does not answer delta-rs is asked, which says why."""
-        name, root = f"_delta_log/{number:020}.json", local_folder(self._path)
+        root = local_folder(self._path)
         if root is not None:
-            return (root / name).exists()
-        if self._store is None:
-            self._store = open_store(self._path)
+            return (root / commit_path(number)).exists()
         try:
-            self._store.head(name)
+            self._open().head(commit_path(number))
         except FileNotFoundError:
             return False
         except BaseError:
             return True
         return True
+
+    def _open(self) -> ObjectStore:
+        if self._store is None:
+            self._store = open_store(self._path)
+        return self._store
 
     def replace(self, rows: pa.Table, where: str) -> None:
         """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.
@@ -209,8 +212,12 @@ class LakeTable:
         """Write to the table, made with its CHECK constraints unless it is there; returns its versions around that."""
         delta = self._ensure()
         before = delta.version()
-        deltalake.write_deltalake(delta, _with_own_buffers(rows.cast(self._schema)), schema_mode="merge", **options)
-        return before, delta.version()
+        made = _with_own_buffers(rows.cast(self._schema))
+        version = commit_once(delta, self._open(), made, schema_mode="merge", **options)
+        if version != delta.version():  # its answer was lost
+            self._delta = None
+            before = version - 1
+        return before, version
 
     def _ensure(self) -> DeltaTable:
         if self._delta is not None and not self._has_commit(self._delta.version()):
@@ -231,7 +238,7 @@ class LakeTable:
         if not root.is_dir():
             return
         for version in versions:
-            commit = root / "_delta_log" / f"{version:020}.json"
+            commit = root / commit_path(version)
             if not commit.exists():  # a maintenance run was quicker
                 continue
             actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]

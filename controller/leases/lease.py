@@ -210,8 +210,10 @@ class Lease:
         try:
             self._put(term, mode="create")
         except AlreadyExistsError:
-            self._own = None
-            return False
+            # The answer to the own request may have been lost: the client has then asked once more, and met itself.
+            if not self._is_there(term):
+                self._own = None
+                return False
         numbers = self._read_numbers()
         # A controller that slept while its number was taken, followed and cleaned up could create it once more.
         self._own = term if max(numbers, default=0) == number else None
@@ -221,6 +223,11 @@ class Lease:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, self._path(old))
         return self._own is not None
+
+    def _is_there(self, term: LeaseTerm) -> bool:
+        with suppress(FileNotFoundError):
+            return self._read_term(term.number) == term
+        return False
 
     def _put(self, term: LeaseTerm, mode: Any) -> None:
         text = json.dumps({"owner": term.owner, "until_s": term.until_s, "length_s": term.length_s})

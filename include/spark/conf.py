@@ -71,6 +71,8 @@ def _on_s3(client: S3Client) -> dict[str, str]:
     files, log_store = "spark.hadoop.fs", "spark.delta.logStore"
     result = {
         f"{files}.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        # Every new file has a name of its own, so the client need not look first whether a file or folder is there.
+        f"{files}.s3a.performance.flags": "create,mkdir",
         f"{log_store}.s3.impl": LOG_STORE_CLASS,
         f"{log_store}.s3a.impl": LOG_STORE_CLASS,
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 from urllib.request import urlopen
 
 from tools.test_parts import find_moto
@@ -43,6 +43,19 @@ def list_requests(address: str) -> list[str]:
     """Return method and object, or method and query of a listing, of each request since the last call."""
     with urlopen(f"{address}/_requests") as reply:
         return [unquote(one) for one in reply.read().decode().splitlines()]
+
+
+@contextmanager
+def losing_answer(address: str, path: str) -> Iterator[Callable[[], None]]:
+    """Have the next PUT to a path that contains ``path`` carried out and answered, after the block, with an error.
+
+    Gives what waits until it was carried out; what others do meanwhile comes between that and its retry.
+    """
+    urlopen(f"{address}/_lose?{quote(path)}").close()
+    try:
+        yield lambda: urlopen(f"{address}/_written").close()
+    finally:
+        urlopen(f"{address}/_answer").close()
 
 
 def s3_environment(address: str, folder: str = "run") -> dict[str, str]:

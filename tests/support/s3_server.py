@@ -14,8 +14,9 @@ import socket
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -38,6 +39,8 @@ Start = Callable[..., Any]
 class FaultyStore:
     """The store with what happens in real ones: throttled before, failed or cut off after the request was carried out.
 
+    What is read is cut off after half of it.
+
     Args:
         store: the WSGI application.
         share: of requests that meet a fault, 0 to 1.
@@ -58,13 +61,9 @@ class FaultyStore:
         self.requests: list[str] = []
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        if environ["PATH_INFO"] == "/_counts":
+        if environ["PATH_INFO"] in {"/_counts", "/_requests"}:
             start("200 OK", [("Content-Type", "text/plain")])
-            return [" ".join(f"{name}={count}" for name, count in sorted(self.counts.items())).encode()]
-        if environ["PATH_INFO"] == "/_requests":  # since it was asked last
-            reported, self.requests = self.requests, []
-            start("200 OK", [("Content-Type", "text/plain")])
-            return ["\n".join(reported).encode()]
+            return [self._report(environ["PATH_INFO"]).encode()]
         if self._ignores_conditions:
             environ.pop("HTTP_IF_NONE_MATCH", None)
         if self._key and f"Credential={self._key}/" not in environ.get("HTTP_AUTHORIZATION", ""):
@@ -77,13 +76,26 @@ class FaultyStore:
             self.requests.append(f"{environ['REQUEST_METHOD']} {of}")
         if fault == "throttled":
             return _answer(start, "503 Slow Down", THROTTLED)
+        if fault == "cut" and environ["REQUEST_METHOD"] == "GET":
+            return self._answer_half(environ, start)
         answer = self._carry_out(environ, start if not fault else _ignore)
         if fault == "failed":
             return _answer(start, "500 Internal Server Error", FAILED)
         if fault == "cut":
-            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
-            raise ConnectionError("cut")
+            _cut(environ)
         return answer
+
+    def _report(self, what: str) -> str:
+        """Return how many requests there were of each kind and fault, or each one since that was asked last."""
+        if what == "/_counts":
+            return " ".join(f"{name}={count}" for name, count in sorted(self.counts.items()))
+        reported, self.requests = self.requests, []
+        return "\n".join(reported)
+
+    def _answer_half(self, environ: dict[str, Any], start: Start) -> Iterator[bytes]:
+        body = b"".join(self._store(environ, start))
+        yield body[: len(body) // 2]
+        _cut(environ)
 
     def _carry_out(self, environ: dict[str, Any], start: Start) -> list[bytes]:
         if self._is_atomic and environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
@@ -92,9 +104,53 @@ class FaultyStore:
         return list(self._store(environ, start))
 
 
+class LostAnswers:
+    """The store with an answer that is lost at the moment that a test chooses.
+
+    Orders are requests: ``/_lose?TEXT``, to carry out the next PUT whose path has the text, and hold back its answer;
+    ``/_written``, answered once that was carried out; ``/_answer``, to answer it with an error.
+    """
+
+    def __init__(self, store: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> None:
+        self._store, self._text, self._lock = store, "", threading.Lock()
+        self._is_written, self._may_answer = threading.Event(), threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/_lose":
+            self._is_written.clear()
+            self._may_answer.clear()
+            self._text = unquote(environ["QUERY_STRING"])
+        elif path == "/_written":
+            if not self._is_written.wait(60):
+                return _answer(start, "504 Gateway Timeout", b"")
+        elif path == "/_answer":
+            self._may_answer.set()
+        elif not self._is_chosen(environ):
+            return self._store(environ, start)
+        else:
+            list(self._store(environ, _ignore))
+            self._is_written.set()
+            self._may_answer.wait()
+            return _answer(start, "500 Internal Server Error", FAILED)
+        return _answer(start, "200 OK", b"")
+
+    def _is_chosen(self, environ: dict[str, Any]) -> bool:
+        with self._lock:
+            if environ["REQUEST_METHOD"] != "PUT" or not self._text or self._text not in environ["PATH_INFO"]:
+                return False
+            self._text = ""
+            return True
+
+
 def _answer(start: Start, status: str, body: bytes) -> list[bytes]:
     start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _cut(environ: dict[str, Any]) -> None:
+    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    raise ConnectionError("cut")
 
 
 def _ignore(status: str, headers: object, error: object = None) -> Callable[[bytes], None]:
@@ -136,7 +192,7 @@ def main() -> None:
     server = make_server(
         "127.0.0.1",
         options.port,
-        application,
+        LostAnswers(application),
         threaded=True,
         request_handler=_Handler,
     )

@@ -136,4 +136,5 @@ def test_spark_is_configured_as_the_others_are(monkeypatch):
     assert conf["spark.hadoop.fs.s3a.endpoint"] == MINIO
     assert conf["spark.hadoop.fs.s3a.endpoint.region"] == "us-east-1"
     assert conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+    assert conf["spark.hadoop.fs.s3a.performance.flags"] == "create,mkdir"
     assert {conf[f"spark.delta.logStore.{scheme}.impl"] for scheme in ("s3", "s3a")} == {LOG_STORE_CLASS}
