@@ -101,6 +101,30 @@ def compare_runs(
     return rows
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A rescale that waits for the next checkpoint, as Flink's does.
+
+    Attributes:
+        waits: whether it does; else it is due at once.
+        slots: that are asked for; None while nothing is.
+        completed: checkpoints by then.
+    """
+
+    waits: bool
+    slots: int | None = None
+    completed: int = 0
+
+    def is_due(self, wanted: int, running: int, completed: int) -> bool:
+        """Take what is wanted and what runs now; returns whether the rescale begins."""
+        if wanted == running:
+            self.slots = None
+            return False
+        if wanted != self.slots:
+            self.slots, self.completed = wanted, completed
+        return not self.waits or completed > self.completed
+
+
 def simulate_run(run: RunResult, calibration: Calibration, correction: Correction, prices: Prices) -> Measures:
     """Return the measures of a run in the simulator, in steps of a second.
 
@@ -117,8 +141,7 @@ def simulate_run(run: RunResult, calibration: Calibration, correction: Correctio
     first = actions[0][1] if actions else 1
     testbed = Testbed([spec], np.full((1, len(spec.operators)), first), step_s=1.0, seed=run.seed)
     lost_at_s = None if run.lost_at_s is None else run.lost_at_s + run.span_s[0]
-    has_lost, wanted, readings = False, first, list[Reading]()
-    asked: tuple[int, int] | None = None  # slots that are asked for, and checkpoints completed by then
+    has_lost, wanted, readings, asked = False, first, list[Reading](), _Asked(waits=spec.barrier_delay_s > 0)
     for second in range(round(run.span_s[1]) + 1):
         state = testbed.state
         is_up = state.down_until[0] <= state.time_s
@@ -128,15 +151,10 @@ def simulate_run(run: RunResult, calibration: Calibration, correction: Correctio
         target = state.parallelism[0].copy()
         target[costly] = min(wanted, count_slots(second, lost_at_s))
         if lost_at_s is not None and not has_lost and second >= lost_at_s:
-            has_lost, asked = True, None
+            has_lost = True
             testbed.fail(0, correction.downtime_s, target)
-        elif target[costly] == state.parallelism[0, costly]:
-            asked = None
-        elif asked is None or asked[0] != target[costly]:
-            asked = int(target[costly]), int(state.completed[0])
-        if asked is not None and is_up and (not spec.barrier_delay_s or state.completed[0] > asked[1]):
+        elif asked.is_due(int(target[costly]), int(state.parallelism[0, costly]), int(state.completed[0])) and is_up:
             testbed.rescale(0, target, correction.downtime_s)
-            asked = None
         rate = integrate(run.load, second, second + 1)
         rates = np.zeros((1, len(spec.operators)))
         rates[0, 0] = rate
