@@ -15,10 +15,10 @@ from deltalake import DeltaTable, Schema
 from obstore.exceptions import AlreadyExistsError
 
 from include.arrow_rows import arrow_schema
+from include.commit_once import commit_path
 from include.object_store import open_store
 from include.tables import Table
 
-FIRST_COMMIT = f"_delta_log/{0:020}.json"
 _WITHOUT_CHECKS, _WITH_CHECKS = 2, 3
 """The least version of the protocol's writers that knows CHECK constraints is 3."""
 
@@ -34,7 +34,7 @@ def ensure_table(lake: str, table: Table) -> None:
     actions = _first_actions(table, round(time.time() * 1000))
     content = "".join(f"{json.dumps(action)}\n" for action in actions)
     try:
-        open_store(location).put(FIRST_COMMIT, content.encode(), mode="create")
+        open_store(location).put(commit_path(0), content.encode(), mode="create")
     except AlreadyExistsError:  # another process was faster
         return
 

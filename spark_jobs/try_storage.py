@@ -16,6 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from include.commit_once import commit_path
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.tables import Table
@@ -43,7 +44,7 @@ def try_table(spark: SparkSession, root: str, tell: Callable[[str, str], None]) 
     numbers = {row["number"] for row in lake.read(table).collect()}
     own = set(few.read(["number"], day, day).column("number").to_pylist())
     tell(READ, "" if numbers == own == {1, 2} else f"Spark reads {sorted(numbers)}, delta-rs {sorted(own)}, of [1, 2]")
-    tell(REFUSE, try_second_commit(spark, f"{lake.path(table)}/_delta_log/{2:020}.json"))
+    tell(REFUSE, try_second_commit(spark, f"{lake.path(table)}/{commit_path(2)}"))
 
 
 def try_second_commit(spark: SparkSession, commit: str) -> str:

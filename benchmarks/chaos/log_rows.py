@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
+from include.commit_once import commit_path
 from include.tables import CONTROL_LOG
 
 _COLUMNS = [
@@ -77,7 +78,7 @@ class LogRows:
     def read(self) -> list[LogRow]:
         """Return all rows in the order of their commits."""
         with self._lock:
-            while (commit := self._root / "_delta_log" / f"{self._next:020}.json").exists():
+            while (commit := self._root / commit_path(self._next)).exists():
                 self._rows += self._read_commit(commit)
                 self._next += 1
             return list(self._rows)

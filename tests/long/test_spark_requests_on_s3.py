@@ -9,6 +9,7 @@ import pytest
 from local_s3 import list_requests, s3_environment, s3_server
 from request_kinds import METHODS, table_of_requests
 
+from include.commit_once import commit_path
 from include.settings import load_settings
 from include.tables import Table
 from spark_jobs.lake import Lake
@@ -63,6 +64,6 @@ def test_spark_looks_for_nothing_where_it_writes_a_new_file(address: str) -> Non
         assert tuple(total) == (sum(range(3 * DAYS)), 3 * DAYS)
         assert len(parts["write"]) <= WRITE_MOST
         assert len(parts["read"]) <= READ_MOST
-        assert try_second_commit(spark, f"{lake.path(TABLE)}/_delta_log/{1:020}.json") == ""
+        assert try_second_commit(spark, f"{lake.path(TABLE)}/{commit_path(1)}") == ""
     finally:
         spark.stop()
