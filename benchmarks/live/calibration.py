@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ class Vertex:
     per_subtask_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calibration:
     """What was measured of a job.
 
@@ -65,9 +66,12 @@ class Calibration:
         Hot keys leave some tenths between two measurements of the same parallelism. Where more subtasks carried less,
         the rising curve that is nearest to what was measured is taken (isotonic regression).
         """
+        return float(np.interp(parallelism, [0, *sorted(self.events_per_s)], [0.0, *self._rising_per_s]))
+
+    @cached_property
+    def _rising_per_s(self) -> list[float]:
         known = sorted(self.events_per_s)
-        rising = IsotonicRegression().fit_transform(known, [self.events_per_s[one] for one in known])
-        return float(np.interp(parallelism, [0, *known], [0.0, *rising]))
+        return list(IsotonicRegression().fit_transform(known, [self.events_per_s[one] for one in known]))
 
     def find_parallelism(self, events_per_s: float, utilisation: float) -> int:
         """Return the least parallelism that carries a load at a utilisation, at most all slots."""

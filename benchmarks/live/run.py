@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.instruments import Instruments
 from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, START_UTILISATION, count_expected_rows, set_cluster, submit
 from benchmarks.live.load_window import BIN_S, Trace, integrate
-from benchmarks.live.measures import Prices, Reading, RunSpan, fill_gaps, measure
+from benchmarks.live.measures import Moment, Prices, Reading, RunSpan, fill_gaps, measure
 from benchmarks.live.policies import POLICIES, deciding
 from benchmarks.live.results import RunResult
 from benchmarks.live.settings import Pace
@@ -24,6 +25,8 @@ from cli.local_flink.cluster import LocalCluster
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import Planner
+
+T = TypeVar("T", Reading, Moment)
 
 LOST_FOR_S = 30.0
 """A lost TaskManager is back after so many seconds, as a pod that is started again."""
@@ -213,26 +216,27 @@ def _thin_out(
 ) -> list[tuple[float, float, int, float, float]]:
     """Return what the page draws: of every ten seconds (second of the window, load/s, slots, age, backlog)."""
     result: list[tuple[float, float, int, float, float]] = []
-    next_s = span_s[0]
-    for one in fill_gaps(readings, trace):
-        if next_s <= one.at_s <= span_s[1]:
-            load = integrate(trace, one.at_s, one.at_s + 1)
-            line = (one.at_s - span_s[0], round(load, 1), one.slots, round(one.age_s, 1), round(one.backlog))
-            result.append(line)
-            next_s += _LINE_EVERY_S
+    for one in _pick(fill_gaps(readings, trace), span_s):
+        load = integrate(trace, one.at_s, one.at_s + 1)
+        result.append((one.at_s - span_s[0], round(load, 1), one.slots, round(one.age_s, 1), round(one.backlog)))
     return result
 
 
 def _list_transits(readings: Sequence[Reading], span_s: tuple[float, float]) -> list[tuple[float, float]]:
     """Return how long records were under way from source to sink, of every ten seconds in which both ages are known."""
-    result: list[tuple[float, float]] = []
+    known = [one for one in readings if math.isfinite(one.sink_age_s - one.source_age_s)]
+    return [
+        (round(one.at_s - span_s[0], 1), round(one.sink_age_s - one.source_age_s, 1)) for one in _pick(known, span_s)
+    ]
+
+
+def _pick(moments: Iterable[T], span_s: tuple[float, float]) -> Iterator[T]:
+    """Yield the first of every ten seconds of a window."""
     next_s = span_s[0]
-    for one in readings:
-        transit_s = one.sink_age_s - one.source_age_s
-        if next_s <= one.at_s <= span_s[1] and math.isfinite(transit_s):
-            result.append((round(one.at_s - span_s[0], 1), round(transit_s, 1)))
-            next_s = one.at_s + _LINE_EVERY_S
-    return result
+    for one in moments:
+        if next_s <= one.at_s <= span_s[1]:
+            yield one
+            next_s += _LINE_EVERY_S * (1 + (one.at_s - next_s) // _LINE_EVERY_S)
 
 
 def _list_actions(readings: Sequence[Reading]) -> list[tuple[float, int]]:
