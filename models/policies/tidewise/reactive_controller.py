@@ -122,8 +122,8 @@ def _take_due(
     latest, later = latest_due(memory.due, snapshot.now_s)
     if latest is None:
         return None, memory
-    buys_nothing = snapshot.graph.frees_nothing(snapshot.running, latest.parallelism)
-    if latest.valid_until_s <= snapshot.now_s or buys_nothing:
+    frees_nothing = snapshot.graph.frees_nothing(snapshot.running, latest.parallelism)
+    if latest.valid_until_s <= snapshot.now_s or frees_nothing:
         return None, replace(memory, due=later)
     falls = snapshot.graph.slots_of(latest.parallelism) < snapshot.graph.slots_of(snapshot.running)
     unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
