@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from xdist import is_xdist_worker
 from xdist.scheduler import LoadScopeScheduling
 
 from include import s3_client
+
+# How long an example takes says more about what else runs on the machine than about the code.
+settings.register_profile("tidewise", deadline=None)
+settings.load_profile("tidewise")
 
 # `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
 # processors meanwhile. The files of tests/live share one Flink cluster, and so one worker.
