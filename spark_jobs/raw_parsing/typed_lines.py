@@ -81,10 +81,14 @@ def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
         contents: the files.
         rules: the settings of ingestion.
     """
-    types = [(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()]
     limits = Limits(rules.max_value, 1000 * rules.max_clock_skew_s)
-    read = partial(_read_file, schema=pa.schema(types), limits=limits)
+    read = partial(_read_file, schema=read_schema(), limits=limits)
     return contents.read_each(read, READ_COLUMNS)
+
+
+def read_schema() -> pa.Schema:
+    """Return ``READ_COLUMNS`` as Arrow has them; it takes a session, so on the driver alone."""
+    return pa.schema([(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()])
 
 
 def _read_file(
