@@ -17,6 +17,7 @@ BENCHMARKS = (
     "training",
     "forecasting",
     "ingest",
+    "spark_jobs",
     "hourly",
     "planning",
     "live_windows",
