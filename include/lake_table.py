@@ -95,6 +95,17 @@ class LakeTable:
             bounds = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
             return delta is not None and bool(delta.file_uris(file_pruning_predicate=bounds))
 
+    def count_bytes(self, start: datetime, end: datetime) -> int:
+        """Return how many bytes the files of the hours ``[start, end)`` have, of a table in days and hours."""
+        first, last = ((at.date(), at.hour) for at in (start, end))
+        with self._lock:
+            delta = self._refresh()
+            added = None if delta is None else pa.table(delta.get_add_actions(flatten=True))
+        if added is None or "partition.date" not in added.column_names:
+            return 0
+        columns = (added[name].to_pylist() for name in ("partition.date", "partition.hour", "size_bytes"))
+        return sum(size for day, hour, size in zip(*columns, strict=True) if first <= (day, hour) < last)
+
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
 

@@ -1,6 +1,7 @@
 """Few rows in the driver instead of in Spark: as Arrow, and as a frame that Spark reads without a job.
 
-A frame that is kept as a checkpoint is read by a job each time that it is broadcast or collected; a local one is not.
+A local frame is collected without a job, as is one that filters or renames it; it takes one to broadcast it or to bring
+it to the driver as Arrow.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_schema
 from include.tables import Table
 from spark_jobs.lake import Lake, empty, frame_of
+from spark_jobs.one_job import local_frame
 
 _JOB = ("cluster", "job")
 
@@ -53,11 +55,7 @@ def keep_few(rows: DataFrame, *, is_small: bool) -> DataFrame:
     """Return rows as they are now, worked out once: as a local frame when they are few, else as a checkpoint."""
     if not is_small:
         return rows.localCheckpoint()
-    made = rows.toArrow()
-    schema = rows.schema
-    if not len(made):
-        return empty(rows.sparkSession, {field.name: field.dataType.simpleString() for field in schema})
-    return frame_of(rows.sparkSession, made, schema)
+    return local_frame(rows, rows.toArrow())
 
 
 def read_newest(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.ingest.quality import Counts
+from spark_jobs.one_job import collect_together
+from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys
+from spark_jobs.raw_parsing.lenient_metrics import is_left
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = ("metric_values", "not_measured", "late")
@@ -39,38 +44,68 @@ class FileContent:
     first_late: datetime | None
 
 
-def collect_files(parsed: DataFrame, start: datetime) -> dict[str, FileContent]:
-    """Return by its name what stands in each file that was read.
+@dataclass(frozen=True, slots=True)
+class ReadContents:
+    """What a run has read, counted by one Spark job.
+
+    Attributes:
+        files: what stands in each file, by its name.
+        repeated: hashes of keys that stand more than once among lines without fault.
+        left: lines that Arrow left for Spark's reader; what is counted of them is not known before they are read.
+        values, event_bytes: how much was received: metric values, and bytes of replies other than metrics.
+    """
+
+    files: dict[str, FileContent]
+    repeated: pa.Table
+    left: int
+    values: int
+    event_bytes: int
+
+
+def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
+    """Count what was read.
 
     Args:
         parsed: from :func:`spark_jobs.raw_parsing.parsed_lines.parse_lines`.
         start: of the interval; what was observed before is late.
     """
     is_line = F.col("line_number").isNotNull()
-    late = is_line & F.col("fault").isNull() & (F.col("observed_at") < F.lit(start))
-    of_file = F.max(F.when(~is_line, F.struct("file_lines", "fault.reason", "fault.detail"))).alias("of_file")
-    sums = [F.coalesce(F.sum(F.when(is_line, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED[:2]]
-    rows = parsed.groupBy("cluster_dir", F.unix_micros("dir_hour").alias("hour_us"), "source_file").agg(
-        of_file,
+    place = ("cluster_dir", F.unix_micros("dir_hour").alias("hour_us"), "source_file")
+    late = F.col("fault").isNull() & (F.col("observed_at") < F.lit(start))
+    lines = parsed.where(is_line)
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTED[:2]]
+    counted = lines.groupBy(*place).agg(
         *sums,
         F.count_if(late).alias("late"),
         F.min(F.when(late, F.unix_micros("observed_at"))).alias("late_us"),
+        F.count_if(is_left()).alias("left"),
+        F.coalesce(F.sum(F.octet_length("body")), F.lit(0)).alias("event_bytes"),
     )
-    return {row["source_file"]: _content_of(row.asDict()) for row in rows.collect()}
+    files = parsed.where(~is_line).select(*place, "file_lines", "fault.reason", "fault.detail")
+    made = collect_together({"files": files, "counted": counted, "repeated": find_repeated_keys(lines)})
+    sums_of = {row["source_file"]: row for row in made["counted"].to_pylist()}
+    of_files = {row["source_file"]: row for row in made["files"].to_pylist()}
+    every = {name: of_files.get(name, {}) | sums_of.get(name, {}) for name in of_files | sums_of}
+    return ReadContents(
+        files={name: _content_of(row) for name, row in every.items()},
+        repeated=made["repeated"],
+        left=sum(row["left"] for row in sums_of.values()),
+        values=sum(row["metric_values"] for row in sums_of.values()),
+        event_bytes=sum(row["event_bytes"] for row in sums_of.values()),
+    )
 
 
-def _content_of(row: dict[str, object]) -> FileContent:
-    known = row["of_file"]
-    lines, reason, detail = (None, None, None) if known is None else tuple(known)  # type: ignore[arg-type]
+def _content_of(row: Mapping[str, Any]) -> FileContent:
+    late_us = row.get("late_us")
     return FileContent(
-        name=str(row["source_file"]),
-        cluster=str(row["cluster_dir"]),
+        name=row["source_file"],
+        cluster=row["cluster_dir"],
         hour=_moment(row["hour_us"]),
-        lines=lines or 0,
-        reason=reason,
-        detail=detail,
-        counts={name: int(str(row[name])) for name in _COUNTED},
-        first_late=None if row["late_us"] is None else _moment(row["late_us"]),
+        lines=row.get("file_lines") or 0,
+        reason=row.get("reason"),
+        detail=row.get("detail"),
+        counts={name: row.get(name, 0) for name in _COUNTED},
+        first_late=None if late_us is None else _moment(late_us),
     )
 
 
@@ -88,5 +123,5 @@ def count_lines(files: Iterable[FileContent], start: datetime, end: datetime) ->
     return result
 
 
-def _moment(us: object) -> datetime:
-    return _EPOCH + timedelta(microseconds=int(str(us)))
+def _moment(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)

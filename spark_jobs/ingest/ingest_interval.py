@@ -10,20 +10,21 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, OBSERVATIONS
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
 from include.utc import Interval
-from spark_jobs.few_rows import keep_few
 from spark_jobs.ingest import marked_rows
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.lost_input import refuse_lost_input
-from spark_jobs.ingest.quality import Counts, count_windows, merge_counts, write_quality
+from spark_jobs.ingest.quality import Counts, merge_counts, write_quality
 from spark_jobs.ingest.quarantine import write_refused
 from spark_jobs.ingest.raw_input import read_raw_input
 from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.lake import Lake
+from spark_jobs.one_job import work_out
 
-READ_BY_SPARK = (BRONZE_METRICS, BRONZE_JOB_EVENTS, OBSERVATIONS)
+WRITTEN_BY_SPARK = (BRONZE_METRICS,)
+"""Always; the logs of others are read where an hour is too large for the driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +55,38 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
-    preparing = pool.submit(lake.prepare, INGESTED, READ_BY_SPARK)
-    raw = read_raw_input(lake, settings, interval, pool)
+    preparing = pool.submit(lake.prepare, INGESTED, WRITTEN_BY_SPARK)
+    raw = read_raw_input(lake, settings, interval)
     preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    known_rows = marked_rows.find_known_vertices(lake, raw.rows, hours)
-    known = pool.submit(keep_few, known_rows, is_small=raw.is_small)
-    reading = pool.submit(read_job_replies, lake, settings, events, hours, pool, is_small=raw.is_small)
-    marked = marked_rows.mark_rows(raw.rows, known.result(), raw.repeated)
+    reading = pool.submit(read_job_replies, lake, settings, events, raw, pool)
+    first = {"known": marked_rows.find_known_vertices(lake, raw.rows, hours)}
+    if raw.has_few_events:
+        first["events"] = events.select(*BRONZE_JOB_EVENTS.columns)
+    worked = work_out(first, pool, is_small=raw.is_small)
+    marked = marked_rows.mark_rows(raw.rows, worked["known"].frame, raw.repeated, are_few=raw.has_few_values)
     checking.result()
 
     writes = TableWrites(lake, pool, is_small=raw.is_small)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.
     writes.start(BRONZE_METRICS, metrics, hours_where(hours), core_share=0.5)
-    writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
+    few_events = worked["events"].rows if raw.has_few_events else None
+    if few_events is None:
+        writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
+    else:
+        writes.start_few(BRONZE_JOB_EVENTS, few_events, hours_where(hours))
     refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
 
     replies = reading.result()
     drawing = pool.submit(write_graphs, replies, writes)
-    observations = write_observations(lake, settings, replies, metrics, writes, pool=pool)
+    window_counts = write_observations(lake, settings, replies, metrics, writes, raw=raw)
 
     refused = refusing.result()
-    counts = merge_counts(raw.line_counts, refused.counts, count_windows(observations, interval))
+    counts = merge_counts(raw.line_counts, refused.counts, window_counts)
     write_quality(interval, counts, writes)
     drawing.result()
     writes.wait()

@@ -20,10 +20,11 @@ def find_known_vertices(lake: Lake, rows: DataFrame, hours: Interval) -> DataFra
     )
 
 
-def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None) -> DataFrame:
-    """Return all rows with every fault, and ``duplicate``."""
+def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None, *, are_few: bool) -> DataFrame:
+    """Return all rows with every fault, and ``duplicate``; few are kept, so that what is known is broadcast once."""
     # Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
-    return _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
+    marked = _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
+    return marked.localCheckpoint(eager=False) if are_few and repeated is None else marked
 
 
 def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:

@@ -9,7 +9,6 @@ widen the interval: their hours are made again from all their files.  Thereby br
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -19,11 +18,11 @@ from pyspark.sql import DataFrame
 from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.file_contents import FileContent, collect_files, count_lines
+from spark_jobs.ingest.file_contents import FileContent, ReadContents, count_contents, count_lines
 from spark_jobs.ingest.quality import Counts
-from spark_jobs.lake import Lake
-from spark_jobs.raw_parsing import bronze_rows
-from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
+from spark_jobs.lake import Lake, frame_of
+from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
@@ -40,10 +39,14 @@ class RawInput:
         rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
         repeated: hashes of keys that stand more than once among rows without fault; None without any.
         line_counts: what stands in the own files.
+        values, event_bytes: metric values that were received, and bytes of other replies.
     """
 
     # What is made of so much, apart from metrics and replies, passes through the driver without harm.
     FEW_BYTES: ClassVar[int] = 256 * 2**20
+    # So many replies do themselves, and the windows of so many metric values: 100 jobs polled each minute for an hour.
+    FEW_EVENT_BYTES: ClassVar[int] = 32 * 2**20
+    FEW_VALUES: ClassVar[int] = 2_000_000
 
     interval: Interval
     hours: Interval
@@ -52,6 +55,18 @@ class RawInput:
     rows: DataFrame
     repeated: DataFrame | None
     line_counts: Counts
+    values: int
+    event_bytes: int
+
+    @property
+    def has_few_events(self) -> bool:
+        """Whether the replies about jobs pass through the driver without harm."""
+        return self.is_small and self.event_bytes <= self.FEW_EVENT_BYTES
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether the windows that are made of the metrics do."""
+        return self.is_small and self.values <= self.FEW_VALUES
 
     @property
     def is_small(self) -> bool:
@@ -59,40 +74,45 @@ class RawInput:
         return sum(file.size for file in self.own_files) <= self.FEW_BYTES
 
 
-def read_raw_input(lake: Lake, settings: Settings, interval: Interval, pool: Executor) -> RawInput:
+def read_raw_input(lake: Lake, settings: Settings, interval: Interval) -> RawInput:
     """Read and parse the lines that belong to an interval.
 
     Args:
         lake: of the run.
         settings: of the run.
         interval: of the run.
-        pool: searches for repeated keys while lines are counted.
     """
     own_files = list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
-    parsed = _parse_own_rows(lake, settings, interval, own_files)
-    rows = select_lines(parsed)
-    # Late rows are seldom: repeated keys are looked for as if there were none.
-    searching = pool.submit(_find_repeated_keys, rows)
-    files = collect_files(parsed, interval.start)
-    line_counts = count_lines(files.values(), interval.start, interval.end)
+    parsed, read = _parse(settings, interval, _select_own_contents(lake, settings, interval, own_files))
+    rows, repeated, values, event_bytes = select_lines(parsed), read.repeated, read.values, read.event_bytes
+    line_counts = count_lines(read.files.values(), interval.start, interval.end)
     hours = _widen_hours(interval, line_counts)
-    repeated = searching.result()
-    if hours.start < interval.start:
-        rows = rows.unionByName(_parse_late_rows(lake, settings, interval, hours))
-        repeated = _find_repeated_keys(rows)
-    return RawInput(interval, hours, own_files, files, rows, repeated, line_counts)
+    if hours.start < interval.start:  # seldom: only then are repeated keys looked for twice
+        late, of_late = _parse(settings, interval, _select_late_contents(lake, settings, interval, hours))
+        rows = rows.unionByName(select_lines(late))
+        values, event_bytes = values + of_late.values, event_bytes + of_late.event_bytes
+        repeated = find_repeated_keys(rows).toArrow()
+    keys = frame_of(lake.spark, repeated).localCheckpoint() if len(repeated) else None
+    return RawInput(interval, hours, own_files, read.files, rows, keys, line_counts, values, event_bytes)
 
 
-def _parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:
-    """Return the lines of the interval's own directories, and of those around what was observed in the interval.
+def _parse(settings: Settings, interval: Interval, contents: RawContents) -> tuple[DataFrame, ReadContents]:
+    """Return parsed lines and files, and what stands in them."""
+    parsed = parse_lines(contents, settings.ingest)
+    read = count_contents(parsed, interval.start)
+    if not read.left:
+        return parsed, read
+    complete = read_left_lines(parsed, settings.ingest)
+    return complete, count_contents(complete, interval.start)
 
-    One more row for each file tells how many lines it has.
-    """
+
+def _select_own_contents(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> RawContents:
+    """Return the files of the interval's own directories, and of those around what was observed in the interval."""
     start, end = interval.start, interval.end
     allowance = timedelta(hours=settings.ingest.late_allowance_h)
     before = _read_files(lake, settings, start - _ahead(settings), start, observed=(start, end))
     after = _read_files(lake, settings, end, end + allowance, observed=(None, end))
-    return parse_lines(read_contents(lake.spark, own_files) + before + after, settings.ingest)
+    return read_contents(lake.spark, own_files) + before + after
 
 
 def _widen_hours(interval: Interval, line_counts: Counts) -> Interval:
@@ -102,17 +122,10 @@ def _widen_hours(interval: Interval, line_counts: Counts) -> Interval:
     return Interval(min([interval.start, *starts]), interval.end)
 
 
-def _parse_late_rows(lake: Lake, settings: Settings, interval: Interval, hours: Interval) -> DataFrame:
-    """Return the lines that belong to the hours by which the interval was widened."""
+def _select_late_contents(lake: Lake, settings: Settings, interval: Interval, hours: Interval) -> RawContents:
+    """Return what belongs to the hours by which the interval was widened."""
     first = hours.start - _ahead(settings)
-    contents = _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start))
-    return select_lines(parse_lines(contents, settings.ingest))
-
-
-def _find_repeated_keys(rows: DataFrame) -> DataFrame | None:
-    """Return the keys that stand more than once among rows without fault, kept; None without any, as is the rule."""
-    repeated = bronze_rows.find_repeated_keys(rows)
-    return None if repeated.isEmpty() else repeated.localCheckpoint()
+    return _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start))
 
 
 def _ahead(settings: Settings) -> timedelta:

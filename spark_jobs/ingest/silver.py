@@ -1,7 +1,8 @@
 """Bronze to silver: what the replies about jobs say, samples, observations, rescales and job graphs.
 
 Of the hours that are written, the rows of bronze are at hand; of the hours before, they are read from their tables.
-A frame that is used more than once is kept: that keeps plans short, too.
+A frame that is used more than once is kept: that keeps plans short, too. All that comes of the replies about jobs alone
+is worked out by one Spark job.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from include.arrow_rows import arrow_rows
 from include.settings import Settings
 from include.tables import (
     BRONZE_JOB_EVENTS,
@@ -25,8 +26,9 @@ from include.tables import (
     RESCALES,
 )
 from include.utc import Interval, floor_hour
-from spark_jobs.few_rows import keep_few
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, read_hours, select_hours
+from spark_jobs.ingest.quality import Counts, count_windows
+from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
     disturbances,
@@ -43,6 +45,7 @@ from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
 from spark_jobs.lake import Lake
+from spark_jobs.one_job import Worked, local_frame, work_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,57 +53,64 @@ class JobReplies:
     """What the replies about jobs say, of the hours that are written and as far back as it matters to them.
 
     Attributes:
-        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
-        plans: from :func:`spark_jobs.job_history.job_replies.select_plans`.
         stops: when jobs stopped and ran again.
+        starts: from :func:`spark_jobs.job_history.disturbances.find_starts_and_restores`.
         names: of vertices in periods, with ``is_source``.
         changes: periods of constant parallelism.
+        jobs: rows of silver.jobs of the hours that are written.
+        graphs: rows of silver.job_graphs of these hours, without partitions.
+        operator_keys: rows of silver.operator_keys of these hours.
         topic_sources: sources of the topics that the settings name; None when they name none.
         topic_ends: from :func:`spark_jobs.job_history.kafka_arrivals.read_ends`; None when they name none.
         hours: that are written.
         rescale_hours: whose rescales are written.
     """
 
-    polls: DataFrame
-    plans: DataFrame
-    stops: DataFrame
-    names: DataFrame
-    changes: DataFrame
+    stops: Worked
+    starts: Worked
+    names: Worked
+    changes: Worked
+    jobs: Worked
+    graphs: Worked
+    operator_keys: Worked
     topic_sources: TopicSources | None
     topic_ends: DataFrame | None
     hours: Interval
     rescale_hours: Interval
 
 
-def read_job_replies(
-    lake: Lake, settings: Settings, events: DataFrame, hours: Interval, pool: Executor, *, is_small: bool
-) -> JobReplies:
+def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor) -> JobReplies:
     """Read the replies about jobs.
 
     Args:
         lake: with the hours before.
         settings: of the run.
         events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
-        hours: that are written.
+        raw: what was read, with the hours that are written.
         pool: works out what does not depend on each other.
-        is_small: whether the rows about jobs are few.
     """
-    keep = partial(keep_few, is_small=is_small)
+    hours = raw.hours
     rescale_hours = choose_rescale_hours(lake, settings, hours)
     earlier = read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
     every = earlier.unionByName(events.drop("event"), allowMissingColumns=True)
-    replies = _type_replies(earlier, events).localCheckpoint()
-    polls, plans = job_replies.select_polls(replies).localCheckpoint(), job_replies.select_plans(replies)
-    finding = pool.submit(keep, _find_stops(polls, replies, every))
-    comparing = pool.submit(keep, job_replies.find_parallelism_periods(polls, hours.end))
-    names = keep(_name_operators(polls, plans))
-    topic_sources = find_topic_sources(lake, names, settings.clusters, hours.start)
+    # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
+    is_eager = not raw.has_few_events
+    replies = _type_replies(earlier, events).localCheckpoint(eager=is_eager)
+    polls, plans = job_replies.select_polls(replies).localCheckpoint(eager=is_eager), job_replies.select_plans(replies)
+    graphs = job_graphs.build_graphs(polls, plans)
+    frames = {
+        "stops": _find_stops(polls, replies, every),
+        "starts": disturbances.find_starts_and_restores(polls),
+        "names": _name_operators(polls, plans),
+        "changes": job_replies.find_parallelism_periods(polls, hours.end),
+        "jobs": select_hours(job_graphs.build_jobs(polls, plans), hours),
+        "graphs": select_hours(job_graphs.select_job_graphs(graphs), hours),
+        "operator_keys": select_hours(build_operator_keys(graphs), hours),
+    }
+    worked = work_out(frames, pool, is_small=raw.is_small)
+    topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
     return JobReplies(
-        polls=polls,
-        plans=plans,
-        stops=finding.result(),
-        names=names,
-        changes=comparing.result(),
+        **worked,
         topic_sources=topic_sources,
         topic_ends=None if topic_sources is None else kafka_arrivals.read_ends(every).localCheckpoint(),
         hours=hours,
@@ -109,9 +119,15 @@ def read_job_replies(
 
 
 def write_observations(
-    lake: Lake, settings: Settings, replies: JobReplies, metrics: DataFrame, writes: TableWrites, *, pool: Executor
-) -> DataFrame:
-    """Write silver.observations and silver.rescales; returns the observations that were measured.
+    lake: Lake,
+    settings: Settings,
+    replies: JobReplies,
+    metrics: DataFrame,
+    writes: TableWrites,
+    *,
+    raw: RawInput,
+) -> Counts:
+    """Write silver.observations and silver.rescales; returns what was counted of the windows that were measured.
 
     Args:
         lake: with the hours before.
@@ -119,30 +135,48 @@ def write_observations(
         replies: about the jobs.
         metrics: rows of bronze.metrics of the hours.
         writes: of the run.
-        pool: works out what does not depend on each other.
+        raw: what was read.
     """
-    hours = replies.hours
-    observed_hours = _choose_observed_hours(replies.stops, replies.rescale_hours, hours)
-    unsettled = disturbances.find_unsettled_windows(
-        replies.stops, replies.polls, settings, observed_hours.end, observed_hours.start
-    )
-    unsettling = pool.submit(unsettled.localCheckpoint)
+    hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
+    observed_hours = _choose_observed_hours(stops, replies.rescale_hours, hours)
+    unsettled = _find_unsettled(replies, settings, observed_hours)
     earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
-    measured = samples.build_samples(
-        earlier.unionByName(metrics), replies.names, replies.changes, settings.clusters
-    ).localCheckpoint()
+    named = samples.build_samples(earlier.unionByName(metrics), replies.names.frame, changes, settings.clusters)
+    # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
+    measured = named.localCheckpoint(eager=False)
+    windows = build_observations(measured, changes, unsettled)
+    observations = select_hours(windows, observed_hours).localCheckpoint(eager=False)
+    counts = count_windows(observations, raw.interval)
 
-    former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
-    rescales = build_rescales(replies.stops, select_source_samples(measured), former, settings.ingest)
-    writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), hours_where(replies.rescale_hours))
-
-    windows = build_observations(measured, replies.changes, unsettling.result())
-    observations = select_hours(windows, observed_hours).localCheckpoint()
+    rescale_where = hours_where(replies.rescale_hours)
+    if _has_closed(replies.stops):
+        former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
+        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest)
+        writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), rescale_where)
+    else:
+        writes.start_few(RESCALES, arrow_rows(RESCALES, []), rescale_where)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, observed_hours)
-    # A task writes a file for every hour: no more tasks than can run at once.
-    writes.start(OBSERVATIONS, complete, hours_where(observed_hours), core_share=1.0)
-    return observations
+    where = hours_where(observed_hours)
+    if raw.has_few_values:
+        writes.start_few(OBSERVATIONS, complete, where)
+    else:  # a task writes a file for every hour: no more tasks than can run at once
+        writes.start(OBSERVATIONS, complete, where, core_share=1.0)
+    return counts
+
+
+def _find_unsettled(replies: JobReplies, settings: Settings, hours: Interval) -> DataFrame:
+    """Return the windows of these hours in which a job stopped or started, kept."""
+    stops, starts = replies.stops.frame, replies.starts.frame
+    unsettled = disturbances.find_unsettled_windows(stops, starts, settings, hours.end, hours.start)
+    if replies.stops.rows is None:
+        return unsettled.localCheckpoint()
+    return local_frame(unsettled, disturbances.list_unsettled_windows(stops, starts, settings, hours.end, hours.start))
+
+
+def _has_closed(stops: Worked) -> bool:
+    """Whether any job stopped and ran again, as far as that is known without a Spark job."""
+    return stops.rows is None or not all(stops.rows["is_open"].to_pylist())
 
 
 def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
@@ -152,14 +186,14 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
         replies: about the jobs.
         writes: of the run.
     """
-    hours = replies.hours
-    where = hours_where(hours)
-    writes.start_few(JOBS, select_hours(job_graphs.build_jobs(replies.polls, replies.plans), hours), where)
-    graphs = keep_few(job_graphs.build_graphs(replies.polls, replies.plans), is_small=writes.is_small)
-    writes.start_few(OPERATOR_KEYS, select_hours(build_operator_keys(graphs), hours), where)
+    where = hours_where(replies.hours)
+    for table, worked in ((JOBS, replies.jobs), (OPERATOR_KEYS, replies.operator_keys)):
+        writes.start_few(table, worked.frame if worked.rows is None else worked.rows, where)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
-    own = select_hours(job_graphs.select_job_graphs(graphs), hours)
-    writes.start_few(JOB_GRAPHS, job_graphs.add_partitions(own, partitions), where)
+    if partitions is None and replies.graphs.rows is not None:
+        writes.start_few(JOB_GRAPHS, replies.graphs.rows, where)
+    else:
+        writes.start_few(JOB_GRAPHS, job_graphs.add_partitions(replies.graphs.frame, partitions), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:
@@ -170,8 +204,7 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
     start = hours.start - timedelta(hours=settings.ingest.late_allowance_h)
     if settings.retention.bronze_days is None:
         return Interval(start, hours.end)
-    row = lake.read(BRONZE_JOB_EVENTS).agg(F.min("date").alias("first")).first()
-    first = None if row is None else row["first"]
+    first = min(lake.few(BRONZE_JOB_EVENTS).read_files(), default=None)
     retained_from = hours.start if first is None else datetime.combine(first, time(), UTC) + LOOKBACK
     return Interval(min(max(start, retained_from), hours.start), hours.end)
 
@@ -183,10 +216,11 @@ def _choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Int
     """
     start = hours.start
     shown_late = stops.where((F.col("detected_at") >= F.lit(start)) & (F.col("started_at") < F.lit(start)))
-    row = shown_late.agg(F.min(F.unix_micros("started_at")).alias("first")).first()
-    if row is None or row["first"] is None:
+    # Not the least by Spark: the rows of a local frame are selected and collected without a job.
+    started_us = [row["us"] for row in shown_late.select(F.unix_micros("started_at").alias("us")).collect()]
+    if not started_us:
         return hours
-    hour = floor_hour(datetime.fromtimestamp(row["first"] / 1e6, tz=start.tzinfo))
+    hour = floor_hour(datetime.fromtimestamp(min(started_us) / 1e6, tz=start.tzinfo))
     return Interval(max(rescale_hours.start, hour), hours.end)
 
 
@@ -198,7 +232,7 @@ def _type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
 
 def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Return the names of vertices, with ``is_source``."""
-    sources = job_graphs.find_sources(plans)
+    sources = job_graphs.find_sources(plans).hint("shuffle_hash")
     named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
     return named.withColumn("is_source", samples.source_or_named())
 

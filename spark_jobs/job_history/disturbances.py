@@ -27,21 +27,39 @@ _Mapped = Callable[[_Batches], Iterator[pa.RecordBatch]]
 
 
 def find_unsettled_windows(
-    stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
+    stops: DataFrame, starts: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
 ) -> DataFrame:
     """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
 
     Args:
         stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
+        starts: from :func:`find_starts_and_restores`.
         settings: of clusters and ingestion.
         horizon: end of the data, until which a job that does not run yet is disturbed.
         since: windows before it are not wanted.
     """
-    times = [F.unix_seconds(f"{name}_at").alias(f"{name}_s") for name in ("started", "ended")]
-    events = stops.select("cluster", "job_id", *times).unionByName(find_starts_and_restores(polls))
+    events = _events_of_stops(stops, settings).unionByName(_with_window(starts, settings))
+    return events.mapInArrow(_windows_of(since, horizon, settings.ingest.settle_s), _WINDOWS).distinct()
+
+
+def list_unsettled_windows(
+    stops: DataFrame, starts: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
+) -> pa.Table:
+    """Return what :func:`find_unsettled_windows` does, without a Spark job, of stops and starts in local frames."""
+    rows = [*_events_of_stops(stops, settings).collect(), *_with_window(starts, settings).collect()]
+    events = pa.Table.from_pylist([row.asDict() for row in rows], schema=arrow_schema(f"{_EVENTS}, window_s INT"))
     spread = _windows_of(since, horizon, settings.ingest.settle_s)
-    return events.withColumn("window_s", window_length_s(settings.clusters)).mapInArrow(spread, _WINDOWS).distinct()
+    windows = pa.Table.from_batches(spread(events.to_batches()), arrow_schema(_WINDOWS))
+    return windows.group_by(windows.column_names).aggregate([])
+
+
+def _events_of_stops(stops: DataFrame, settings: Settings) -> DataFrame:
+    times = [F.unix_seconds(f"{name}_at").alias(f"{name}_s") for name in ("started", "ended")]
+    return _with_window(stops.select("cluster", "job_id", *times), settings)
+
+
+def _with_window(events: DataFrame, settings: Settings) -> DataFrame:
+    return events.withColumn("window_s", window_length_s(settings.clusters))
 
 
 def find_starts_and_restores(polls: DataFrame) -> DataFrame:

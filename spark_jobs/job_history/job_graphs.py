@@ -41,7 +41,7 @@ def build_jobs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Return the rows of silver.jobs: of several ids of one name in an hour one that runs, else the one seen last."""
     hourly = _last_of_hour(polls, "job", "state", "job_type", "ended_at", "running_at")
     of_plan = plans.groupBy("cluster", "job_id").agg(F.max("plan_type").alias("plan_type"))
-    typed = hourly.join(of_plan, ["cluster", "job_id"], "left")
+    typed = hourly.join(of_plan.hint("shuffle_hash"), ["cluster", "job_id"], "left")
     of_name = Window.partitionBy("cluster", "job", "date", "hour").orderBy(
         F.col("ended_at").isNotNull(), F.desc("seen"), F.desc("running_at"), "job_id"
     )

@@ -39,8 +39,8 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, st
     yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
     ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
-    summed = _sum_up(polls).localCheckpoint()  # few, of many replies, and used twice
-    names = F.broadcast(_find_candidates(summed))
+    summed = _sum_up(polls)  # used twice: what is shuffled for it is shuffled once
+    names = _find_candidates(summed).hint("shuffle_hash")  # a broadcast would be a job of its own
     replies = summed.withColumnRenamed("job", "named").withColumn("what", F.lit("polls"))
     for what, rows in (("failure", failures), ("checkpoint", checkpoints), ("state", state_moves)):
         replies = replies.unionByName(rows.withColumn("what", F.lit(what)), allowMissingColumns=True)

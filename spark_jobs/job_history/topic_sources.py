@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.source_keys import find_source, group_operators, name_nearest
+from include.lake_table import is_in
 from include.settings import Cluster
 from include.tables import OPERATOR_KEYS
 from spark_jobs.lake import Lake, rows_of
@@ -86,11 +87,13 @@ def _rows_of_cluster(name: str, cluster: Cluster, jobs: Mapping[str, Collection[
 
 def _read_earlier(lake: Lake, clusters: Collection[str], until: datetime) -> list[tuple[str, ...]]:
     """Return cluster, job, vertex id and operator of jobs seen before, each vertex under its last name."""
-    rows = lake.read(OPERATOR_KEYS).where(
-        (F.col("date") >= F.lit((until - KNOWN_FOR).date()))
-        & (F.col("date") <= F.lit(until.date()))
-        & (F.col("observed_at") < F.lit(until))
-        & F.col("cluster").isin(*clusters)
+    where = f"observed_at < '{until.isoformat()}' AND {is_in('cluster', clusters)}"
+    parts = lake.few(OPERATOR_KEYS).read_parts(
+        [*_OPERATOR, "observed_at"], (until - KNOWN_FOR).date(), until.date(), where
     )
-    last = rows.groupBy("cluster", "job", "vertex_id").agg(F.max_by("operator", "observed_at").alias("operator"))
-    return [tuple(row) for row in last.select(*_OPERATOR).collect()]
+    last: dict[tuple[str, ...], tuple[datetime, str]] = {}
+    for part in parts:
+        for *vertex, operator, at in zip(*part.to_pydict().values(), strict=True):
+            key = tuple(vertex)
+            last[key] = max(last.get(key, (at, operator)), (at, operator))
+    return [(*key, operator) for key, (_, operator) in sorted(last.items())]

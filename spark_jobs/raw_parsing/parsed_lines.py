@@ -42,16 +42,20 @@ PARSED_COLUMNS = {
 def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
     """Parse the lines of files once, and keep them; columns ``PARSED_COLUMNS``.
 
+    Metrics that Arrow left are not read yet: :func:`read_left_lines` does that where there are any.
+
     Args:
         contents: from :func:`spark_jobs.raw_parsing.raw_contents.read_contents`.
         rules: the settings of ingestion.
     """
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    rows = _select(parse_envelope(read_files(contents, rules), rules)).localCheckpoint()
-    remaining = rows.where(is_left())
-    if remaining.isEmpty():
-        return rows
-    return rows.where(~is_left()).unionByName(read_left_metrics(remaining, rules.max_value).localCheckpoint())
+    return _select(parse_envelope(read_files(contents, rules), rules)).localCheckpoint()
+
+
+def read_left_lines(parsed: DataFrame, rules: Ingest) -> DataFrame:
+    """Return parsed lines with the metrics read that Arrow left, kept."""
+    read = read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+    return parsed.where(~is_left()).unionByName(read)
 
 
 def select_lines(parsed: DataFrame) -> DataFrame:

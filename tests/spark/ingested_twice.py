@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from benchmarks.pipeline.spark_jobs import count_jobs
 from include import raw_files
 from include.flink.raw_format import Kind, hour_directory
 from include.settings import Cluster, Settings
@@ -172,11 +173,13 @@ class IngestedTwice(IngestedLake):
     Attributes:
         settings: of both runs.
         first: what the first run counted over all clusters.
+        first_spark_jobs: how many jobs of Spark it was.
         before, after: the rows after the first and after the second run.
     """
 
     settings: Settings
     first: dict[str, object]
+    first_spark_jobs: int
     before: Rows
     after: Rows
 
@@ -190,7 +193,9 @@ def ingest_twice(spark: SparkSession, settings: Settings) -> IngestedTwice:
     write_rescaled_job(raw)
     for cluster, job in JOBS.items():
         write(raw, START, job.hour(START), cluster=cluster)
+    begun = count_jobs(spark)
     first = run(spark, settings)
+    first_spark_jobs = count_jobs(spark) - begun
     before = read_rows(lake)
     write_bad_lines(raw)
     write_bad_values(raw)
@@ -200,4 +205,4 @@ def ingest_twice(spark: SparkSession, settings: Settings) -> IngestedTwice:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(raw_files, "LARGEST_BYTES", size - 1)
         summary = run(spark, settings)
-    return IngestedTwice(lake, summary, settings, first, before, read_rows(lake))
+    return IngestedTwice(lake, summary, settings, first, first_spark_jobs, before, read_rows(lake))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from include.settings import Settings
 from include.tables import BRONZE_METRICS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
+from spark_jobs.ingest import hours as read_hours
+from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.lake import Lake
 from tests.spark.ingested_twice import (
     HOURS,
@@ -22,16 +26,23 @@ from tests.spark.ingested_twice import (
 from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
+MOST_SPARK_JOBS = 20
+"""Of an ingestion of few rows in which a job was rescaled; each has its planning and its start, whatever it reads."""
+
+
+def ingest_hourly(spark: SparkSession, twice: IngestedTwice, lake: Path) -> Rows:
+    """Ingest the same files hour by hour into another lake; returns its rows."""
+    paths = twice.settings.paths.model_copy(update={"lake": str(lake)})
+    settings = twice.settings.model_copy(update={"paths": paths})
+    for hour in range(HOURS):
+        run(spark, settings, hour, hours=1)
+    return read_rows(Lake(spark, settings.paths.lake))
 
 
 @pytest.fixture(scope="module")
 def hourly(spark: SparkSession, twice: IngestedTwice, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """The rows of the same files, ingested hour by hour."""
-    paths = twice.settings.paths.model_copy(update={"lake": str(tmp_path_factory.mktemp("hourly"))})
-    settings = twice.settings.model_copy(update={"paths": paths})
-    for hour in range(HOURS):
-        run(spark, settings, hour, hours=1)
-    return read_rows(Lake(spark, settings.paths.lake))
+    return ingest_hourly(spark, twice, tmp_path_factory.mktemp("hourly"))
 
 
 def test_counts_and_rates(twice: IngestedTwice) -> None:
@@ -74,6 +85,23 @@ def test_a_second_run_changes_nothing_where_nothing_is_new(twice: IngestedTwice,
     before = contents(twice.before[cluster])
     assert before[BRONZE_METRICS.name]
     assert contents(twice.after[cluster]) == before
+
+
+def test_few_rows_take_few_spark_jobs(twice: IngestedTwice) -> None:
+    assert 0 < twice.first_spark_jobs <= MOST_SPARK_JOBS
+
+
+@pytest.mark.long
+def test_what_is_many_is_written_by_spark_with_the_same_rows(
+    spark: SparkSession, twice: IngestedTwice, hourly: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing passes as few: replies, windows, what is worked out of them, and the hours before."""
+    monkeypatch.setattr(RawInput, "FEW_BYTES", 0)
+    monkeypatch.setattr(read_hours, "FEW_BYTES", 0)
+    many = ingest_hourly(spark, twice, tmp_path / "many")
+    assert many.keys() == hourly.keys() >= {*UNCHANGED, *JOBS}
+    for cluster, rows in many.items():
+        assert contents(rows) == contents(hourly[cluster]), cluster
 
 
 @pytest.mark.long

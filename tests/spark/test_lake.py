@@ -1,4 +1,4 @@
-"""Tables that were not created to the end."""
+"""Tables that were not created to the end; frames that are brought to the driver."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+from benchmarks.pipeline.spark_jobs import count_jobs
 from include.tables import JOB_GRAPHS
-from spark_jobs.lake import Lake, frame_of
+from spark_jobs.lake import Lake, empty, frame_of, rows_of
+from spark_jobs.one_job import collect_together, local_frame
 
 pytestmark = pytest.mark.spark
 
@@ -43,3 +47,18 @@ def test_a_local_frame_has_the_rows_after_a_piece_without_any(lake: Lake) -> Non
     pieces = [pa.array(values, pa.int64()) for values in ([1, 2], [], [3])]
     rows = pa.table({"at": pa.chunked_array(pieces)})
     assert [row.at for row in frame_of(lake.spark, rows).collect()] == [1, 2, 3]
+
+
+def test_frames_are_collected_by_one_job_as_each_alone(spark: SparkSession) -> None:
+    """Also nested rows, nulls, columns of one name, and a frame without rows."""
+    rows = [{"name": "a", "at": None}, {"name": None, "at": 3}]
+    plain = rows_of(spark, {"name": "STRING", "at": "BIGINT"}, rows)
+    nested = plain.groupBy("name").agg(F.collect_list(F.struct("at", F.lit("x").alias("kind"))).alias("ones"))
+    frames = {"plain": plain, "nested": nested, "none": empty(spark, {"name": "STRING", "ones": "ARRAY<INT>"})}
+    begun = count_jobs(spark)
+    made = collect_together(frames)
+    assert count_jobs(spark) - begun == 1
+    for name, frame in frames.items():
+        alone = frame.toArrow()
+        assert made[name].cast(alone.schema).sort_by("name").to_pylist() == alone.sort_by("name").to_pylist(), name
+        assert sorted(map(str, local_frame(frame, made[name]).collect())) == sorted(map(str, frame.collect())), name

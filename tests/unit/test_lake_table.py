@@ -28,6 +28,18 @@ def jobs_in(table: LakeTable, where: str = "", since: date = TODAY, until: date 
     return sorted(table.read(["job"], since, until, where).column("job").to_pylist())
 
 
+def test_bytes_are_counted_of_the_hours_asked_for(tmp_path) -> None:
+    events = LakeTable(str(tmp_path), tables.BRONZE_JOB_EVENTS)
+    assert events.count_bytes(NOON, NOON.replace(hour=23)) == 0
+    for hour in (10, 11, 12):
+        events.append([{"kind": "job", "body": "x" * hour, "date": TODAY, "hour": hour}])
+    folder = tmp_path / tables.BRONZE_JOB_EVENTS.relative_path / f"date={TODAY}"
+    sizes = {hour: sum(path.stat().st_size for path in folder.glob(f"hour={hour}/*.parquet")) for hour in (10, 11, 12)}
+    assert events.count_bytes(NOON.replace(hour=11), NOON) == sizes[11] > 0
+    assert events.count_bytes(NOON.replace(hour=10), NOON) == sizes[10] + sizes[11]
+    assert events.count_bytes(NOON.replace(day=19), NOON.replace(day=21)) == sum(sizes.values())
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> LakeTable:
     return LakeTable(str(tmp_path), CONTROLLER_MEMORY)

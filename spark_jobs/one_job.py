@@ -1,0 +1,80 @@
+"""Several small results worked out by one Spark job instead of one job each.
+
+A job costs tens of milliseconds of planning, scheduling and waiting however few rows it gives, and results that come
+from the same rows share what was shuffled for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType
+
+from spark_jobs.lake import empty, frame_of
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """Rows that were worked out once.
+
+    Attributes:
+        frame: of them, to go on with.
+        rows: themselves, where they are few; None where they stay with Spark.
+    """
+
+    frame: DataFrame
+    rows: pa.Table | None
+
+
+def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """Bring the rows of several frames to the driver by one job (and one more for each broadcast in them).
+
+    Args:
+        frames: by name, each of few rows.
+    """
+    # In an array: a row that is null would have null columns, also those that Spark knows as never null.
+    kinds = [ArrayType(rows.schema) for rows in frames.values()]
+
+    def pack(place: int, rows: DataFrame) -> DataFrame:
+        packed = F.array(F.struct(*[F.col(f"`{name}`") for name in rows.columns]))
+        columns = [packed if one == place else F.lit(None).cast(kind) for one, kind in enumerate(kinds)]
+        return rows.select(*[column.alias(f"rows_{one}") for one, column in enumerate(columns)])
+
+    made = reduce(DataFrame.union, [pack(place, rows) for place, rows in enumerate(frames.values())]).toArrow()
+    return {name: _unpack(made.column(place)) for place, name in enumerate(frames)}
+
+
+def _unpack(packed: pa.ChunkedArray) -> pa.Table:
+    """Return the rows of one frame; those of the others are null."""
+    parts = [chunk.flatten() for chunk in packed.chunks]
+    fields = list(packed.type.value_type)
+    columns = [pa.chunked_array([part.field(field.name) for part in parts], field.type) for field in fields]
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def work_out(frames: Mapping[str, DataFrame], pool: Executor, *, is_small: bool) -> dict[str, Worked]:
+    """Return what frames hold now, worked out once: brought to the driver where they are few, else as checkpoints.
+
+    Args:
+        frames: by name.
+        pool: works out those that are many side by side.
+        is_small: whether all of them have few rows.
+    """
+    if not is_small:
+        running = {name: pool.submit(rows.localCheckpoint) for name, rows in frames.items()}
+        return {name: Worked(one.result(), None) for name, one in running.items()}
+    made = collect_together(frames)
+    return {name: Worked(local_frame(rows, made[name]), made[name]) for name, rows in frames.items()}
+
+
+def local_frame(like: DataFrame, rows: pa.Table) -> DataFrame:
+    """Return rows as a local frame with the columns of another one."""
+    if not len(rows):
+        return empty(like.sparkSession, {field.name: field.dataType.simpleString() for field in like.schema})
+    return frame_of(like.sparkSession, rows, like.schema)
