@@ -7,7 +7,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +26,7 @@ class Usage:
     Attributes:
         seconds: by the clock.
         peak_bytes: the highest sum of their resident memory.
-        cpu_s: processor seconds of all of them, as they were when each was looked at last: too few by at most
-            ``SAMPLE_EVERY_S`` of each process, and by those that lived shorter.
+        cpu_s: processor seconds of all of them, up to ``SAMPLE_EVERY_S`` before the end.
     """
 
     seconds: float
@@ -47,12 +45,16 @@ def tree_bytes(process: psutil.Process) -> int:
     return total
 
 
-def note_cpu(process: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> None:
-    """Note the processor seconds of a process and its children, by what tells processes apart."""
+def tree_cpu_s(process: psutil.Process) -> float:
+    """Return the processor seconds so far of a process, its children, and theirs that have ended."""
+    total = 0.0
     for member in [process, *process.children(recursive=True)]:
-        with suppress(psutil.Error):
+        try:
             times = member.cpu_times()
-            cpu_s[member.pid, member.create_time()] = times.user + times.system
+        except psutil.Error:
+            continue  # it ended between the listing and the question: its parent has its seconds from now on
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
 def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Usage:
@@ -65,7 +67,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     with log.open("wb") as output:
         started = time.monotonic()
         child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT)
-        peak, cpu_s = [0], dict[tuple[int, float], float]()
+        peak, cpu_s = [0], [0.0]
         watcher = threading.Thread(target=_watch, args=(child, peak, cpu_s), daemon=True)
         watcher.start()
         code = child.wait()
@@ -73,14 +75,14 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
         watcher.join()
     if code != 0:
         raise CommandFailedError(f"{' '.join(command)} exited with {code}:\n{log.read_text(errors='replace')[-2000:]}")
-    return Usage(seconds, peak[0], sum(cpu_s.values()))
+    return Usage(seconds, peak[0], cpu_s[0])
 
 
-def _watch(child: subprocess.Popen[bytes], peak: list[int], cpu_s: dict[tuple[int, float], float]) -> None:
+def _watch(child: subprocess.Popen[bytes], peak: list[int], cpu_s: list[float]) -> None:
     try:
         process = psutil.Process(child.pid)
         while child.poll() is None:
-            note_cpu(process, cpu_s)
+            cpu_s[0] = max(cpu_s[0], tree_cpu_s(process))
             peak[0] = max(peak[0], tree_bytes(process))
             time.sleep(SAMPLE_EVERY_S)
     except psutil.NoSuchProcess:

@@ -35,6 +35,8 @@ class Worked:
 def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     """Bring the rows of several frames to the driver by one job (and one more for each broadcast in them).
 
+    Inside :func:`spark_jobs.lake.planned_once`: adaptive execution takes a job for each shuffle.
+
     Args:
         frames: by name, each of few rows.
     """

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import psutil
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
@@ -24,6 +25,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 import spark_jobs
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, environment
+from benchmarks.processes import tree_cpu_s
 from cli.history import HistoryRequest, write_history
 from include.settings import Settings, load_settings
 from include.stages import Stage, StageRequest
@@ -115,7 +117,7 @@ def ingest_hour(spark: SparkSession, settings: Settings, start: datetime) -> Cou
 
 
 def run(work: Path, jobs: int = 3, operators: int = 3) -> list[Measurement]:
-    """Count the jobs of an ingestion of a second hour, and print them.
+    """Count the jobs and the processor seconds of ingestions of an hour, and print them.
 
     Args:
         work: an empty directory; everything is written below it.
@@ -129,9 +131,12 @@ def run(work: Path, jobs: int = 3, operators: int = 3) -> list[Measurement]:
         result: list[Measurement] = []
         with described_jobs(spark):
             for name, start in (("first", END - 2 * HOUR), ("next", END - HOUR), ("same again", END - HOUR)):
+                begun_s = tree_cpu_s(psutil.Process())
                 counted = ingest_hour(spark, settings, start)
+                cpu_s = tree_cpu_s(psutil.Process()) - begun_s
                 result.append(Measurement(f"Spark jobs, ingest, {name} hour", counted.total(), "jobs"))
-                print(f"\n{name} hour: {counted.total()} Spark jobs")
+                result.append(Measurement(f"processor time, ingest, {name} hour", cpu_s, "s"))
+                print(f"\n{name} hour: {counted.total()} Spark jobs, {cpu_s:.1f} CPU s")
                 for place, number in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
                     print(f"{number:4}  {place}")
         spark.stop()
