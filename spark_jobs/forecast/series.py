@@ -19,6 +19,7 @@ from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
+from spark_jobs.job_inputs.source_rates import RATES
 from spark_jobs.job_inputs.source_series import SERIES, WINDOWS, HistoryFrame, SourceWindows
 
 CHUNK = 256
@@ -110,7 +111,7 @@ def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
     histories = []
     for part in by_calendar(series, task):
         calendar = task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
-        histories.append(prepare(_rates(_windows(part, task), part, task), calendar))
+        histories.append(prepare(_rates(part, task)[0], calendar))
     early_s = task.now_s - task.backtest_origins * DAY_S
     made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
     return tuple(each for each in made if each is not None)
@@ -120,13 +121,12 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     """Forecast some series of one calendar.
 
     Args:
-        series: one row each: cluster, job, operator, start_s, window_s, demand_per_s (arrays of equal length, of every
-            window) and previous_champion (null when none).
+        series: one row each: cluster, job, operator, previous_champion (null when none), and its bins (rate_per_s, an
+            array, and last_seen_s) or its windows (start_s, window_s and demand_per_s, arrays of equal length).
         task: what to forecast.
         fits: of the global model.
     """
-    windows = _windows(series, task)
-    rates = _rates(windows, series, task)
+    rates, last_seen_s = _rates(series, task)
     champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]
     batch = forecast_batch(
         rates,
@@ -140,7 +140,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     result = series[["cluster", "job", "operator"]].reset_index(drop=True)
     result["method"] = batch.method
     result["fallback_reason"] = [
-        _reason(reason, own.last_seen_s, task) for reason, own in zip(batch.reason, windows, strict=True)
+        _reason(reason, at_s, task) for reason, at_s in zip(batch.reason, last_seen_s.tolist(), strict=True)
     ]
     result["input_hash"] = [
         hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
@@ -149,18 +149,24 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     return pd.concat([result, _quantile_columns(batch, task.events_of(series), task), _score_columns(batch)], axis=1)
 
 
-def _rates(windows: Sequence[SourceWindows], series: pd.DataFrame, task: ForecastTask) -> Floats:
-    """Return rates in bins, records/s, shape (n, T), NaN in those of events: they tell nothing of usual days."""
-    rates = np.stack([own.average_in_bins(task) for own in windows])
+def _rates(series: pd.DataFrame, task: ForecastTask) -> tuple[Floats, Floats]:
+    """Return rates in bins, records/s, shape (n, T), NaN in those of events: they tell nothing of usual days.
+
+    And the end of the last window of each that was measured, epoch seconds, NaN without one, shape (n,).
+    """
+    if set(RATES) <= set(series.columns):
+        rates = np.stack([np.asarray(own, np.float64) for own in series["rate_per_s"]])
+        rates[np.isnan(rates)] = np.nan  # one NaN, of the same bits
+        last_seen_s = series["last_seen_s"].to_numpy(np.float64)
+    else:
+        rows = zip(*(series[name] for name in WINDOWS), strict=True)
+        windows = [SourceWindows.of(*row).select_measured(task) for row in rows]
+        rates = np.stack([own.average_in_bins(task) for own in windows])
+        last_seen_s = np.array([own.last_seen_s for own in windows])
     for row, events in enumerate(task.events_of(series)):
         if events:
             rates[row, find_event_bins(events, task.first_bin_s, task.bin_s, task.history_bins)] = np.nan
-    return rates
-
-
-def _windows(series: pd.DataFrame, task: ForecastTask) -> list[SourceWindows]:
-    rows = zip(*(series[name] for name in WINDOWS), strict=True)
-    return [SourceWindows.of(*row).select_measured(task) for row in rows]
+    return rates, last_seen_s
 
 
 def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -16,11 +17,13 @@ from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
+from spark_jobs.forecast import few_sources
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.newest_rows import JOB, current_sources, read_newest_hours
-from spark_jobs.job_inputs.renames import follow_renames, read_renames
+from spark_jobs.job_inputs.renames import current_names, follow_renames, read_versions, renames_frame
+from spark_jobs.job_inputs.source_rates import read_source_rates
 from spark_jobs.job_inputs.source_series import SERIES, read_source_loads, source_series
-from spark_jobs.lake import Lake
+from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.session import threads
 from spark_jobs.timestamps import as_of_slice
 
@@ -28,6 +31,11 @@ BATCHES = 16
 """Groups that the series are dealt into; each is cut into chunks of bounded size again."""
 SAMPLE_SERIES = 64
 """The global model is fitted on so many series, drawn by a hash of their names: the time is the same for any fleet."""
+HISTORY_COLUMNS = dict.fromkeys(SERIES, "STRING") | {
+    "rate_per_s": "ARRAY<DOUBLE>",
+    "last_seen_s": "DOUBLE",
+    "previous_champion": "STRING",
+}
 CHAMPION_MEMORY = timedelta(days=7)
 """A champion not confirmed for this long is dropped."""
 
@@ -82,20 +90,29 @@ def previous_champions(scores: DataFrame, request: StageRequest) -> DataFrame:
     )
 
 
+def sample_order() -> list[Column]:
+    """Return the order of series of which the first are a sample: by a hash of their names."""
+    return [F.xxhash64(*SERIES), *(F.col(name) for name in SERIES)]
+
+
 def global_fits(series: DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
     """Fit the global model on a sample of the series, here and now: see docs/adr/0008-global-model-in-the-stage.md."""
-    sample = series.orderBy(F.xxhash64(*SERIES), *SERIES).limit(SAMPLE_SERIES).toPandas()
+    sample = series.orderBy(*sample_order()).limit(SAMPLE_SERIES).toPandas()
     return fit_global(sample, task) if len(sample) else ()
 
 
-def results(
-    series: DataFrame, champions: DataFrame, task: ForecastTask, partitions: int, fits: tuple[Fit, ...] = ()
-) -> DataFrame:
-    """Forecast every series; one row each, arrays over the bins of the horizon and over the methods."""
+def results(series: DataFrame, task: ForecastTask, partitions: int, fits: tuple[Fit, ...] = ()) -> DataFrame:
+    """Forecast every series; one row each, arrays over the bins of the horizon and over the methods.
+
+    Args:
+        series: with their bins or windows and ``previous_champion``, see :func:`.series.forecast_chunk`.
+        task: what to forecast.
+        partitions: of Spark.
+        fits: of the global model.
+    """
     batch = F.pmod(F.xxhash64(*SERIES), F.lit(BATCHES)).alias("batch")
     return (
-        series.join(champions, list(SERIES), how="left")
-        .select("*", batch)
+        series.select("*", batch)
         .repartition(partitions, "batch")
         .groupBy("batch")
         .applyInPandas(make_forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
@@ -169,27 +186,69 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
-    renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
-    observed = source_series(follow_renames(read_source_loads(lake, task), renames), task)
+    names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
     graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
-    series = keep_current(observed, graphs, jobs, request.as_of).persist()
+    partitions = settings.spark.shuffle_partitions
+    few = read_source_rates(lake.root, task, names)
+    if few is not None:
+        current = choose_current(lake, few.table, graphs, jobs, request)
+        return write_few(lake, forecast_few(lake, current, task, request, partitions), task, request)
+    windows = source_series(follow_renames(read_source_loads(lake, task), renames_frame(lake, names)), task)
+    series = keep_current(windows, graphs, jobs, request.as_of).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
-    made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
+    made = results(
+        series.join(champions, list(SERIES), how="left"), task, partitions, global_fits(series, task)
+    ).persist()
     try:
-        known, where = made.where(has_forecast()), as_of_slice(request.as_of)
-        version = forecast_version(made, task)  # makes the forecasts, so that the following only read them
-        if made.isEmpty():
-            lake.require_empty(tables.FORECASTS, where)
-        with threads(spark) as pool:
-            written = pool.submit(lake.replace, tables.FORECASTS, forecast_rows(known, task, version), where)
-            scored = pool.submit(lake.replace, tables.FORECAST_SCORES, score_rows(known, task), where)
-            counted = pool.submit(counts, made)
-            written.result()
-            scored.result()
-            return counted.result()
+        return write(lake, made, task, request)
     finally:
         made.unpersist()
         series.unpersist()
+
+
+def choose_current(
+    lake: Lake, sources: pa.Table, graphs: DataFrame, jobs: DataFrame, request: StageRequest
+) -> pa.Table:
+    """Return the sources that are not left out, in the order in which the global model's sample is drawn."""
+    if not len(sources):
+        return sources
+    names = keep_current(frame_of(lake.spark, sources.select(list(SERIES))), graphs, jobs, request.as_of)
+    return few_sources.choose_sources(sources, names.orderBy(*sample_order()).toArrow())
+
+
+def forecast_few(lake: Lake, sources: pa.Table, task: ForecastTask, request: StageRequest, partitions: int) -> pa.Table:
+    """Forecast sources whose history is in the driver, in the order of their names."""
+    fits = fit_global(sources.slice(0, SAMPLE_SERIES).to_pandas(), task) if len(sources) else ()
+    whole = few_sources.add_champions(sources, lake, request.as_of, CHAMPION_MEMORY)
+    series = frame_of(lake.spark, whole) if len(whole) else empty(lake.spark, HISTORY_COLUMNS)
+    return results(series, task, partitions, fits).toArrow().sort_by([(name, "ascending") for name in SERIES])
+
+
+def write_few(lake: Lake, made: pa.Table, task: ForecastTask, request: StageRequest) -> dict[str, object]:
+    """Replace the rows of this ``as_of`` in both tables by those of few series, and count these."""
+    where = as_of_slice(request.as_of)
+    if not len(made):
+        lake.require_empty(tables.FORECASTS, where)
+    known = made.filter(few_sources.is_usable(made))
+    version = few_sources.hash_forecast(made, task)
+    lake.few(tables.FORECASTS).replace(few_sources.list_forecasts(known, task, version), where)
+    lake.few(tables.FORECAST_SCORES).replace(few_sources.list_scores(known, task), where)
+    return few_sources.count_series(made)
+
+
+def write(lake: Lake, made: DataFrame, task: ForecastTask, request: StageRequest) -> dict[str, object]:
+    """Replace the rows of this ``as_of`` in both tables, and count the series."""
+    known, where = made.where(has_forecast()), as_of_slice(request.as_of)
+    version = forecast_version(made, task)  # makes the forecasts, so that the following only read them
+    if made.isEmpty():
+        lake.require_empty(tables.FORECASTS, where)
+    with threads(lake.spark) as pool:
+        written = pool.submit(lake.replace, tables.FORECASTS, forecast_rows(known, task, version), where)
+        scored = pool.submit(lake.replace, tables.FORECAST_SCORES, score_rows(known, task), where)
+        counted = pool.submit(counts, made)
+        written.result()
+        scored.result()
+        return counted.result()
 
 
 def counts(made: DataFrame) -> dict[str, object]:

@@ -20,6 +20,8 @@ from spark_jobs.lake import Lake, rows_of
 _JOB = ("cluster", "job")
 _OPERATOR = (*_JOB, "operator", "vertex_id")
 _KEYS = (*_OPERATOR, "position", "upstream", "observed_at")
+OperatorName = tuple[str, str, str, str | None]
+"""Cluster, job, operator and vertex id."""
 _RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_id": "STRING", "current": "STRING"}
 
 
@@ -68,12 +70,23 @@ def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | No
 
 def find_renames(lake: Lake, versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> DataFrame | None:
     """Return what :func:`read_renames` does, of given rows of :func:`read_versions`."""
-    renames = [
-        {"cluster": cluster, "job": job, "operator": name, "vertex_id": vertex_id, "current": current}
+    return renames_frame(lake, current_names(versions))
+
+
+def current_names(versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> dict[OperatorName, str | None]:
+    """Return the present name of every operator that has another, null of one that has gone."""
+    return {
+        (cluster, job, name, vertex_id): current
         for (cluster, job), rows in versions.items()
         for (name, vertex_id), current in _with_bare_names(follow_operators(versions_of(rows))).items()
         if current != name
-    ]
+    }
+
+
+def renames_frame(lake: Lake, current: Mapping[OperatorName, str | None]) -> DataFrame | None:
+    """Return :func:`current_names` as :func:`follow_renames` needs them; None without any."""
+    columns = ("cluster", "job", "operator", "vertex_id")
+    renames = [dict(zip(columns, name, strict=True)) | {"current": now} for name, now in current.items()]
     return rows_of(lake.spark, _RENAMES, renames) if renames else None
 
 
