@@ -21,7 +21,7 @@ from spark_jobs.forecast import few_sources
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.newest_rows import JOB, current_sources, read_newest_hours
 from spark_jobs.job_inputs.renames import current_names, follow_renames, read_versions, renames_frame
-from spark_jobs.job_inputs.source_rates import read_source_rates
+from spark_jobs.job_inputs.source_rates import MOST_SOURCES, read_source_rates
 from spark_jobs.job_inputs.source_series import SERIES, read_source_loads, source_series
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.session import threads
@@ -189,7 +189,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
     graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
     partitions = settings.spark.shuffle_partitions
-    few = read_source_rates(lake.root, task, names)
+    few = read_source_rates(lake.root, task, names, MOST_SOURCES)
     if few is not None:
         current = choose_current(lake, few.table, graphs, jobs, request)
         return write_few(lake, forecast_few(lake, current, task, request, partitions), task, request)

@@ -53,7 +53,7 @@ class SourceRates:
 
 
 def read_source_rates(
-    lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None], most: int = MOST_SOURCES
+    lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None], most: int
 ) -> SourceRates | None:
     """Return the sources with a window in a history, under their present names; None of more than ``most``.
 

@@ -165,6 +165,13 @@ def test_the_same_input_gives_the_same_tables(runs: Runs) -> None:
     assert runs.lake.read(tables.FORECASTS).select("as_of", "forecast_version").distinct().count() == 2
 
 
+@pytest.mark.long
+def test_many_sources_have_the_rows_of_few(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    # In Spark alone, as for a fleet that is too large for the driver.
+    monkeypatch.setattr(forecast, "MOST_SOURCES", 0)
+    assert run(runs.lake, runs.settings) == runs.first
+
+
 def test_the_champion_in_office_is_read_from_earlier_scores(runs: Runs) -> None:
     assert runs.first.champions["whole"] == "blend"
     assert set(runs.later.champions.values()) <= {OFFICE, "blend"}

@@ -1,0 +1,91 @@
+"""What a forecast of few sources chooses, writes and counts in the driver."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from include.tables import FORECAST_SCORES, FORECASTS
+from spark_jobs.forecast import few_sources
+from spark_jobs.forecast.series import ForecastTask
+
+AS_OF = datetime(2026, 3, 20, 10, 3, 0, 250_001, tzinfo=UTC)
+START_S = int(datetime(2026, 3, 20, 10, tzinfo=UTC).timestamp())
+TASK = ForecastTask(
+    as_of_s=AS_OF.timestamp(),
+    first_bin_s=START_S - 600,
+    bin_s=300,
+    history_bins=2,
+    horizon_bins=2,
+    backtest_origins=1,
+    champion_margin=0.02,
+    plan_error_max=0.15,
+    stale_after_s=3600.0,
+)
+NAMES = {"cluster": "c", "operator": "source", "method": "blend", "fallback_reason": None, "input_hash": "i"}
+
+
+def series(job: str, rate: float | None, **values: Any) -> dict[str, Any]:
+    quantiles = {f"q{level}": [rate, rate] for level in (10, 50, 90, 95)}
+    events = {"event": [None, "sale"], "event_factor": [1.0, 2.0], "event_spread": [0.0, 0.5]}
+    scores = {"mase": [0.5, math.nan], "pinball_q90": [0.1, None], "coverage_q90": [0.9, 0.8]}
+    record = {"methods": ["blend", "boosting"], "origins": [3, 0], "champion": [True, False]}
+    return {**NAMES, "job": job, **quantiles, **events, **scores, **record, **values}
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows))
+
+
+def test_a_forecast_has_a_row_per_bin_and_an_event_where_it_is() -> None:
+    rows = few_sources.list_forecasts(table(series("a", 5.0), series("b", 7.0)), TASK, "v").to_pylist()
+    assert [(row["job"], row["q50_per_s"], row["bin_start"].minute) for row in rows] == [
+        ("a", 5.0, 0),
+        ("a", 5.0, 5),
+        ("b", 7.0, 0),
+        ("b", 7.0, 5),
+    ]
+    assert [(row["event"], row["event_factor"], row["event_spread"]) for row in rows[:2]] == [
+        (None, None, None),
+        ("sale", 2.0, 0.5),
+    ]
+    assert {(row["as_of"], row["date"], row["forecast_version"]) for row in rows} == {(AS_OF, AS_OF.date(), "v")}
+    assert list(rows[0]) == list(FORECASTS.columns)
+
+
+def test_a_method_that_was_not_scored_has_no_row_and_an_unknown_score_is_null() -> None:
+    unknown = series("a", 5.0, mase=[math.nan, 1.0], pinball_q90=[None, 1.0])
+    (row,) = few_sources.list_scores(table(unknown), TASK).to_pylist()
+    assert (row["method"], row["origins"], row["champion"]) == ("blend", 3, True)
+    assert (row["mase"], row["pinball_q90"], row["coverage_q90"]) == (None, None, 0.9)
+    assert list(row) == list(FORECAST_SCORES.columns)
+
+
+def test_series_are_counted_by_what_became_of_them() -> None:
+    stale = series("b", 5.0, fallback_reason="too short; stale: last measured yesterday", method="recent_level")
+    made = table(series("a", 5.0), stale, series("c", None, fallback_reason="no usable rate"), series("d", math.nan))
+    assert few_sources.is_usable(made).to_pylist() == [True, True, False, False]
+    assert few_sources.count_series(made) == {
+        "forecasts": 2,
+        "fallbacks": 1,
+        "stale": 1,
+        "unusable": 2,
+        "methods": {"blend": 3, "recent_level": 1},
+    }
+
+
+def test_a_version_depends_on_inputs_and_settings_but_not_on_the_order() -> None:
+    a, b = series("a", 5.0), series("b", 7.0)
+    version = few_sources.hash_forecast(table(a, b), TASK)
+    assert few_sources.hash_forecast(table(b, a), TASK) == version
+    assert few_sources.hash_forecast(table(a, b | {"input_hash": "j"}), TASK) != version
+
+
+def test_nothing_is_written_of_no_series() -> None:
+    none = table(series("a", 5.0)).slice(0, 0)
+    assert few_sources.list_forecasts(none, TASK, "v").num_rows == 0
+    assert few_sources.list_scores(none, TASK).num_rows == 0
+    assert few_sources.count_series(none)["forecasts"] == 0
