@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from include.tables import FORECAST_SCORES, FORECASTS
-from spark_jobs.forecast import few_sources
+from spark_jobs.forecast import driver_rows
 from spark_jobs.forecast.series import ForecastTask
 
 AS_OF = datetime(2026, 3, 20, 10, 3, 0, 250_001, tzinfo=UTC)
@@ -41,7 +41,7 @@ def table(*rows: dict[str, Any]) -> pa.Table:
 
 
 def test_a_forecast_has_a_row_per_bin_and_an_event_where_it_is() -> None:
-    rows = few_sources.list_forecasts(table(series("a", 5.0), series("b", 7.0)), TASK, "v").to_pylist()
+    rows = driver_rows.list_forecasts(table(series("a", 5.0), series("b", 7.0)), TASK, "v").to_pylist()
     assert [(row["job"], row["q50_per_s"], row["bin_start"].minute) for row in rows] == [
         ("a", 5.0, 0),
         ("a", 5.0, 5),
@@ -58,7 +58,7 @@ def test_a_forecast_has_a_row_per_bin_and_an_event_where_it_is() -> None:
 
 def test_a_method_that_was_not_scored_has_no_row_and_an_unknown_score_is_null() -> None:
     unknown = series("a", 5.0, mase=[math.nan, 1.0], pinball_q90=[None, 1.0])
-    (row,) = few_sources.list_scores(table(unknown), TASK).to_pylist()
+    (row,) = driver_rows.list_scores(table(unknown), TASK).to_pylist()
     assert (row["method"], row["origins"], row["champion"]) == ("blend", 3, True)
     assert (row["mase"], row["pinball_q90"], row["coverage_q90"]) == (None, None, 0.9)
     assert list(row) == list(FORECAST_SCORES.columns)
@@ -67,8 +67,8 @@ def test_a_method_that_was_not_scored_has_no_row_and_an_unknown_score_is_null() 
 def test_series_are_counted_by_what_became_of_them() -> None:
     stale = series("b", 5.0, fallback_reason="too short; stale: last measured yesterday", method="recent_level")
     made = table(series("a", 5.0), stale, series("c", None, fallback_reason="no usable rate"), series("d", math.nan))
-    assert few_sources.is_usable(made).to_pylist() == [True, True, False, False]
-    assert few_sources.count_series(made) == {
+    assert driver_rows.is_usable(made).to_pylist() == [True, True, False, False]
+    assert driver_rows.count_series(made) == {
         "forecasts": 2,
         "fallbacks": 1,
         "stale": 1,
@@ -79,13 +79,13 @@ def test_series_are_counted_by_what_became_of_them() -> None:
 
 def test_a_version_depends_on_inputs_and_settings_but_not_on_the_order() -> None:
     a, b = series("a", 5.0), series("b", 7.0)
-    version = few_sources.hash_forecast(table(a, b), TASK)
-    assert few_sources.hash_forecast(table(b, a), TASK) == version
-    assert few_sources.hash_forecast(table(a, b | {"input_hash": "j"}), TASK) != version
+    version = driver_rows.hash_forecast(table(a, b), TASK)
+    assert driver_rows.hash_forecast(table(b, a), TASK) == version
+    assert driver_rows.hash_forecast(table(a, b | {"input_hash": "j"}), TASK) != version
 
 
 def test_nothing_is_written_of_no_series() -> None:
     none = table(series("a", 5.0)).slice(0, 0)
-    assert few_sources.list_forecasts(none, TASK, "v").num_rows == 0
-    assert few_sources.list_scores(none, TASK).num_rows == 0
-    assert few_sources.count_series(none)["forecasts"] == 0
+    assert driver_rows.list_forecasts(none, TASK, "v").num_rows == 0
+    assert driver_rows.list_scores(none, TASK).num_rows == 0
+    assert driver_rows.count_series(none)["forecasts"] == 0
