@@ -6,6 +6,8 @@ Where Spark opens, plans, shuffles and commits every table, a pass of 100 source
 
 from __future__ import annotations
 
+from functools import reduce
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -19,7 +21,12 @@ from spark_jobs.job_inputs.source_series import SERIES
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.timestamps import as_of_slice
 
-_HISTORY = dict.fromkeys(SERIES, "STRING") | dict(zip(RATES, ("ARRAY<DOUBLE>", "DOUBLE"), strict=True))
+_HISTORY = dict.fromkeys(SERIES, "STRING") | {
+    **dict(zip(RATES, ("ARRAY<DOUBLE>", "DOUBLE"), strict=True)),
+    "previous_champion": "STRING",
+}
+_SENT_BYTES = 16 * 2**20
+"""Rates in one piece: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
 
 
 def choose_current(
@@ -37,10 +44,18 @@ def forecast_few(lake: Lake, sources: pa.Table, task: ForecastTask, request: Sta
     """Forecast sources whose history is in the driver, in the order of their names."""
     fits = fit_global(sources.slice(0, SAMPLE_SERIES).to_pandas(), task) if len(sources) else ()
     whole = driver_rows.add_champions(sources, lake, request.as_of, CHAMPION_MEMORY)
-    series = (
-        frame_of(lake.spark, whole) if len(whole) else empty(lake.spark, _HISTORY | {"previous_champion": "STRING"})
+    made = forecast_series(_send(lake, whole, task), task, partitions, fits).toArrow()
+    return made.sort_by([(name, "ascending") for name in SERIES])
+
+
+def _send(lake: Lake, sources: pa.Table, task: ForecastTask) -> DataFrame:
+    """Return rows of the driver as a frame."""
+    if not len(sources):
+        return empty(lake.spark, _HISTORY)
+    step = max(1, _SENT_BYTES // (8 * task.history_bins))
+    return reduce(
+        DataFrame.union, [frame_of(lake.spark, sources[at : at + step]) for at in range(0, len(sources), step)]
     )
-    return forecast_series(series, task, partitions, fits).toArrow().sort_by([(name, "ascending") for name in SERIES])
 
 
 def write_few(lake: Lake, made: pa.Table, task: ForecastTask, request: StageRequest) -> dict[str, object]:

@@ -20,7 +20,7 @@ from spark_jobs.forecast.many_sources import forecast_many
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.job_inputs.newest_rows import read_newest_hours
 from spark_jobs.job_inputs.renames import current_names, follow_renames, read_versions, renames_frame
-from spark_jobs.job_inputs.source_rates import MOST_SOURCES, read_source_rates
+from spark_jobs.job_inputs.source_rates import HELD_BYTES, read_source_rates
 from spark_jobs.job_inputs.source_series import read_source_loads, source_series
 from spark_jobs.lake import Lake
 
@@ -59,7 +59,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
     graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
     partitions = settings.spark.shuffle_partitions
-    few = read_source_rates(lake.root, task, names, MOST_SOURCES)
+    few = read_source_rates(lake.root, task, names, HELD_BYTES // (8 * task.history_bins))
     if few is None:
         windows = source_series(follow_renames(read_source_loads(lake, task), renames_frame(lake, names)), task)
         return forecast_many(lake, keep_current(windows, graphs, jobs, request.as_of), task, request, partitions)

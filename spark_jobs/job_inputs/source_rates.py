@@ -21,8 +21,8 @@ from spark_jobs.job_inputs.renames import OperatorName
 from spark_jobs.job_inputs.source_loads import update_source_loads
 from spark_jobs.job_inputs.source_series import SERIES, HistoryFrame
 
-MOST_SOURCES = 4096
-"""More of them are left to Spark: the bins of so many are 260 MB in the driver (28 days of five minutes)."""
+HELD_BYTES = 256 * 2**20
+"""So many rates are held in the driver, more are left to Spark: of 4,161 sources with 28 days of five minutes."""
 RATES = ("rate_per_s", "last_seen_s")
 _NAMES = (*SERIES, "vertex_id")
 _ARRAYS = ("start_s", "window_s", "demand_per_s")

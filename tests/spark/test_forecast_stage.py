@@ -168,7 +168,7 @@ def test_the_same_input_gives_the_same_tables(runs: Runs) -> None:
 @pytest.mark.long
 def test_many_sources_have_the_rows_of_few(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     # In Spark alone, as for a fleet that is too large for the driver.
-    monkeypatch.setattr(forecast, "MOST_SOURCES", 0)
+    monkeypatch.setattr(forecast, "HELD_BYTES", 0)
     assert run(runs.lake, runs.settings) == runs.first
 
 
