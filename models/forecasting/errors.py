@@ -72,8 +72,8 @@ class SortedErrors:
 
     def _pick(self, chosen: Bools, first: int) -> SortedErrors:
         """Return some errors, as many of each series, with cells counted from ``first``."""
-        shape = len(chosen), -1
-        return SortedErrors(self.size[chosen].reshape(shape), self.cell[chosen].reshape(shape) - first, self.leads)
+        shape, at = (len(chosen), -1), np.flatnonzero(chosen)
+        return SortedErrors(self.size.take(at).reshape(shape), self.cell.take(at).reshape(shape) - first, self.leads)
 
     def pool(self) -> Errors:
         """Return all leads as one group."""

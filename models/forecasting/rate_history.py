@@ -148,9 +148,11 @@ def _fill_causally(observed: Floats, calendar: Calendar) -> Floats:
             before = filled[:, start - season : start - season + block.shape[1]]
             np.copyto(block, before, where=np.isnan(block))
     missing = np.isnan(filled)
-    if missing.any():
+    rows = np.flatnonzero(missing.any(axis=1))  # few of most batches: those with a gap that no season fills
+    if len(rows):
+        missing, values = missing[rows], filled[rows]
         place = np.where(missing, -1, np.arange(filled.shape[1]))
         place = np.maximum.accumulate(place, axis=1)
-        last = np.take_along_axis(filled, np.maximum(place, 0), axis=1)
-        filled = np.where(missing, np.where(place >= 0, last, 0.0), filled)
+        last = np.take_along_axis(values, np.maximum(place, 0), axis=1)
+        filled[rows] = np.where(missing, np.where(place >= 0, last, 0.0), values)
     return filled
