@@ -19,6 +19,7 @@ BENCHMARKS = (
     "ingest",
     "spark_jobs",
     "hourly",
+    "source_forecasts",
     "planning",
     "live_windows",
     "controller_ticks",
