@@ -126,7 +126,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
         task: what to forecast.
         fits: of the global model.
     """
-    rates, last_seen_s = _rates(series, task)
+    rates, measured_until_s = _rates(series, task)
     champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]
     batch = forecast_batch(
         rates,
@@ -140,7 +140,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     result = series[["cluster", "job", "operator"]].reset_index(drop=True)
     result["method"] = batch.method
     result["fallback_reason"] = [
-        _reason(reason, at_s, task) for reason, at_s in zip(batch.reason, last_seen_s.tolist(), strict=True)
+        _reason(reason, at_s, task) for reason, at_s in zip(batch.reason, measured_until_s.tolist(), strict=True)
     ]
     result["input_hash"] = [
         hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
@@ -157,16 +157,16 @@ def _rates(series: pd.DataFrame, task: ForecastTask) -> tuple[Floats, Floats]:
     if set(RATES) <= set(series.columns):
         rates = np.stack([np.asarray(own, np.float64) for own in series["rate_per_s"]])
         rates[np.isnan(rates)] = np.nan  # one NaN, of the same bits
-        last_seen_s = series["last_seen_s"].to_numpy(np.float64)
+        measured_until_s = series["last_seen_s"].to_numpy(np.float64)
     else:
         rows = zip(*(series[name] for name in WINDOWS), strict=True)
         windows = [SourceWindows.of(*row).select_measured(task) for row in rows]
         rates = np.stack([own.average_in_bins(task) for own in windows])
-        last_seen_s = np.array([own.last_seen_s for own in windows])
+        measured_until_s = np.array([own.last_seen_s for own in windows])
     for row, events in enumerate(task.events_of(series)):
         if events:
             rates[row, find_event_bins(events, task.first_bin_s, task.bin_s, task.history_bins)] = np.nan
-    return rates, last_seen_s
+    return rates, measured_until_s
 
 
 def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str | None:

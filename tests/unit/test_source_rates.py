@@ -55,9 +55,9 @@ def test_bins_of_three_days_are_those_of_all_windows_at_once(
         expected[job] = SourceWindows(start_s, window_s, rate).select_measured(frame)
     made = read(tmp_path, rows, frame)
     assert sorted(made.names) == [("c", job, "source") for job in sorted(expected)]
-    for (_, job, _), rates, last_seen_s in zip(made.names, made.rate_per_s, made.last_seen_s, strict=True):
+    for (_, job, _), rates, until_s in zip(made.names, made.rate_per_s, made.last_seen_s, strict=True):
         assert rates.tobytes() == expected[job].average_in_bins(frame).tobytes()
-        assert last_seen_s == expected[job].last_seen_s
+        assert until_s == expected[job].last_seen_s
 
 
 def test_a_source_that_is_younger_than_a_bin_has_its_rate_in_the_last_one(tmp_path: Path) -> None:
