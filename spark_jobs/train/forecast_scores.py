@@ -48,7 +48,8 @@ def forecast_record(lake: Lake, as_of: datetime) -> pd.DataFrame:
         (one["as_of"].replace(tzinfo=None), one["method"], one["as_of_count"], *_average_each(one))
         for one in both.group_by(["as_of", "method"]).aggregate(lists).to_pylist()
     ]
-    result = pd.DataFrame(sorted(rows, key=lambda row: row[:2]), columns=["as_of", "method", "series", *MEASURES])
+    result = pd.DataFrame(rows, columns=["as_of", "method", "series", *MEASURES])
+    result = result.sort_values(["as_of", "method"], ignore_index=True)
     return result.astype({"as_of": "datetime64[ns]", "series": int, **dict.fromkeys(MEASURES, float)})
 
 

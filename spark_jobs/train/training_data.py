@@ -20,9 +20,11 @@ from spark_jobs.job_inputs.chosen_jobs import is_chosen
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.lake import Lake, planned_once, rows_of
 from spark_jobs.timestamps import timestamp_column
-from spark_jobs.train.day_windows import JOB, OPERATOR, is_worth_it, pack_windows, read_days, select_windows
+from spark_jobs.train import day_windows
+from spark_jobs.train.day_windows import is_worth_it, pack_windows, read_days, select_windows
 from spark_jobs.train.training_events import recent_events
 
+JOB, OPERATOR = day_windows.JOB, day_windows.OPERATOR
 RUNS_WITHIN = timedelta(days=1)
 _WHOLE = "decimal(38,0)"
 
@@ -118,8 +120,8 @@ def read_by_day(
     single, closed = in_time.where(is_cut), read_days(lake, first + timedelta(days=1), last - timedelta(days=1))
     if renames is not None:
         renamed = F.broadcast(renames.select(*JOB).distinct())
-        single = single.unionByName(in_time.where(~is_cut).join(renamed, JOB, "left_semi"))
-        closed = closed.join(renamed, JOB, "left_anti")
+        single = single.unionByName(in_time.where(~is_cut).join(renamed, list(JOB), "left_semi"))
+        closed = closed.join(renamed, list(JOB), "left_anti")
     held = pack_windows(select_windows(single)).persist()
     return closed.unionByName(held), held
 

@@ -21,7 +21,9 @@ def test_hashes_are_summed_beyond_64_bits(hashes: list[int]) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=5), min_size=1, max_size=3))
-def test_unpacked_windows_are_those_that_were_packed(days: list[list[tuple[object, ...]]]) -> None:
+def test_unpacked_windows_are_those_that_were_packed(
+    days: list[list[tuple[str, int, float | None, bool | None]]],
+) -> None:
     tables = [
         pa.table(
             {
