@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from spark_jobs.train.day_windows import pack_rows, sum_whole, unpack_windows
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
+Row = tuple[str, int, float | None, bool | None]
 NUMBER = st.none() | st.floats(width=64)
 ROW = st.tuples(st.text(max_size=5), st.integers(0, 2**33), NUMBER, st.none() | st.booleans())
 
@@ -22,7 +23,7 @@ def test_hashes_are_summed_beyond_64_bits(hashes: list[int]) -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=5), min_size=1, max_size=3))
 def test_unpacked_windows_are_those_that_were_packed(
-    days: list[list[tuple[str, int, float | None, bool | None]]],
+    days: list[list[Row]],
 ) -> None:
     tables = [
         pa.table(
