@@ -15,6 +15,7 @@ from cli.arguments import CommandParser, UsageError, require_writable_file
 
 BENCHMARKS = (
     "training",
+    "training_month",
     "forecasting",
     "ingest",
     "spark_jobs",

@@ -16,6 +16,7 @@ _KINDS = {
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
+    "DECIMAL(38,0)": pa.decimal128(38, 0),
     "BOOLEAN": pa.bool_(),
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),

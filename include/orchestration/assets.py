@@ -98,7 +98,7 @@ def outlets(stage: Stage) -> list[Asset]:
     """Return what a stage writes."""
     writes: dict[Stage, list[Asset]] = {
         Stage.INGEST: [asset_of(table) for table in _BRONZE_AND_SILVER],
-        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), asset_of(tables.MODEL_JOBS), MODELS],
+        Stage.TRAIN: [*map(asset_of, (tables.JOB_WINDOWS, tables.MODEL_VERSIONS, tables.MODEL_JOBS)), MODELS],
         Stage.LEARN: [asset_of(tables.POLICY_MEMORY)],
         Stage.FORECAST: [asset_of(one) for one in (tables.SOURCE_LOADS, tables.FORECASTS, tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],

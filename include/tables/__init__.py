@@ -25,7 +25,7 @@ from include.tables.gold import (
 )
 from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, INTERVENTIONS, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
-from include.tables.silver import JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES, SOURCE_LOADS
+from include.tables.silver import JOB_GRAPHS, JOB_WINDOWS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES, SOURCE_LOADS
 
 __all__ = [
     "AGGREGATES",
@@ -46,6 +46,7 @@ __all__ = [
     "JOBS",
     "JOB_DAYS",
     "JOB_GRAPHS",
+    "JOB_WINDOWS",
     "MODEL_JOBS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
@@ -81,6 +82,7 @@ INGESTED: tuple[Table, ...] = (
 TABLES: tuple[Table, ...] = (
     *INGESTED,
     SOURCE_LOADS,
+    JOB_WINDOWS,
     MODEL_VERSIONS,
     MODEL_JOBS,
     FORECASTS,

@@ -61,6 +61,25 @@ SOURCE_LOADS = Table(
     partition_by=("date", "hour", "made_from"),
 )
 
+JOB_WINDOWS = Table(
+    # what a training reads of the windows of each job and closed day, made by the first training that needs them
+    "silver.job_windows",
+    {
+        "cluster": "STRING",
+        "job": "STRING",  # null, as is its cluster, in a row of every day that was looked at
+        "date": "DATE",  # of the windows
+        "rows": "BIGINT",  # windows of operators, without disturbed ones
+        "operators": "ARRAY<STRING>",  # their names, as they were on that day
+        "first_at": "TIMESTAMP",  # when the first window began
+        "last_s": "BIGINT",  # when the last one began, epoch seconds
+        "hash_sum": "DECIMAL(38,0)",  # sum of the rows' hashes, by which a training knows its data
+        "windows": "BINARY",  # the rows, as a stream of Arrow
+        "made_from": "STRING",  # hash of the files of silver.observations that they were read from
+    },
+    keys=("cluster", "job", "date"),
+    partition_by=("date", "made_from"),
+)
+
 JOB_GRAPHS = Table(
     "silver.job_graphs",  # the last observed graph of each hour
     {

@@ -6,6 +6,8 @@ shows what has become of it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import matplotlib as mpl
@@ -14,9 +16,11 @@ mpl.use("Agg")
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
-from pyspark.sql import functions as F
 
+from include.lake_table import is_between
 from include.tables import FORECAST_SCORES
 from spark_jobs.lake import Lake
 from spark_jobs.plot_text import plot_text
@@ -33,22 +37,27 @@ def forecast_record(lake: Lake, as_of: datetime) -> pd.DataFrame:
     ``champions`` stands for what was used.  Passes at or after ``as_of`` are left out.
     """
     since = as_of - LOOK_BACK
-    recent = lake.read(FORECAST_SCORES).where(
-        F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-        & (F.col("as_of") >= F.lit(since))
-        & (F.col("as_of") < F.lit(as_of))
-    )
-    spoken = F.explode(
-        F.when(F.col("champion"), F.array(F.col("method"), F.lit(CHAMPIONS))).otherwise(F.array(F.col("method")))
-    )
-    means = [F.avg(name).alias(name) for name in MEASURES]
-    return (
-        recent.select("as_of", spoken.alias("method"), *MEASURES)
-        .groupBy("as_of", "method")
-        .agg(F.count("*").alias("series"), *means)
-        .orderBy("as_of", "method")
-        .toPandas()
-    )
+    columns, where = ["as_of", "method", "champion", *MEASURES], is_between("as_of", since, as_of)
+    recent = lake.few(FORECAST_SCORES).read(columns, since.date(), as_of.date(), where)
+    recent = recent.filter(pc.less(recent["as_of"], pa.scalar(as_of, recent["as_of"].type)))
+    used = recent.filter(pc.fill_null(recent["champion"], False))
+    renamed = used.set_column(1, "method", pa.array([CHAMPIONS] * len(used), pa.string()))
+    both = pa.concat_tables([recent, renamed]).drop_columns(["champion"])
+    lists = [("as_of", "count"), *((name, "list") for name in MEASURES)]
+    rows = [
+        (one["as_of"].replace(tzinfo=None), one["method"], one["as_of_count"], *_average_each(one))
+        for one in both.group_by(["as_of", "method"]).aggregate(lists).to_pylist()
+    ]
+    result = pd.DataFrame(rows, columns=["as_of", "method", "series", *MEASURES])
+    result = result.sort_values(["as_of", "method"], ignore_index=True)
+    return result.astype({"as_of": "datetime64[ns]", "series": int, **dict.fromkeys(MEASURES, float)})
+
+
+def _average_each(group: Mapping[str, Sequence[float | None]]) -> Iterator[float]:
+    """Yield the mean of each measure, of those that are known; rows come in no order, and any order gives the same."""
+    for name in MEASURES:
+        known = [one for one in group[f"{name}_list"] if one is not None]
+        yield math.fsum(known) / len(known) if known else float("nan")
 
 
 def forecast_measures(record: pd.DataFrame) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from models.bundle import JobKey
 from models.training.job_tests import measure_sustained
 from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job
+from spark_jobs.train.day_windows import unpack_windows
 from spark_jobs.train.job_tables import read_windows
-from spark_jobs.train.training_data import JOB
+from spark_jobs.train.training_data import JOB, is_by_day
 from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)
@@ -64,23 +65,25 @@ def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -
     A job that fails is named in the log and left out.
 
     Args:
-        observations: of training_data.training_observations.
+        observations: of training_data.training_observations, or of training_data.read_by_day.
         task: of the training.
         events: of training_events.recent_events; they come back with ``capacity_after_per_s``, NaN where no window
             tells it.
     """
-    shared = observations.sparkSession.sparkContext.broadcast(task)
+    shared, by_day = observations.sparkSession.sparkContext.broadcast(task), is_by_day(observations)
 
     def learn(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         cluster, job = (str(part.as_py()) for part in key)
         try:
-            result = shared.value.learn((cluster, job), table)
+            windows = unpack_windows(table["windows"].to_pylist()) if by_day else table
+            result = shared.value.learn((cluster, job), windows)
         except Exception as error:  # one job spoils no other
             log.error("%s/%s is left out: %s: %s", *map(shorten_name, (cluster, job)), type(error).__name__, error)
             return _SCHEMA.empty_table()
         return pa.table({"learnt": [_SPARK.dumps(result)]}, schema=_SCHEMA)
 
-    rows = observations.groupBy(*JOB).applyInArrow(learn, _DDL).collect()
+    needed = observations.select(*JOB, "windows") if by_day else observations
+    rows = needed.groupBy(*JOB).applyInArrow(learn, _DDL).collect()
     # Written by this application's own workers, a moment ago.
     results = [_SPARK.loads(bytes(row["learnt"])) for row in rows]
     results.sort(key=lambda one: one[0].facts.job)
@@ -95,18 +98,21 @@ def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> p
     return events.assign(capacity_after_per_s=result)
 
 
-def list_operators(graphs: pd.DataFrame) -> dict[JobKey, tuple[KnownOperator, ...]]:
-    """Return the operators of each job of training_data.latest_graphs, by their names."""
+def list_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[JobKey, tuple[KnownOperator, ...]]:
+    """Return the operators of each job of training_data.select_operators, by their names."""
     result: dict[JobKey, list[KnownOperator]] = {}
-    for row in graphs.sort_values([*JOB, "operator"]).to_dict("records"):
-        limit = None if pd.isna(row["max_parallelism"]) else int(row["max_parallelism"])
-        known = KnownOperator(row["operator"], tuple(row["upstream"]), limit)
+    for row in sorted(graphs, key=lambda row: (row["cluster"], row["job"], row["operator"])):
+        known = KnownOperator(row["operator"], tuple(row["upstream"]), row["max_parallelism"])
         result.setdefault((row["cluster"], row["job"]), []).append(known)
     return {job: tuple(operators) for job, operators in result.items()}
 
 
 def make_task(
-    settings: Settings, graphs: pd.DataFrame, events: pd.DataFrame, as_of_s: float, since_s: float | None
+    settings: Settings,
+    graphs: Sequence[Mapping[str, Any]],
+    events: pd.DataFrame,
+    as_of_s: float,
+    since_s: float | None,
 ) -> LearnTask:
     """Return what every job's learning needs."""
     return LearnTask(settings, as_of_s, since_s, list_operators(graphs), list_spans(events))

@@ -111,13 +111,7 @@ def train(
     """Return the finished run for the inputs: the one that is there, or a new one."""
     chosen = "" if jobs is None else f" of a job that {jobs!r} matches"
     content = content_of(inputs, settings, f"{lake.path(OBSERVATIONS)}{chosen}")
-    hashes = [
-        content.hash,
-        data.content_hash(inputs.events),
-        data.content_hash(inputs.graphs),
-        *known.hashes,
-    ]
-    version = model_version(settings, hashes)
+    version = model_version(settings, [content.hash, *inputs.hashes, *known.hashes])
     if (done := store.find_finished(version)) is not None:
         return done
     forecasts = forecast_record(lake, inputs.as_of)

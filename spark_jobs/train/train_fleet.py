@@ -202,11 +202,11 @@ def train_fleet(
         orders: of persons.
     """
     bundle, spark = champion.bundle if champion else None, inputs.observations.sparkSession
-    events, as_of_s = inputs.events.toPandas(), inputs.as_of.timestamp()
+    events, as_of_s = inputs.events, inputs.as_of.timestamp()
     champion_s = champion.trained_at.timestamp() if champion and champion.trained_at else None
     first_s = parse_utc(str(content.trained_from)).timestamp()
     since_s = find_since(first_s, as_of_s, champion_s, settings.training)
-    task = make_task(settings, inputs.graphs.toPandas(), events, as_of_s, since_s)
+    task = make_task(settings, inputs.graphs, events, as_of_s, since_s)
     learnt, events = learn_jobs(inputs.observations, task, events)
     batch_count = count_batches(content.operators, spark.sparkContext.defaultParallelism)
     since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow.entities import Run
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
@@ -185,12 +185,17 @@ def assert_learnt(models: JobModels) -> None:
     np.testing.assert_allclose(models.latency.latency_ms([0.4, 0.8]), [50 / 0.6, 50 / 0.2], rtol=0.15)
 
 
+def list_jobs(rows: Any) -> pd.Series:
+    """Return the job of each row, of a frame of Spark or of rows in the driver."""
+    return rows.select("job").toPandas()["job"] if isinstance(rows, DataFrame) else pd.DataFrame(rows)["job"]
+
+
 def test_a_training_of_some_jobs_reads_only_theirs(trainings: Trainings, shared_lake: Lake) -> None:
     settings = trainings.settings
     whole = data.read_inputs(shared_lake, AS_OF, settings.training)
     of_one = data.read_inputs(shared_lake, AS_OF, settings.training, "c5m/rid")
     for name in ("observations", "events", "graphs"):
-        rows, expected = (getattr(one, name).select("job").toPandas()["job"] for one in (of_one, whole))
+        rows, expected = (list_jobs(getattr(one, name)) for one in (of_one, whole))
         assert set(rows) == {"rides"} < set(expected)
         assert len(rows) == (expected == "rides").sum()
         assert len(rows)

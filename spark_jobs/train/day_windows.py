@@ -1,0 +1,184 @@
+"""silver.job_windows: the windows of a job and day in one value, for trainings of fleets with a month of windows.
+
+A training reads each window of its look-back.  As rows they are read, hashed, sorted by job and handed to Python one by
+one, every night again, though all but a day's are those of the night before.  Here they are brought together once, when
+their day is over: a training then moves a value for each job and day, in which nothing is lost, so that its models are
+the same to the last bit.
+
+It is a copy of silver.observations by day: a day says from which files it was made, and is made anew where those are
+others by now, after late rows or a backfill.  So it may be out of date, or not there at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.tables import JOB_WINDOWS, OBSERVATIONS
+from spark_jobs.arrow_schema import arrow_schema
+from spark_jobs.job_inputs.source_series import is_demand
+from spark_jobs.lake import Lake, rows_of
+
+JOB = ("cluster", "job")
+OPERATOR = (*JOB, "operator")
+WORTH_BYTES = 64 * 2**20
+"""Of windows in files, compressed: fewer are read as rows sooner than they are brought together and written."""
+_RULE = 1
+"""Counted up when the same windows make other values: then every day is made anew."""
+_DAYS_AT_ONCE = 7
+"""So many days are sorted at once, and committed: a training that is killed goes on there."""
+_PACKED = (*JOB, "date", "rows", "operators", "first_at", "last_s", "hash_sum", "windows")
+_DDL = ", ".join(f"{name} {JOB_WINDOWS.columns[name]}" for name in _PACKED)
+_OF_ALL = (*JOB, "start_s")  # of a row, but not of its value: known of it, or worked out
+
+
+def select_windows(observations: DataFrame) -> DataFrame:
+    """Return what a training reads of undisturbed windows, with their ``date``: one row per operator and window."""
+    undisturbed = ~F.coalesce(F.col("disturbed"), F.lit(False))
+    return observations.where(undisturbed & F.col("parallelism").isNotNull()).select(
+        *OPERATOR,
+        "parallelism",
+        "window_start",
+        F.unix_timestamp("window_start").alias("start_s"),
+        "window_s",
+        "is_source",
+        F.col("observed_processing_rate_per_s").alias("rate_per_s"),
+        F.col("observed_output_rate_per_s").alias("output_per_s"),
+        F.col("true_processing_rate_per_s").alias("true_rate_per_s"),
+        "busy_share",
+        "busy_share_max",
+        "backpressured_share",
+        "latency_ms",
+        is_demand().alias("is_demand"),
+        "date",
+    )
+
+
+def pack_windows(rows: DataFrame) -> DataFrame:
+    """Return a row per job and date of rows of :func:`select_windows`.
+
+    Columns ``cluster, job, date, rows, operators, first_at, last_s, hash_sum, windows`` of silver.job_windows.
+    """
+    names = [name for name in rows.columns if name != "date"]
+    schema = arrow_schema(_DDL)
+    hashed = rows.withColumn("hash", F.xxhash64(*names))
+
+    def pack(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        ordered = table.sort_by([("operator", "ascending"), ("window_start", "ascending")])
+        own = {
+            **dict(zip((*JOB, "date"), ([part.as_py()] for part in key), strict=True)),
+            "rows": [len(ordered)],
+            "operators": [ordered["operator"].unique().to_pylist()],
+            "first_at": [pc.min(ordered["window_start"]).as_py()],
+            "last_s": [pc.max(ordered["start_s"]).as_py()],
+            "hash_sum": [sum_whole(ordered["hash"].to_numpy())],
+            "windows": [pack_rows(ordered.select([name for name in names if name not in _OF_ALL]))],
+        }
+        return pa.table([pa.array(own[field.name], field.type) for field in schema], schema=schema)
+
+    return hashed.groupBy(*JOB, "date").applyInArrow(pack, _DDL)
+
+
+def unpack_windows(values: Iterable[bytes]) -> pa.Table:
+    """Return the windows of one job from its values ``windows``: columns of :func:`select_windows` but its names."""
+    whole = pa.concat_tables([_from_bytes(one) for one in values]).combine_chunks()
+    start_s = pc.divide(whole["window_start"].cast(pa.int64()), 1_000_000)
+    return whole.append_column("start_s", start_s)
+
+
+def sum_whole(hashes: np.ndarray) -> int:
+    """Return the sum of 64-bit numbers, which need not fit into 64 bits itself.
+
+    >>> sum_whole(np.array([2**63 - 1, 2**63 - 1, -5], np.int64)) == 2 * (2**63 - 1) - 5
+    True
+    """
+    return (int((hashes >> 32).sum()) << 32) + int((hashes & 0xFFFFFFFF).sum())
+
+
+def pack_rows(table: pa.Table) -> bytes:
+    """Return windows as one value, for :func:`unpack_windows`."""
+    encoded = table.set_column(
+        table.schema.get_field_index("operator"), "operator", table["operator"].combine_chunks().dictionary_encode()
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, encoded.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(encoded.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def _from_bytes(value: bytes) -> pa.Table:
+    table = pa.ipc.open_stream(value).read_all()
+    place = table.schema.get_field_index("operator")
+    return table.set_column(place, "operator", table["operator"].cast(pa.string()))
+
+
+def is_worth_it(lake: Lake, since: datetime, until: datetime) -> bool:
+    """Whether the windows of a time are so many that days of them are brought together."""
+    return lake.few(OBSERVATIONS).count_bytes(since, until) >= WORTH_BYTES
+
+
+def read_days(lake: Lake, since: date, until: date) -> DataFrame:
+    """Return the rows of :func:`pack_windows` of closed days, after bringing those up to date.
+
+    Args:
+        lake: of the run.
+        since: first date.
+        until: last date.
+    """
+    update_days(lake, since, until)
+    stored = lake.read(JOB_WINDOWS).where(F.col("job").isNotNull() & _is_between(since, until))
+    return stored.select(*_PACKED)
+
+
+def update_days(lake: Lake, since: date, until: date) -> int:
+    """Make the days anew whose values were not made from the windows that are there now; returns how many."""
+    version = lake.version(OBSERVATIONS)
+    files = {} if version is None else lake.few(OBSERVATIONS, version).read_files()
+    wanted = {day: _hash_files(own) for day, own in files.items() if since <= day <= until}
+    present = _read_made_from(lake, since, until)
+    stale = sorted(day for day in wanted.keys() | present.keys() if present.get(day) != {wanted.get(day)})
+    for first in range(0, len(stale), _DAYS_AT_ONCE):
+        _make_days(lake, stale[first : first + _DAYS_AT_ONCE], wanted, version)
+    return len(stale)
+
+
+def _make_days(lake: Lake, days: Sequence[date], wanted: Mapping[date, str], version: int | None) -> None:
+    own = {day: wanted[day] for day in days if day in wanted}
+    windows = lake.read(OBSERVATIONS, version).where(_is_one_of(days))
+    # A row without a job tells that a day was looked at, also one without any window that could be learnt from.
+    looked_at = [{"date": day, "rows": 0, "made_from": made_from} for day, made_from in own.items()]
+    marks = rows_of(lake.spark, JOB_WINDOWS.columns, looked_at)
+    hashes = F.broadcast(marks.select("date", "made_from"))
+    packed = pack_windows(select_windows(windows)).join(hashes, "date").select(*JOB_WINDOWS.columns)
+    listed = ", ".join(f"DATE'{day}'" for day in days)
+    lake.replace(JOB_WINDOWS, marks.unionByName(packed), f"date IN ({listed})")
+
+
+def _hash_files(paths: Iterable[str]) -> str:
+    """Return the hash of files by their names, which are unique: a table that was moved has the same ones."""
+    names = sorted(path.rsplit("/", 1)[-1] for path in paths)
+    return hashlib.sha256("\n".join([str(_RULE), *names]).encode()).hexdigest()[:16]
+
+
+def _read_made_from(lake: Lake, since: date, until: date) -> dict[date, set[str | None]]:
+    """Return what the values of each day were made from: one hash, unless two programs made them at once."""
+    result: dict[date, set[str | None]] = {}
+    for day, made_from in lake.few(JOB_WINDOWS).read_partitions():
+        if since <= (own := date.fromisoformat(day)) <= until:
+            result.setdefault(own, set()).add(made_from)
+    return result
+
+
+def _is_between(since: date, until: date) -> Column:
+    return F.col("date").between(F.lit(since), F.lit(until))
+
+
+def _is_one_of(days: Sequence[date]) -> Column:
+    return F.col("date").isin(list(days))

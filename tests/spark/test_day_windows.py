@@ -1,0 +1,117 @@
+"""Windows by closed day are those of silver.observations, whatever happened to these: no bit of a model is another."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from include.settings import Settings
+from include.tables import JOB_WINDOWS, OBSERVATIONS, OPERATOR_KEYS
+from spark_jobs.lake import Lake
+from spark_jobs.train import day_windows
+from spark_jobs.train import training_data as data
+from spark_jobs.train.learn_jobs import learn_jobs, make_task
+from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, fill, observations, write
+
+pytestmark = pytest.mark.spark
+
+LATER = AS_OF - DAY / 2
+"""The last day is cut, as is the first one of three."""
+
+
+def read(lake: Lake, settings: Settings, *, by_day: bool) -> tuple[data.Content, list[Any], pd.DataFrame]:
+    """Return what a training knows of its observations, and what it learns of each job and event."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(day_windows, "WORTH_BYTES", 0 if by_day else 2**62)
+        inputs = data.read_inputs(lake, LATER, settings.training)
+    assert data.is_by_day(inputs.observations) == by_day
+    content = data.hash_observations(inputs.observations, LATER)
+    since_s = (LATER - timedelta(hours=9)).timestamp()
+    task = make_task(settings, inputs.graphs, inputs.events, LATER.timestamp(), since_s)
+    learnt, events = learn_jobs(inputs.observations, task, inputs.events)
+    inputs.unpersist()
+    return content, learnt, events
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Every number is the same, to its last bit."""
+    assert type(one) is type(other)
+    if is_dataclass(one):
+        for field in fields(one):
+            assert_same(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for mine, theirs in zip(one, other, strict=True):
+            assert_same(mine, theirs)
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist() or one.tobytes() == other.tobytes()
+    else:
+        assert one == other or (one != one and other != other)  # noqa: PLR0124 - NaN
+
+
+def compare(lake: Lake, settings: Settings) -> data.Content:
+    """Both ways give the same; returns what the observations are."""
+    rows, days = (read(lake, settings, by_day=by_day) for by_day in (False, True))
+    assert rows[0] == days[0]
+    assert len(rows[1]) == 2
+    assert_same(rows[1], days[1])
+    pd.testing.assert_frame_equal(rows[2], days[2], check_exact=True)
+    return rows[0]
+
+
+def written(rows: pd.DataFrame) -> pd.DataFrame:
+    """Every operator has an id; some windows are disturbed, and of some nothing but the times is known."""
+    ids = rows["operator"].map({name: f"{place:032x}" for place, name in enumerate(CHAIN)})
+    numbers = np.arange(len(rows))
+    unknown = numbers % 13 == 0
+    result = rows.assign(vertex_id=ids, disturbed=numbers % 7 == 0)
+    result.loc[unknown, ["busy_share", "true_processing_rate_per_s"]] = None
+    return result
+
+
+def keys(name: str, days: int) -> pd.DataFrame:
+    """Return the operators of ``orders`` as seen some days before, one of them under a name."""
+    names = [name if one == "parse" else one for one in CHAIN]
+    rows = [
+        {
+            "cluster": "c5m",
+            "job": "orders",
+            "operator": one,
+            "vertex_id": f"{place:032x}",
+            "position": place,
+            "upstream": names[max(place - 1, 0) : place],
+            "observed_at": AS_OF - days * DAY,
+        }
+        for place, one in enumerate(names)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.long
+def test_a_training_from_days_learns_what_one_from_rows_does(lake: Lake, settings: Settings) -> None:
+    fill(lake, ["rides", "orders"])
+    rows = written(pd.concat([observations("rides", days=5), observations("orders", days=5, seed=1)]))
+    write(lake, OBSERVATIONS, rows, "window_start")
+    first = compare(lake, settings)
+    before, since = LATER.date(), (LATER - 28 * DAY).date()
+    span = since + DAY, before - DAY
+    assert day_windows.update_days(lake, *span) == 0  # nothing is read twice
+    stored = lake.read(JOB_WINDOWS).toPandas()
+    assert stored.groupby("date").size().tolist() == [3] * 4  # two jobs, and that it was looked at
+
+    late = rows[rows["window_start"] == rows["window_start"].iloc[400]].assign(busy_share=0.123, disturbed=False)
+    merged = pd.concat([rows[rows["window_start"] != late["window_start"].iloc[0]], late])
+    write(lake, OBSERVATIONS, merged, "window_start")
+    second = compare(lake, settings)
+    assert second.hash != first.hash
+
+    write(lake, OPERATOR_KEYS, pd.concat([keys("parse", 4), keys("parse more", 1)]), "observed_at")
+    renamed = compare(lake, settings)
+    assert renamed.hash != second.hash
+    assert renamed.operators == 2 * len(CHAIN)
