@@ -9,6 +9,7 @@ from include.tables import (
     CONTROLLER_MEMORY,
     FORECASTS,
     INGESTED,
+    JOB_WINDOWS,
     RESCALE_OUTCOMES,
     TABLES,
     Table,
@@ -17,8 +18,9 @@ from include.tables import (
 NEVER: tuple[Table, ...] = (CONTROLLER_MEMORY,)
 """What the controller remembers counts for hours and says what a job was to run at: an old one would be acted on."""
 
-MADE_AGAIN: tuple[Table, ...] = (*INGESTED, FORECASTS)
-"""Ingestion makes these from raw files, and all of them together: ``ops.files`` tells which files it has read."""
+MADE_AGAIN: tuple[Table, ...] = (*INGESTED, JOB_WINDOWS, FORECASTS)
+"""Ingestion makes its tables from raw files, all of them together: ``ops.files`` tells which files it has read. Stages
+make the others of them."""
 
 RECORDS: tuple[Table, ...] = (
     CONTROL_LOG,
