@@ -121,5 +121,5 @@ def test_hour_by_hour_is_the_same_as_at_once(twice: IngestedTwice, hourly: Rows,
     at_once, one_by_one = contents(twice.before[cluster]), contents(hourly[cluster])
     for table in TABLES:
         if table is not QUALITY:  # a row per interval
-            assert at_once[table.name] or table in {QUARANTINE, RESCALES}, table.name
+            assert at_once[table.name] or table in (QUARANTINE, RESCALES), table.name
             assert one_by_one[table.name] == at_once[table.name], table.name
