@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from cli import setup
 from cli.setup import wanted_extras
 from cli.setup_steps import SetupError
 from include.extras import EXTRAS
-from include.settings import SettingsError, load_settings
+from include.settings import Mlflow, SettingsError, load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
@@ -60,6 +61,14 @@ def test_what_is_installed_is_taken(without, monkeypatch, key, value, module):
     load_settings()
     without(module, "mlflow")  # beside an Airflow of a team's own, where nothing reads models
     load_settings()
+
+
+def test_a_database_without_a_driver_is_read_by_the_driver_of_its_extra():
+    """SQLAlchemy itself takes psycopg from 2.1 on, which is in no extra."""
+    uri = Mlflow(tracking_uri="postgresql://mlflow:planted@db/mlflow").tracking_uri
+    assert make_url(uri).get_dialect().driver in EXTRAS["postgres"]
+    assert make_url(uri).render_as_string(hide_password=False).endswith("://mlflow:planted@db/mlflow")
+    assert Mlflow(tracking_uri="postgresql+asyncpg://db/mlflow").tracking_uri == "postgresql+asyncpg://db/mlflow"
 
 
 def test_the_defaults_need_no_extra(without):
