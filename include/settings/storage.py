@@ -76,8 +76,6 @@ def _tracking_uri(text: str) -> str:
         raise ValueError("names no file; write sqlite:///out/mlflow.db, say")
     if scheme in {"http", "https"} and not re.match(r"//[^/\s]+", rest):
         raise ValueError("names no host; write http://mlflow:5000, say")
-    if scheme == "postgresql":  # SQLAlchemy takes psycopg since 2.1, and psycopg2 before; the latter is in the extra
-        return f"{scheme}+psycopg2:{rest}"
     return text
 
 

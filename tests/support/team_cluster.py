@@ -77,7 +77,7 @@ def running_cluster(folder: Path, flink: str, date: str, patch: pytest.MonkeyPat
         patch.setenv("AWS_ENDPOINT_URL", s3)
         patch.setenv("AWS_REGION", "us-east-1")
         master = stack.enter_context(standalone_spark(folder / "spark", workers=2, memory="1g"))
-        database = f"postgresql+psycopg2://{postgres}/mlflow"
+        database = f"postgresql://{postgres}/mlflow"
         mlflow = stack.enter_context(mlflow_server(folder / "mlflow", database, ARTIFACTS))
         settings = rules(flink) + places(mlflow=mlflow, s3=s3, master=master)
         airflow = describe_airflow(make_machine(folder / "main", settings), postgres, redis, KEYS)
