@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from mlflow_server import answers
 from waiting import free_port, wait_until
 from worker_machine import Machine
 
@@ -81,7 +80,7 @@ class AirflowParts:
         """Run the parts that there is one of.
 
         Raises:
-            AssertionError: the API server does not answer.
+            AssertionError: one of them does not work.
         """
         parts = {
             "api-server": ["--host", HOST, "--port", str(self.port), "--workers", "1"],
@@ -93,9 +92,18 @@ class AirflowParts:
             for name, options in parts.items():
                 process = start_process([PROGRAM, name, *options], logs / f"{name}.log", environment)
                 stack.callback(end_process, process)
-            up = wait_until(lambda: answers(f"http://{HOST}:{self.port}/api/v2/monitor/health"), _STARTS_S, 1.0)
-            assert up, (logs / "api-server.log").read_text()[-3000:]
+            assert wait_until(self._is_healthy, _STARTS_S, 1.0), "\n".join(
+                (logs / f"{name}.log").read_text(errors="replace")[-2000:] for name in parts
+            )
             yield
+
+    def _is_healthy(self) -> bool:
+        try:
+            with urlopen(f"http://{HOST}:{self.port}/api/v2/monitor/health", timeout=30) as reply:
+                states = json.load(reply)
+        except OSError:
+            return False
+        return all(states[name]["status"] == "healthy" for name in ("metadatabase", "scheduler", "dag_processor"))
 
 
 def describe_airflow(main: Machine, postgres: str, redis: str, own: Mapping[str, str]) -> AirflowParts:
@@ -121,6 +129,8 @@ def describe_airflow(main: Machine, postgres: str, redis: str, own: Mapping[str,
         "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
         # A task whose worker says nothing for so long is lost; by default after five minutes.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(LOST_AFTER_S),
+        # Where one processor serves all machines, five seconds, the default, are not enough.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         **_SECRETS,
         **own,

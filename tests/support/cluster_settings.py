@@ -11,13 +11,13 @@ LAKE, RAW, ARTIFACTS = f"{ROOT}/lake", f"{ROOT}/raw", f"{ROOT}/mlartifacts"
 # What rows depend on.
 _RULES = """
 [clusters.simulated]
-window_s = 300
+window_s = 600
 slots_max = 64
 
 [clusters.chaos]
 rest_url = "{flink}"
-window_s = 30
-poll_every_s = 10
+window_s = 60
+poll_every_s = 20
 slots_max = 8
 
 [clusters.chaos.limits]
@@ -51,7 +51,7 @@ executor_python = "{python}"
 
 [apply]
 as_service = true
-tick_s = 5
+tick_s = 15
 """
 
 
