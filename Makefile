@@ -203,7 +203,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs test-long-executors  ## all of the parts below, one after the other (hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs test-long-executors test-long-cluster  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
@@ -252,6 +252,14 @@ test-long-buckets: setup  ## every path on S3, and many programs that commit to 
 .PHONY: test-long-executors
 test-long-executors: setup  ## a standalone Spark cluster with two executors against one process (at most 20 minutes)
 	@$(PY) -m pytest tests/long/test_standalone_spark.py tests/long/test_submit_fetching.py $(LONG) $(ARGS)
+
+.PHONY: cluster test-long-cluster
+cluster: test-long-cluster  ## the same as test-long-cluster
+
+# Needs redis-server and postgresql of the system besides.
+test-long-cluster: setup  ## Airflow on Celery, PostgreSQL, S3, MLflow, two executors; a worker, an executor, the controller killed (at most 60 minutes)
+	@$(MAKE) --no-print-directory setup EXTRA="celery postgres s3"
+	@$(PY) -m pytest tests/long/test_cluster.py -s $(LONG) $(ARGS)
 
 .PHONY: test-long-comparisons
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 EXTRAS = {
     "celery": ("celery", "redis"),
     "docs": ("sphinx", "myst_parser", "furo"),
-    "postgres": ("psycopg2", "asyncpg"),
+    "postgres": ("psycopg", "psycopg2", "asyncpg"),
     "s3": ("boto3",),
 }
 """Extra -> modules that it brings; its file is ``requirements-<extra>.txt``."""

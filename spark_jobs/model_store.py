@@ -168,10 +168,12 @@ class ModelStore:
         return Registered(int(version.version), model_version)
 
     def _create_version(self, run: Run, model_version: str) -> ModelVersion:
+        source = run.data.tags["tidewise.model_uri"]
         return self.client.create_model_version(
             self.settings.registered_model,
-            source=run.data.tags["tidewise.model_uri"],
+            source=source,
             run_id=run.info.run_id,
+            model_id=_logged_id(source),  # a server of MLflow refuses to look it up in the source
             tags={VERSION_TAG: model_version},
             description=run.data.tags.get(NOTE_TAG),
         )
@@ -329,3 +331,13 @@ def champion(settings: Settings) -> FleetBundle | None:
         return load_bundle(settings)
     except NoModelError:
         return None
+
+
+def _logged_id(source: str) -> str | None:
+    """Return the id of a logged model from its address; None of another one, as of a run of before MLflow 3.
+
+    >>> _logged_id("models:/m-8b5e48b9dae0"), _logged_id("runs:/8b5e48b9dae0/model")
+    ('m-8b5e48b9dae0', None)
+    """
+    name = source.removeprefix("models:/")
+    return name if name != source and name.startswith("m-") else None

@@ -6,13 +6,13 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from include.extras import lacks_extra
+from include.extras import EXTRAS, lacks_extra
 from include.settings.tree import Settings, s3_keys
 from include.spark.jars import missing_s3_jars
 
 PROJECT = Path(__file__).resolve().parents[2]
-# What SQLAlchemy takes when a database's URI names no driver.
-_DRIVERS = {"postgresql": "psycopg2", "mysql": "MySQLdb", "mssql": "pyodbc"}
+# What SQLAlchemy takes when a database's URI names no driver; for postgresql from 2.1 on.
+_DRIVERS = {"postgresql": "psycopg", "mysql": "MySQLdb", "mssql": "pyodbc"}
 
 
 def missing_extras(settings: Settings) -> list[str]:
@@ -25,7 +25,7 @@ def missing_extras(settings: Settings) -> list[str]:
     result = []
     database, _, named = settings.mlflow.tracking_uri.partition(":")[0].partition("+")
     driver = named or _DRIVERS.get(database)
-    if driver == "psycopg2" and lacks_extra("postgres"):
+    if driver in EXTRAS["postgres"] and lacks_extra("postgres"):
         result.append("mlflow.tracking_uri: the driver of postgresql is not installed; run `make setup EXTRA=postgres`")
     elif driver is not None and find_spec(driver) is None:
         result.append(

@@ -51,8 +51,8 @@ def _arrow_value(value: Any, kind: pa.DataType) -> Any:
 
 def read_rows(lake: Path, table: Table) -> list[str] | None:
     """Return a table's rows as sorted JSON, None when there is no table."""
-    root = lake / table.relative_path
-    if not DeltaTable.is_deltatable(str(root)):
+    root = str(lake / table.relative_path)  # of this machine, or of a bucket
+    if not DeltaTable.is_deltatable(root):
         return None
     rows = DeltaTable(root).to_pyarrow_table().drop_columns([MADE_FROM] if MADE_FROM in table.columns else [])
     return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows.to_pylist())

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -39,12 +39,12 @@ def standalone_spark(folder: Path, workers: int, memory: str) -> Iterator[str]:
 
 
 def find_executors() -> list[psutil.Process]:
-    """Return the executors that run on this machine."""
+    """Return the executors of the clusters that this program has started."""
     result = []
-    for process in psutil.process_iter(["cmdline"]):
-        command = process.info["cmdline"] or []
-        if any("CoarseGrainedExecutorBackend" in one for one in command):
-            result.append(process)
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if any("CoarseGrainedExecutorBackend" in one for one in process.cmdline()):
+                result.append(process)
     return result
 
 

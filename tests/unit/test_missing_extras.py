@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from cli import setup
 from cli.setup import wanted_extras
@@ -35,7 +36,7 @@ def without(monkeypatch, tmp_path):
 
 
 CASES = [
-    ("TRACKING_URI", "postgresql://mlflow:planted@db/mlflow", "psycopg2", "make setup EXTRA=postgres"),
+    ("TRACKING_URI", "postgresql://mlflow:planted@db/mlflow", "psycopg", "make setup EXTRA=postgres"),
     ("TRACKING_URI", "postgresql+psycopg2://mlflow:planted@db/mlflow", "psycopg2", "make setup EXTRA=postgres"),
     ("TRACKING_URI", "mysql+pymysql://mlflow:planted@db/mlflow", "pymysql", "the driver pymysql of mysql"),
     ("ARTIFACT_ROOT", "s3a://bucket/models", "boto3", "make setup EXTRA=s3"),
@@ -60,6 +61,10 @@ def test_what_is_installed_is_taken(without, monkeypatch, key, value, module):
     load_settings()
     without(module, "mlflow")  # beside an Airflow of a team's own, where nothing reads models
     load_settings()
+
+
+def test_the_driver_that_sqlalchemy_takes_without_a_name_is_in_the_extra():
+    assert make_url("postgresql://mlflow@db/mlflow").get_dialect().driver in EXTRAS["postgres"]
 
 
 def test_the_defaults_need_no_extra(without):

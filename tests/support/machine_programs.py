@@ -1,0 +1,18 @@
+"""Programs of this machine that no package index has, such as database servers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+
+def find_program(name: str, package: str, *patterns: str) -> str:
+    """Return the path of a program: of PATH, else of the newest folder below / that matches a pattern.
+
+    Raises:
+        AssertionError: it is not installed; the message names Debian's package.
+    """
+    folders = sorted((path for pattern in patterns for path in Path("/").glob(pattern)), reverse=True)
+    path = shutil.which(name) or next((str(one / name) for one in folders if (one / name).exists()), None)
+    assert path, f"{name} is not on this machine; on Debian or Ubuntu, as root: apt-get install -y {package}"
+    return path
