@@ -21,6 +21,7 @@ BENCHMARKS = (
     "spark_jobs",
     "hourly",
     "source_forecasts",
+    "long_history",
     "planning",
     "live_windows",
     "controller_ticks",

@@ -32,10 +32,10 @@ def fleet_addresses() -> Iterator[str]:
         yield ("/", f"/?q=job-0{place % 10}", "/?sort=load&page=3", "/?show=needs")[place % 4]
 
 
-def job_addresses(hours: int, why: str = "") -> Iterator[str]:
+def job_addresses(jobs: int, hours: int, why: str = "") -> Iterator[str]:
     """Yield addresses of jobs, each of another one."""
     for place in range(REQUESTS):
-        yield f"/job?name={CLUSTER}/{job_name(place * 13 % SIZE.jobs)}&hours={hours}&why={why}"
+        yield f"/job?name={CLUSTER}/{job_name(place * 13 % jobs)}&hours={hours}&why={why}"
 
 
 def time_requests(client: TestClient, clock: dict[str, float], addresses: Iterator[str]) -> list[tuple[float, float]]:
@@ -58,11 +58,11 @@ def run(work: Path, size: Size = SIZE) -> list[Measurement]:
     """Return the figures."""
     lake, end = str(work / "lake"), hour_before(time.time())
     write_fleet(lake, size, end)
-    return measure(lake, end)
+    return measure(lake, end, size.jobs)
 
 
-def measure(lake: str, end: datetime) -> list[Measurement]:
-    """Return the figures of a lake whose newest plan was made at a time."""
+def measure(lake: str, end: datetime, jobs: int) -> list[Measurement]:
+    """Return the figures of a lake of some jobs whose newest plan was made at a time."""
     settings = Settings.model_validate({"paths": {"lake": lake, "raw": lake, "out": lake}})
     clock = {"s": end.timestamp() + 60}
     source = FleetSource(lambda: settings, lambda: None, {}, lambda: clock["s"])
@@ -70,9 +70,9 @@ def measure(lake: str, end: datetime) -> list[Measurement]:
     why = f"{timestamp_of(end.timestamp() - 3600):%Y-%m-%dT%H:%M:%SZ}"
     views = {
         "fleet": fleet_addresses(),
-        "job, 24 h": job_addresses(24),
-        "job, 7 days": job_addresses(168),
-        "job with why": job_addresses(24, why),
+        "job, 24 h": job_addresses(jobs, 24),
+        "job, 7 days": job_addresses(jobs, 168),
+        "job with why": job_addresses(jobs, 24, why),
     }
     result = []
     for name, addresses in views.items():
