@@ -39,7 +39,7 @@ MEASURED = {
 
 
 def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
-    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, {})
+    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, [], ("", ""), {})
     gate = judge([HELD, AHEAD], has_champion=True, champion_knows=1)
     source = "out/lake/silver/observations, Delta version 3"
     note = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source)
