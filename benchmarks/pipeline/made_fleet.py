@@ -116,7 +116,7 @@ def observations(size: Size, hour: datetime, *, is_late: bool) -> pa.Table:
         "date": pa.repeat(hour.date(), count),
         "hour": np.full(count, hour.hour),
     }
-    return _table(OBSERVATIONS, columns, count)
+    return complete_table(OBSERVATIONS, columns, count)
 
 
 def forecasts(size: Size, as_of: datetime) -> pa.Table:
@@ -139,7 +139,7 @@ def forecasts(size: Size, as_of: datetime) -> pa.Table:
         "method": pa.repeat("made", count),
         "date": pa.repeat(as_of.date(), count),
     }
-    return _table(FORECASTS, columns, count)
+    return complete_table(FORECASTS, columns, count)
 
 
 def plans(size: Size, as_of: datetime) -> Iterator[dict[str, Any]]:
@@ -218,7 +218,8 @@ def _entries(at_s: float, is_request: bool) -> list[LogEntry]:
     return [entry, replace(entry, answer="accepted", answered_at_s=at_s + 0.5)] if entry.sends else [entry]
 
 
-def _table(table: Table, columns: dict[str, Any], count: int) -> pa.Table:
+def complete_table(table: Table, columns: dict[str, Any], count: int) -> pa.Table:
+    """Return rows of a table; a column that is not given is null."""
     schema = arrow_schema(table)
     made = []
     for field in schema:

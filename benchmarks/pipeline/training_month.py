@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, environment, submit
-from include.arrow_rows import arrow_rows, arrow_schema
+from benchmarks.pipeline.made_fleet import complete_table
+from include.arrow_rows import arrow_rows
 from include.lake_table import LakeTable
 from include.stages import Stage
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
@@ -160,16 +161,4 @@ class Fleet:
             "date": pa.array([day.date()]).take(pa.array(np.zeros(count, np.int64))),
             "hour": at_s // 3600 % 24,
         }
-        LakeTable(lake, OBSERVATIONS).append_arrow(_as_table(columns, count))
-
-
-def _as_table(columns: dict[str, Any], count: int) -> pa.Table:
-    schema = arrow_schema(OBSERVATIONS)
-    made = []
-    for field in schema:
-        values = columns.get(field.name)
-        if values is None:
-            made.append(pa.nulls(count, field.type))
-        else:
-            made.append((values if isinstance(values, pa.Array) else pa.array(values)).cast(field.type))
-    return pa.table(made, schema=schema)
+        LakeTable(lake, OBSERVATIONS).append_arrow(complete_table(OBSERVATIONS, columns, count))
