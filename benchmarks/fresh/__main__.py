@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.fresh.debian import CHECKOUT, Debian, FreshError, readme_commands, readme_packages
+from benchmarks.fresh.debian import CHECKOUT, Debian, FreshError, is_root_mounted, readme_commands, readme_packages
 from cli.arguments import CommandParser
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -25,13 +25,15 @@ def require_tools() -> None:
     """Check for what a chroot needs.
 
     Raises:
-        FreshError: this is not root, or a program is missing.
+        FreshError: this is not root, a program is missing, or this is a chroot itself.
     """
     if os.geteuid() != 0:
         raise FreshError("debootstrap and chroot need root: run `make fresh` as root")
     missing = [name for name in ("debootstrap", "unshare", "chroot", "git") if shutil.which(name) is None]
     if missing:
         raise FreshError(f"no {' and no '.join(missing)} here: apt-get install -y debootstrap util-linux coreutils git")
+    if not is_root_mounted():
+        raise FreshError("this is a chroot itself, whose mounts cannot be kept apart: run `make fresh` outside")
 
 
 def run_commands(debian: Debian, packages: Sequence[str], commands: Sequence[str]) -> None:

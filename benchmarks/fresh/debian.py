@@ -36,6 +36,11 @@ def readme_commands(readme: str) -> list[str]:
     return re.findall(r"^(make (?:run|test))\b", readme, re.MULTILINE)
 
 
+def is_root_mounted() -> bool:
+    """Whether the root folder is a mount of its own: within a chroot it is none, and no mounts can be made private."""
+    return any(line.split()[4] == "/" for line in Path("/proc/self/mountinfo").read_text().splitlines())
+
+
 def find_mirror() -> str:
     """Return where this machine takes Debian's packages from.
 
