@@ -27,7 +27,6 @@ from team_cluster import RUN_S, Cluster, running_cluster
 from waiting import wait_until
 from worker_machine import make_machine
 
-from benchmarks.chaos.plan_rows import Step
 from cli.run import choose_tick
 from include.extras import lacks_extra
 from include.place import place
@@ -115,12 +114,12 @@ def test_lost_machines_change_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyP
             bring_raw_files(tmp_path / "raw")
             controlled = KilledController(server, make_machine(tmp_path / "controller", cluster.settings), LAKE)
             with controlled.running():
-                step = controlled.plan(3)
+                controlled.plan(3)
                 controlled.kill_when_it_sends()
                 print(controlled.command("cli.hold", "hold", f"{CLUSTER}/{JOB}", "--reason", "a person looks"))
                 clock.note("controller killed while it sends")
                 run_pipeline(cluster, clock, format_utc(first_step(alone.out)))
-                check_controller(controlled, step)
+                check_controller(controlled)
                 clock.note("the next controller has confirmed, held and sent")
             expected, actual = read_rows(alone.rows()), read_rows(World(place(ROOT), place(RAW)).rows())  # type: ignore[arg-type]
             assert actual.keys() == expected.keys()
@@ -169,16 +168,16 @@ def run_pipeline(cluster: Cluster, clock: PartClock, tick: str) -> None:
         clock.note("a tick in the past")
 
 
-def check_controller(controlled: KilledController, step: Step) -> None:
+def check_controller(controlled: KilledController) -> None:
     """What the killed controller had sent is confirmed, not sent again; the hold holds, and ends."""
-    (sent,) = controlled.read_log(step, verb="rescale")
-    (confirmed,) = controlled.wait_for(step, verb="confirm")
+    (sent,) = controlled.read_log(verb="rescale")
+    (confirmed,) = controlled.wait_for(1, verb="confirm")
     assert confirmed["lease_number"] > sent["lease_number"]
     assert controlled.requests == 1
-    held = controlled.plan(4)
-    assert controlled.wait_for(held, reason="on_hold")
+    controlled.plan(4)
+    assert controlled.wait_for(1, reason="on_hold")
     assert controlled.requests == 1
     assert f"{CLUSTER}/{JOB}" in controlled.command("cli.hold", "hold", "--list")
     controlled.command("cli.hold", "release", f"{CLUSTER}/{JOB}")
-    controlled.wait_for(held, verb="confirm")
+    controlled.wait_for(2, verb="confirm")
     assert controlled.requests == 2

@@ -67,9 +67,9 @@ class KilledController:
         output = self._machine.folder / "controller.log"
         self._process = start_process(command, output, self._machine.environment | _PACE)
 
-    def read_log(self, step: Step, **wanted: Any) -> list[dict[str, Any]]:
-        """Return the rows about a step."""
-        return read_log(place(self._lake), cluster=CLUSTER, job=JOB, step_id=step.step_id, **wanted)
+    def read_log(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Return the rows about the job; its policy gives steps of a plan names of its own."""
+        return read_log(place(self._lake), cluster=CLUSTER, job=JOB, **wanted)
 
     def plan(self, target: int) -> Step:
         """Have a step planned that is due now."""
@@ -110,12 +110,12 @@ class KilledController:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def wait_for(self, step: Step, **wanted: Any) -> list[dict[str, Any]]:
-        """Wait for rows about a step.
+    def wait_for(self, count: int, **wanted: Any) -> list[dict[str, Any]]:
+        """Wait for so many rows about the job.
 
         Raises:
-            AssertionError: none come.
+            AssertionError: they do not come.
         """
-        rows = wait_until(lambda: self.read_log(step, **wanted), TAKES_OVER_S, 2.0)
-        assert rows, f"{wanted}: {[(row['verb'], row['reason']) for row in self.read_log(step)]}\n{self.output}"
-        return rows
+        come = wait_until(lambda: len(self.read_log(**wanted)) >= count, TAKES_OVER_S, 2.0)
+        assert come, f"{wanted}: {[(row['verb'], row['reason']) for row in self.read_log()]}\n{self.output}"
+        return self.read_log(**wanted)
