@@ -31,7 +31,7 @@ class Usage:
 
     seconds: float
     peak_bytes: int
-    cpu_s: float = 0.0
+    cpu_s: float
 
 
 def tree_bytes(process: psutil.Process) -> int:

@@ -59,13 +59,9 @@ class LakeTable:
 
     def read_files(self) -> dict[date, frozenset[str]]:
         """Return the files of each date; a date whose files are the same has the same rows. Empty without a table."""
-        with self._lock:
-            delta = self._refresh()
-            added = None if delta is None else pa.table(delta.get_add_actions(flatten=True))
         result: dict[date, set[str]] = {}
-        if added is not None and "partition.date" in added.column_names:
-            for path, day in zip(added["path"].to_pylist(), added["partition.date"].to_pylist(), strict=True):
-                result.setdefault(day, set()).add(path)
+        for path, day in self._list_files("path", "partition.date"):
+            result.setdefault(day, set()).add(path)
         return {day: frozenset(paths) for day, paths in result.items()}
 
     def read_partitions(self) -> set[tuple[str, ...]]:
@@ -88,23 +84,20 @@ class LakeTable:
             result.setdefault((date.fromisoformat(values["date"]), int(values["hour"])), set()).add(path)
         return {key: frozenset(files) for key, files in result.items()}
 
-    def has_files(self, since: date, until: date) -> bool:
-        """Whether the table, in days, has any file of the dates from ``since`` to ``until``, both included."""
-        with self._lock:
-            delta = self._refresh()
-            bounds = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
-            return delta is not None and bool(delta.file_uris(file_pruning_predicate=bounds))
-
     def count_bytes(self, start: datetime, end: datetime) -> int:
         """Return how many bytes the files of the hours ``[start, end)`` have, of a table in days and hours."""
         first, last = ((at.date(), at.hour) for at in (start, end))
+        files = self._list_files("partition.date", "partition.hour", "size_bytes")
+        return sum(size for day, hour, size in files if first <= (day, hour) < last)
+
+    def _list_files(self, *facts: str) -> Iterator[tuple[Any, ...]]:
+        """Return what the log says of each file; nothing without a table, or where no file has a date."""
         with self._lock:
             delta = self._refresh()
             added = None if delta is None else pa.table(delta.get_add_actions(flatten=True))
         if added is None or "partition.date" not in added.column_names:
-            return 0
-        columns = (added[name].to_pylist() for name in ("partition.date", "partition.hour", "size_bytes"))
-        return sum(size for day, hour, size in zip(*columns, strict=True) if first <= (day, hour) < last)
+            return iter(())
+        return zip(*(added[name].to_pylist() for name in facts), strict=True)
 
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.

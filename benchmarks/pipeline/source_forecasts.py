@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import BIN_S, CLUSTER, END, HOUR, environment, submit
-from include.arrow_rows import arrow_schema
+from benchmarks.pipeline.made_fleet import complete_table
 from include.lake_table import LakeTable
 from include.stages import Stage
 from include.tables import OBSERVATIONS
@@ -54,9 +54,7 @@ def list_observations(start_s: Floats, jobs: int, generator: np.random.Generator
         "date": start.cast(pa.date32()),
         "hour": pa.array(every_s % 86_400 // 3600),
     }
-    schema = arrow_schema(OBSERVATIONS)
-    made = [columns[one.name].cast(one.type) if one.name in columns else pa.nulls(count, one.type) for one in schema]
-    return pa.table(made, schema=schema)
+    return complete_table(OBSERVATIONS, columns, count)
 
 
 def write_observations(lake: str, jobs: int, end: datetime) -> None:

@@ -10,7 +10,6 @@ Without Spark: an hour is read by column in tenths of a second, and most runs fi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from include.arrow_rows import arrow_schema
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS, SOURCE_LOADS
+from spark_jobs.job_inputs.copied_slices import find_stale
 
 _RULE = 1
 """Counted up when the same windows make other rows: then every hour is made anew."""
@@ -46,27 +46,10 @@ def update_source_loads(lake: str, since: date, until: date) -> int:
     loads, version = LakeTable(lake, SOURCE_LOADS), LakeTable(lake, OBSERVATIONS).read_version()
     windows = LakeTable(lake, OBSERVATIONS, version)
     files = {} if version is None else windows.read_files_by_hour()
-    wanted = {hour: _hash_files(own) for hour, own in files.items() if since <= hour[0] <= until}
-    present = _read_made_from(loads, since, until)
-    stale = sorted(hour for hour in wanted.keys() | present.keys() if present.get(hour) != {wanted.get(hour)})
+    wanted, stale = find_stale(loads, files, since, until, _RULE)
     for hours in _gather(windows, stale, wanted):
         loads.replace(pa.concat_tables(hours.values()), _where(hours))
     return len(stale)
-
-
-def _hash_files(paths: Iterable[str]) -> str:
-    """Return the hash of files by their names, which are unique: a table that was moved has the same ones."""
-    names = sorted(path.rsplit("/", 1)[-1] for path in paths)
-    return hashlib.sha256("\n".join([str(_RULE), *names]).encode()).hexdigest()[:16]
-
-
-def _read_made_from(loads: LakeTable, since: date, until: date) -> dict[Hour, set[str | None]]:
-    """Return what the rows of each hour were made from: one hash, unless two programs made them at once."""
-    result: dict[Hour, set[str | None]] = {}
-    for day, hour, made_from in loads.read_partitions():
-        if since <= (own := date.fromisoformat(day)) <= until:
-            result.setdefault((own, int(hour)), set()).add(made_from)
-    return result
 
 
 def _gather(windows: LakeTable, stale: Sequence[Hour], wanted: dict[Hour, str]) -> Iterator[dict[Hour, pa.Table]]:

@@ -12,7 +12,7 @@ from models.training.job_facts import JobFacts, learn_nothing
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import Fits
 from models.training.train_job import assemble_fleet
-from spark_jobs.train.training_data import OPERATOR
+from spark_jobs.train.day_windows import OPERATOR
 from spark_jobs.train.training_events import list_events
 
 _SCALARS = ("slope_per_s", "length_scale", "signal_ratio", "noise_share", "at_bound", "idle", "busiest_share")

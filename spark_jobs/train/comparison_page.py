@@ -14,9 +14,9 @@ import pandas as pd
 from include.short_names import shorten_name
 from models.training.gate import Criterion
 from models.training.job_gate import Choice
+from spark_jobs.train.day_windows import JOB, OPERATOR
 from spark_jobs.train.plan_costs import PlanComparison
 from spark_jobs.train.train_fleet import Trained
-from spark_jobs.train.training_data import JOB, OPERATOR
 
 TEMPLATE = "comparison.html.j2"
 WORST = 10

@@ -11,7 +11,6 @@ others by now, after late rows or a backfill.  So it may be out of date, or not 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 
@@ -23,6 +22,7 @@ from pyspark.sql import functions as F
 
 from include.tables import JOB_WINDOWS, OBSERVATIONS
 from spark_jobs.arrow_schema import arrow_schema
+from spark_jobs.job_inputs.copied_slices import find_stale
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake, rows_of
 
@@ -141,12 +141,12 @@ def update_days(lake: Lake, since: date, until: date) -> int:
     """Make the days anew whose values were not made from the windows that are there now; returns how many."""
     version = lake.version(OBSERVATIONS)
     files = {} if version is None else lake.few(OBSERVATIONS, version).read_files()
-    wanted = {day: _hash_files(own) for day, own in files.items() if since <= day <= until}
-    present = _read_made_from(lake, since, until)
-    stale = sorted(day for day in wanted.keys() | present.keys() if present.get(day) != {wanted.get(day)})
-    for first in range(0, len(stale), _DAYS_AT_ONCE):
-        _make_days(lake, stale[first : first + _DAYS_AT_ONCE], wanted, version)
-    return len(stale)
+    by_day = {(day,): own for day, own in files.items()}
+    made_from, stale = find_stale(lake.few(JOB_WINDOWS), by_day, since, until, _RULE)
+    wanted, days = {day: own for (day,), own in made_from.items()}, [day for (day,) in stale]
+    for first in range(0, len(days), _DAYS_AT_ONCE):
+        _make_days(lake, days[first : first + _DAYS_AT_ONCE], wanted, version)
+    return len(days)
 
 
 def _make_days(lake: Lake, days: Sequence[date], wanted: Mapping[date, str], version: int | None) -> None:
@@ -159,21 +159,6 @@ def _make_days(lake: Lake, days: Sequence[date], wanted: Mapping[date, str], ver
     packed = pack_windows(select_windows(windows)).join(hashes, "date").select(*JOB_WINDOWS.columns)
     listed = ", ".join(f"DATE'{day}'" for day in days)
     lake.replace(JOB_WINDOWS, marks.unionByName(packed), f"date IN ({listed})")
-
-
-def _hash_files(paths: Iterable[str]) -> str:
-    """Return the hash of files by their names, which are unique: a table that was moved has the same ones."""
-    names = sorted(path.rsplit("/", 1)[-1] for path in paths)
-    return hashlib.sha256("\n".join([str(_RULE), *names]).encode()).hexdigest()[:16]
-
-
-def _read_made_from(lake: Lake, since: date, until: date) -> dict[date, set[str | None]]:
-    """Return what the values of each day were made from: one hash, unless two programs made them at once."""
-    result: dict[date, set[str | None]] = {}
-    for day, made_from in lake.few(JOB_WINDOWS).read_partitions():
-        if since <= (own := date.fromisoformat(day)) <= until:
-            result.setdefault(own, set()).add(made_from)
-    return result
 
 
 def _is_between(since: date, until: date) -> Column:

@@ -17,13 +17,13 @@ from models.arrays import Floats
 from models.bundle import FleetBundle
 from models.conformal import LEVELS
 from models.training.calibration import Residuals
+from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.holdout_scores import (
     bundle_rows,
     capacity_at,
     linear_capacity_at,
 )
 from spark_jobs.train.recovery_scores import is_inside, recovery_errors
-from spark_jobs.train.training_data import JOB
 
 RECOVERY_COLUMNS = (*JOB, "cause_kind", "error", "champion_error", "inside", "champion_inside")
 _ERROR_COLUMNS = (*JOB, "hour", "idle", "place", "error", "champion_error", "linear_error")

@@ -9,7 +9,7 @@ from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
 from models.conformal import LEVELS, Z
 from models.latency import latency_errors
-from spark_jobs.train.training_data import JOB, OPERATOR
+from spark_jobs.train.day_windows import JOB, OPERATOR
 
 INSIDE = ("inside", "inside_95")  # of the levels of models.conformal.LEVELS
 

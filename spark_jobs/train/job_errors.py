@@ -10,8 +10,8 @@ import pandas as pd
 
 from models.bundle import JobKey
 from models.training.job_gate import JobErrors
+from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.gate_criteria import read_column
-from spark_jobs.train.training_data import JOB
 from spark_jobs.train.training_measures import Scores
 
 RECOVERY_WEIGHT = LATENCY_WEIGHT = 5.0  # as their tolerances are to that of capacities in gate_criteria

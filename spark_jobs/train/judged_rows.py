@@ -9,7 +9,7 @@ import pandas as pd
 
 from models.training.job_tests import JobTests, Measured
 from models.training.train_job import Learnt
-from spark_jobs.train.training_data import JOB, OPERATOR
+from spark_jobs.train.day_windows import JOB, OPERATOR
 
 
 def held_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:

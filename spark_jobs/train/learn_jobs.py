@@ -20,9 +20,9 @@ from models.bundle import JobKey
 from models.training.job_tests import measure_sustained
 from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job
-from spark_jobs.train.day_windows import unpack_windows
+from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
-from spark_jobs.train.training_data import JOB, is_by_day
+from spark_jobs.train.training_data import is_by_day
 from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from models.job_models import closed_form_recovery_s
 from models.recovery_intervals import error_scale, standardise_errors
 from models.recovery_labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
-from spark_jobs.train.training_data import JOB
+from spark_jobs.train.day_windows import JOB
 
 EVENTS_PER_TASK = 2_000
 """So many events are predicted in the driver; more, on the executors."""

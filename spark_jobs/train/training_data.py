@@ -20,11 +20,9 @@ from spark_jobs.job_inputs.chosen_jobs import is_chosen
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.lake import Lake, planned_once, rows_of
 from spark_jobs.timestamps import timestamp_column
-from spark_jobs.train import day_windows
-from spark_jobs.train.day_windows import is_worth_it, pack_windows, read_days, select_windows
+from spark_jobs.train.day_windows import JOB, OPERATOR, is_worth_it, pack_windows, read_days, select_windows
 from spark_jobs.train.training_events import recent_events
 
-JOB, OPERATOR = day_windows.JOB, day_windows.OPERATOR
 RUNS_WITHIN = timedelta(days=1)
 _WHOLE = "decimal(38,0)"
 

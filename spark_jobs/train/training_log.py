@@ -20,6 +20,7 @@ from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.comparison_page import render_comparison
+from spark_jobs.train.day_windows import OPERATOR
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
     COMPARISON_PAGE,
@@ -105,7 +106,7 @@ def log_training(
     )
     source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
-    scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(data.OPERATOR))["error"]
+    scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(OPERATOR))["error"]
     errors = scored.agg(error="sum", held="count").reset_index()
     table = operator_table(fitted, trained.assembled.operators, errors)
     name = f"{inputs.as_of:%Y-%m-%d %H:%M} {trained.gate.verdict}"

@@ -18,7 +18,7 @@ from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import CapacityCurve
 from spark_jobs.plot_text import escape_dollars, plot_text
-from spark_jobs.train.training_data import OPERATOR
+from spark_jobs.train.day_windows import OPERATOR
 
 PANELS = 4  # more are not read; every operator is in the table
 CURVES = 4
