@@ -48,8 +48,7 @@ class AirflowProgram:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InstallError(f"{' '.join(command)} does not run: {error}") from None
         if done.returncode != 0:
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["it says nothing"]
-            raise InstallError(f"`{' '.join(command)}` failed: {lines[-1]}")
+            raise InstallError(f"`{' '.join(command)}` failed: {_find_reason(done.stderr or done.stdout)}")
         return done.stdout
 
     def read_list(self, *arguments: str) -> list[dict[str, Any]]:
@@ -62,6 +61,15 @@ class AirflowProgram:
                 continue
             return rows
         return []  # Airflow prints a sentence where there is nothing
+
+
+def _find_reason(text: str) -> str:
+    """Return what a failed command says: the exception of a traceback, else its last line."""
+    lines = text.strip().splitlines() or ["it says nothing"]
+    raised = [line for line in lines if re.match(r"[\w.]*\w(Error|Exception|Exit): ", line)]
+    reason = (raised or lines)[-1]
+    lacks_table = "no such table" in reason or re.search(r'relation "\w+" does not exist', reason)
+    return f"{reason}; has `airflow db migrate` run on this database?" if lacks_table else reason
 
 
 def check_version(text: str) -> str:

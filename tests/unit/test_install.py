@@ -53,6 +53,22 @@ def test_what_airflow_says_of_a_failure_is_passed_on(tmp_path: Path, capsys: pyt
     assert "does not run" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) no such table: slot_pool",
+        'sqlalchemy.exc.ProgrammingError: (psycopg2.errors.UndefinedTable) relation "slot_pool" does not exist',
+    ],
+)
+def test_of_a_traceback_the_exception_is_passed_on_and_what_to_do(tmp_path: Path, raised: str) -> None:
+    printed = f"Traceback (most recent call last):\n{raised}\n[SQL: SELECT slot_pool.id]\n(Background on this error)"
+    failing = program(tmp_path, f"cat >&2 <<'E'\n{printed}\nE\nexit 1")
+    with pytest.raises(InstallError) as refused:
+        failing.read_list("pools", "list")
+    assert raised in str(refused.value)
+    assert "airflow db migrate" in str(refused.value)
+
+
 def test_without_an_airflow_it_says_how_to_name_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
