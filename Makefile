@@ -187,8 +187,9 @@ test: check  ## everything that guards a promise: the fast part, then Spark, DAG
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-benchmarks
-test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the replay's tables and search, harnesses of benchmarks/
-	@$(PY) -m pytest tests/benchmarks -n $(WORKERS) --durations=10 $(ARGS)
+test-benchmarks: setup  ## what guards comparisons: papers, rivals, the replay, harnesses; PostgreSQL with S3 where that is installed
+	@$(MAKE) --no-print-directory setup EXTRA=postgres
+	@$(PY) -m pytest tests/benchmarks tests/services -n $(WORKERS) --durations=10 $(ARGS)
 
 # Without setup: it installs everything itself, in there.
 .PHONY: fresh

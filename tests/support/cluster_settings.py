@@ -60,6 +60,12 @@ def rules(flink: str) -> str:
     return _RULES.format(flink=flink)
 
 
+def local_places(flink: str, s3: str) -> str:
+    """Return settings of one machine whose every path lies on S3."""
+    paths = f'[paths]\nlake = "{LAKE}"\nraw = "{RAW}"\nout = "{ROOT}"\n[mlflow]\nartifact_root = "{ARTIFACTS}"\n'
+    return f'{rules(flink)}{paths}[storage]\nendpoint = "{s3}"\nregion = "us-east-1"\n'
+
+
 def places(*, mlflow: str, s3: str, master: str) -> str:
     """Return where everything lies and runs on several machines."""
     return _PLACES.format(

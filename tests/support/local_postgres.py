@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from machine_programs import find_program
+from machine_programs import find_program, has_program
 from waiting import free_port, wait_until
 
 from cli.local_flink.processes import end_process
@@ -21,6 +21,11 @@ USER = "tidewise"
 _PATTERN = "usr/lib/postgresql/*/bin"
 # Nothing of it is needed after the machine has crashed.
 _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+def is_installed() -> bool:
+    """Whether its programs are on this machine."""
+    return has_program("initdb", _PATTERN)
 
 
 @contextmanager
