@@ -33,6 +33,7 @@ _LEAST_DOUBT: Final = 0.05
 _LEAST_LIMIT: Final = 0.5
 _SURE_Z: Final = 1.28
 _LEAST: Final = 1e-9
+_MOST_DOUBT: Final = 20.0  # a factor of 1e8 either way: nothing is known then, and its exponential is still a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,16 @@ def _lower(bounds: CapacityBounds) -> CapacityBounds:
     return replace(bounds, lower_per_s=low)
 
 
+def relate_doubt(sd_per_s: Floats, lower_per_s: Floats) -> Floats:
+    """Return (K,) the relative deviation of capacities, of which an exponential may be taken.
+
+    Args:
+        sd_per_s: (K,) their deviation, records/s.
+        lower_per_s: (K,) what they are with caution, records/s; may be next to nothing.
+    """
+    return np.asarray(np.minimum(sd_per_s / np.maximum(lower_per_s, _LEAST), _MOST_DOUBT))
+
+
 def _sustain(
     needed: Demand,
     careful: Mapping[str, CapacityBounds],
@@ -230,7 +241,7 @@ def _sustain(
         at = low[row].index_of(ladder[:, row])
         lower = low[row].lower_per_s[at]
         each.append(help_factor * lower[:, None] / np.maximum(rates[row], 1e-12)[None, :])
-        doubts.append(low[row].sd_per_s[at] / np.maximum(lower, _LEAST))
+        doubts.append(relate_doubt(low[row].sd_per_s[at], lower))
     tightest = np.argmin([one.min(axis=1) for one in each], axis=0)
     return (
         np.asarray(np.maximum(np.min(each, axis=0), _LEAST)),
