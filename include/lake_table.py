@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from include.table_creation import ensure_table
 from include.tables import Table
 
 _ATTEMPTS = 15
+_LAST_HOUR = 23
 
 
 class LakeTable:
@@ -74,30 +75,45 @@ class LakeTable:
         return {tuple(values[name] for name in columns) for values in parts}
 
     def read_files_by_hour(self) -> dict[tuple[date, int], frozenset[str]]:
-        """Return the files of each date and hour of a table that is partitioned by both. Empty without a table."""
-        with self._lock:
-            delta = self._refresh()
-            paths = [] if delta is None else delta.file_uris()
+        """Return the files of each date and hour; one of several hours is a file of each. Empty without a table."""
         result: dict[tuple[date, int], set[str]] = {}
-        for path in paths:
-            values = dict(part.split("=", 1) for part in path.split("/") if part.startswith(("date=", "hour=")))
-            result.setdefault((date.fromisoformat(values["date"]), int(values["hour"])), set()).add(path)
+        for path, day, first, last, _ in self._list_hours():
+            for hour in range(first, last + 1):
+                result.setdefault((day, hour), set()).add(path)
         return {key: frozenset(files) for key, files in result.items()}
 
     def count_bytes(self, start: datetime, end: datetime) -> int:
-        """Return how many bytes the files of the hours ``[start, end)`` have, of a table in days and hours."""
-        first, last = ((at.date(), at.hour) for at in (start, end))
-        files = self._list_files("partition.date", "partition.hour", "size_bytes")
-        return sum(size for day, hour, size in files if first <= (day, hour) < last)
+        """Return how many bytes of the files belong to the hours ``[start, end)``: of one of several hours a share.
+
+        0 where none of them has a file.
+        """
+        result = 0
+        for _, day, first, last, size in self._list_hours():
+            wanted = sum(start <= _start_of(day, hour) < end for hour in range(first, last + 1))
+            result += -(-size * wanted // (last - first + 1))
+        return result
+
+    def _list_hours(self) -> Iterator[tuple[str, date, int, int, int]]:
+        """Return path, date, first and last hour and bytes of each file, of a table with days and hours.
+
+        A table of an earlier release has a partition an hour, a newer one the hours in the statistics of its files;
+        a file without them may have rows of the whole day.
+        """
+        facts = ("path", "partition.date", "partition.hour", "min.hour", "max.hour", "size_bytes")
+        for path, day, own, least, most, size in self._list_files(*facts):
+            if own is not None:
+                least = most = own
+            yield path, day, *((0, _LAST_HOUR) if least is None or most is None else (least, most)), size
 
     def _list_files(self, *facts: str) -> Iterator[tuple[Any, ...]]:
-        """Return what the log says of each file; nothing without a table, or where no file has a date."""
+        """Return what the log says of each file, None where it does not; nothing where no file has a date."""
         with self._lock:
             delta = self._refresh()
             added = None if delta is None else pa.table(delta.get_add_actions(flatten=True))
         if added is None or "partition.date" not in added.column_names:
             return iter(())
-        return zip(*(added[name].to_pylist() for name in facts), strict=True)
+        names, none = set(added.column_names), [None] * len(added)
+        return zip(*(added[name].to_pylist() if name in names else none for name in facts), strict=True)
 
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
@@ -197,7 +213,7 @@ class LakeTable:
         """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.
 
         For tables of few rows a job: a file per partition is written here, one after the other. A slice of 72 hours
-        takes 0.06 s, with Spark two seconds and four jobs.
+        takes 0.06 s, with Spark two seconds and four jobs. Of a file that has other rows too these are written again.
 
         Args:
             rows: with the table's columns.
@@ -249,6 +265,10 @@ class LakeTable:
             data = [root / action["add"]["path"] for action in actions if "add" in action]
             for path in (*data, *{path.parent for path in data}, commit, commit.parent):
                 _sync_path(path)
+
+
+def _start_of(day: date, hour: int) -> datetime:
+    return datetime.combine(day, time(hour), UTC)
 
 
 def _again() -> Retrying:

@@ -18,6 +18,7 @@ from include.arrow_rows import arrow_schema
 from include.commit_once import commit_path
 from include.object_store import open_store
 from include.tables import Table
+from include.tables.schema import is_by_day
 
 _WITHOUT_CHECKS, _WITH_CHECKS = 2, 3
 """The least version of the protocol's writers that knows CHECK constraints is 3."""
@@ -41,9 +42,11 @@ def ensure_table(lake: str, table: Table) -> None:
 
 def _first_actions(table: Table, now_ms: int) -> list[dict[str, Any]]:
     constraints = {f"delta.constraints.{name}": expression for name, expression in table.checks.items()}
-    # Least and largest values, by default of every column, take as long as the checks; rows are sought by partition
-    # and key, and in a file of a partition, which holds every job, those of the keys tell nothing.
-    if table.partition_by:
+    # Least and largest values, by default of every column, take as long as the checks; rows are sought by partition,
+    # hour and key, and in a file of a partition, which holds every job, those of the keys tell nothing.
+    if is_by_day(table):
+        statistics = {"delta.dataSkippingStatsColumns": "hour"}
+    elif table.partition_by:
         statistics = {"delta.dataSkippingNumIndexedCols": "0"}
     else:
         statistics = {"delta.dataSkippingStatsColumns": ",".join(table.keys)}

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
+from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_random
 
 from include.lake_table import LakeTable
 from include.lost_input import LostInputError
@@ -17,6 +27,16 @@ from include.object_store import local_folder
 from include.table_creation import ensure_table
 from include.tables import Table
 
+log = logging.getLogger(__name__)
+_ATTEMPTS = 15
+_CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteReadException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentWriteException,
+    MetadataChangedException,  # another added a column that came with this release
+    ProtocolChangedException,
+)
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -86,8 +106,23 @@ class Lake:
         return self._few.setdefault(table.name, LakeTable(self.root, table))
 
     def replace(self, table: Table, rows: DataFrame, where: str) -> None:
-        """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it)."""
+        """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it).
+
+        The files of a day are shared by its hours: where another commits one of the same day meanwhile, or merges them,
+        Delta commits nothing, and the rows are worked out and written once more.
+
+        Args:
+            table: whose slice.
+            rows: what stands there afterwards; the same each time that they are worked out.
+            where: as SQL, of partition columns or others.
+
+        Raises:
+            ConcurrentAppendException: others were faster each time, or another of :data:`_CONFLICTS`.
+        """
         self.ensure(table)
+        _again()(self._replace_once, table, rows, where)
+
+    def _replace_once(self, table: Table, rows: DataFrame, where: str) -> None:
         writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
 
@@ -106,6 +141,17 @@ class Lake:
                 f"{table.name} has rows where {where}, and from the tables as they are now there would be none: "
                 f"nothing was replaced; see that {self.root} is the lake that was meant, and whole"
             )
+
+
+def _again() -> Retrying:
+    """Return what tries once more after another's commit, by which nothing of one's own was committed."""
+    return Retrying(
+        retry=retry_if_exception_type(_CONFLICTS),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random(0.0, 1.0),
+        before_sleep=before_sleep_log(log, logging.WARNING),
+        reraise=True,
+    )
 
 
 @contextmanager
@@ -155,5 +201,5 @@ def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapp
 
 
 def date_hour_columns(timestamp: str) -> list[Column]:
-    """Return the partition columns ``date`` and ``hour`` of a timestamp column."""
+    """Return the columns ``date`` and ``hour`` of a timestamp column."""
     return [F.to_date(timestamp).alias("date"), F.hour(timestamp).alias("hour")]

@@ -13,7 +13,7 @@ BRONZE_METRICS = Table(
         **DATE_HOUR,  # of observed_at
     },
     keys=("cluster", "job_id", "vertex_id", "observed_at"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
     checks={"job_id_hex": "job_id RLIKE '^[0-9a-f]{32}$'", "vertex_id_hex": "vertex_id RLIKE '^[0-9a-f]{32}$'"},
 )
 
@@ -29,5 +29,5 @@ BRONZE_JOB_EVENTS = Table(
         **DATE_HOUR,
     },
     keys=("cluster", "kind", "job_id", "observed_at"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
 )

@@ -18,7 +18,7 @@ QUARANTINE = Table(
         **DATE_HOUR,  # of the directory of the source file
     },
     keys=("source_file", "line_number", "reason", "raw", "detail"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
     checks={"reason_named": "reason IS NOT NULL AND length(reason) > 0"},
 )
 
@@ -38,7 +38,7 @@ FILES = Table(
         **DATE_HOUR,  # of its directory
     },
     keys=("source_file",),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
 )
 
 QUALITY = Table(

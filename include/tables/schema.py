@@ -38,3 +38,8 @@ class Table:
 
 VERTEX_SAMPLE = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
 DATE_HOUR = {"date": "DATE", "hour": "INT"}
+
+
+def is_by_day(table: Table) -> bool:
+    """Whether the files of a day hold rows of several hours, which their statistics tell apart."""
+    return "hour" in table.columns and "hour" not in table.partition_by

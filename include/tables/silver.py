@@ -35,7 +35,7 @@ OBSERVATIONS = Table(
         **DATE_HOUR,  # of window_start
     },
     keys=("cluster", "job", "operator", "window_start"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
     checks={
         "parallelism_positive": "parallelism IS NULL OR parallelism >= 1",
         "busy_is_a_share": "busy_share IS NULL OR busy_share BETWEEN 0 AND 1.05",
@@ -100,7 +100,7 @@ JOB_GRAPHS = Table(
         **DATE_HOUR,
     },
     keys=("cluster", "job", "operator", "date", "hour"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
 )
 
 JOBS = Table(
@@ -116,7 +116,7 @@ JOBS = Table(
         **DATE_HOUR,
     },
     keys=("cluster", "job", "date", "hour"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
 )
 
 OPERATOR_KEYS = Table(
@@ -132,7 +132,7 @@ OPERATOR_KEYS = Table(
         **DATE_HOUR,
     },
     keys=("cluster", "job", "operator", "observed_at"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
 )
 
 RESCALES = Table(
@@ -164,7 +164,7 @@ RESCALES = Table(
         **DATE_HOUR,  # of started_at
     },
     keys=("cluster", "job", "started_at"),
-    partition_by=("date", "hour"),
+    partition_by=("date",),
     checks={
         "kind_known": "kind IN ('rescale', 'restart')",
         "downtime_not_negative": "downtime_s IS NULL OR downtime_s >= 0",

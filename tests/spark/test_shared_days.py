@@ -1,0 +1,135 @@
+"""Hours that share the files of a day, written by Spark: exactly replaced, in both layouts, by several at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from benchmarks.pipeline.spark_jobs import count_jobs
+from include.arrow_rows import arrow_rows
+from include.lake_table import LakeTable
+from include.maintenance.table_upkeep import keep_up
+from include.settings import Retention
+from include.table_creation import ensure_table
+from include.tables import BRONZE_JOB_EVENTS
+from include.utc import HOUR, Interval
+from spark_jobs.ingest.hours import hours_where
+from spark_jobs.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+TABLE = BRONZE_JOB_EVENTS
+START = datetime(2026, 11, 20, tzinfo=UTC)
+LATER = START + timedelta(days=9)
+
+
+def rows_of(lake: Lake, hours: range, body: str) -> DataFrame:
+    """Return five rows of each hour since the start."""
+    at = F.timestamp_seconds(F.lit(int(START.timestamp())) + F.floor(F.col("id") / 5) * 3600)
+    made = lake.spark.range(hours.start * 5, hours.stop * 5, numPartitions=1).select(
+        F.lit("job").alias("kind"),
+        F.lit(body).alias("body"),
+        F.to_date(at).alias("date"),
+        F.hour(at).alias("hour"),
+    )
+    missing = {name: F.lit(None).cast(kind) for name, kind in TABLE.columns.items() if name not in made.columns}
+    return made.withColumns(missing)
+
+
+def where(hours: range) -> str:
+    return hours_where(Interval(START + hours.start * HOUR, START + hours.stop * HOUR))
+
+
+def write(lake: Lake, hours: range, body: str) -> None:
+    lake.replace(TABLE, rows_of(lake, hours, body), where(hours))
+
+
+def write_few(root: str, hours: range, body: str) -> None:
+    """Do the same through delta-rs."""
+    at = [START + hour * HOUR for hour in hours for _ in range(5)]
+    rows = arrow_rows(TABLE, [{"kind": "job", "body": body, "date": one.date(), "hour": one.hour} for one in at])
+    LakeTable(root, TABLE).replace(rows, where(hours))
+
+
+def merge(root: str) -> None:
+    keep_up(f"{root}/{TABLE.relative_path}", TABLE, Retention(), LATER, applies=True)
+
+
+def content(root: str) -> dict[int, list[str]]:
+    """Return what the rows of each hour since the start say."""
+    result: dict[int, list[str]] = {}
+    for row in LakeTable(root, TABLE).read(["date", "hour", "body"], START.date(), LATER.date()).to_pylist():
+        hour = (row["date"] - START.date()).days * 24 + row["hour"]
+        result.setdefault(hour, []).append(row["body"])
+    return dict(sorted(result.items()))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("partitions", [("date",), ("date", "hour")], ids=["by day", "by hour, as before"])
+def test_spark_replaces_hours_exactly(lake: Lake, partitions: tuple[str, ...]) -> None:
+    ensure_table(lake.root, replace(TABLE, partition_by=partitions))
+    write(lake, range(20, 21), "a")
+    begun = count_jobs(lake.spark)
+    write(lake, range(21, 22), "b")
+    assert count_jobs(lake.spark) - begun <= 5  # as many in both: nothing of the day's other hours is read
+    write_few(lake.root, range(22, 23), "c")
+    write(lake, range(21, 22), "b again")
+    write(lake, range(23, 26), "d")
+    merge(lake.root)
+    write(lake, range(20, 21), "a again")
+    write_few(lake.root, range(22, 23), "c again")
+    write(lake, range(25, 28), "e")
+    expected = {20: "a again", 21: "b again", 22: "c again", 23: "d", 24: "d", 25: "e", 26: "e", 27: "e"}
+    assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
+    files = LakeTable(lake.root, TABLE).read_files_by_hour()
+    assert {hour for _, hour in files} == {20, 21, 22, 23, 0, 1, 2, 3}  # the statistics of Spark and of delta-rs
+
+
+@pytest.mark.long
+def test_hours_of_one_day_are_ingested_at_once(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    """By Spark, by delta-rs, and while an upkeep merges the day: every commit that was reported as done is there."""
+    write(lake, range(0, 24), "before")
+    together = threading.Barrier(5)
+
+    def of_spark(first: int) -> None:
+        together.wait()
+        for hour in range(first, first + 3):
+            write(lake, range(hour, hour + 1), "spark")
+
+    def of_delta() -> None:
+        together.wait()
+        for hour in range(9, 15):
+            write_few(lake.root, range(hour, hour + 1), "delta-rs")
+
+    def of_upkeep() -> None:
+        together.wait()
+        for _ in range(4):
+            merge(lake.root)
+
+    with caplog.at_level(logging.WARNING, logger="spark_jobs.lake"), ThreadPoolExecutor(5) as pool:
+        running = [pool.submit(of_spark, first) for first in (0, 3, 6)] + [pool.submit(of_delta)]
+        running.append(pool.submit(of_upkeep))
+        for one in running:
+            one.result()
+    assert "ConcurrentAppend" in caplog.text or "ConcurrentDelete" in caplog.text
+    expected = dict.fromkeys(range(9), "spark") | dict.fromkeys(range(9, 15), "delta-rs")
+    expected |= dict.fromkeys(range(15, 24), "before")
+    assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
+
+
+@pytest.mark.long
+def test_a_table_of_an_earlier_release_is_ingested_as_before(lake: Lake) -> None:
+    ensure_table(lake.root, replace(TABLE, partition_by=("date", "hour")))
+    write(lake, range(22, 26), "a")
+    folder = Path(lake.path(TABLE))
+    assert {str(path.parent.relative_to(folder)) for path in folder.rglob("*.parquet")} == {
+        f"date=2026-11-{day}/hour={hour}" for day, hour in ((20, 22), (20, 23), (21, 0), (21, 1))
+    }
