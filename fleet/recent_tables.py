@@ -6,11 +6,12 @@ whose files are the same is not read again. The older ones are read when somebod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fleet.bands import BAND_COLUMNS, FORECAST_AGE, Band, band_of, coarsen_bins, sum_sources
 from fleet.by_job import RowsByJob
@@ -21,11 +22,16 @@ from include.utc import floor_hour
 
 JobKey = tuple[str, str]
 Files = frozenset[str]
+FilesByHour = Mapping[tuple[date, int], Files]
+Held = dict[datetime, tuple[Files, RowsByJob]]
+"""Hour -> the files that its windows were read from, and these."""
 HOURS, OLD_HOURS = 26, 168
 """So many hours are held as they are, and in half hours."""
 ANCHOR_H = 6
 """Past load is shown beside the forecast of at most so long before; these begin at full multiples of it (UTC)."""
 _HOUR = timedelta(hours=1)
+_DAY_BYTES = 64 * 2**20
+"""Files of a day's windows with so many bytes are read at once, of larger ones a part: rows are ten times as many."""
 
 
 class RecentTables:
@@ -37,32 +43,35 @@ class RecentTables:
 
     def __init__(self, lake: str) -> None:
         self._windows, self._forecasts = LakeTable(lake, OBSERVATIONS), LakeTable(lake, FORECASTS)
-        self._hours: dict[datetime, tuple[Files, RowsByJob]] = {}
-        self._old_hours: dict[datetime, tuple[Files, RowsByJob]] = {}
+        self._hours: Held = {}
+        self._old_hours: Held = {}
         self._anchors: dict[tuple[datetime, bool, bool], tuple[Files, RowsByJob]] = {}
 
     def read_last_loads(self, until: datetime) -> dict[JobKey, LoadFact]:
         """Return the last window of each job in the hour before a time."""
-        files = self._windows.read_files_by_hour()
+        files, hours = self._windows.read_files_by_hour(), sorted({floor_hour(until - _HOUR), floor_hour(until)})
         result: dict[JobKey, LoadFact] = {}
-        for hour in sorted({floor_hour(until - _HOUR), floor_hour(until)}):
-            rows = self._read_hour(hour, files.get((hour.date(), hour.hour), frozenset()))
+        for rows in self._read_hours(hours, files, self._hours, _as_they_are).values():
             result |= {key: load_of(row) for key, row in rows.read_last().items() if row["window_start"] < until}
         return result
 
     def read_loads(self, cluster: str, job: str, since: datetime, until: datetime) -> list[LoadFact]:
         """Return the windows of a job that began in a span of time; those of before the last day in half hours."""
         fine_since = floor_hour(until) - (HOURS - 2) * _HOUR
-        files, result = self._windows.read_files_by_hour(), list[LoadFact]()
-        hour = floor_hour(since)
-        while hour <= until:
-            mine = files.get((hour.date(), hour.hour), frozenset())
-            rows = self._read_hour(hour, mine) if hour >= fine_since else self._read_old_hour(hour, mine)
-            result += [load_of(row) for row in rows.read(cluster, job) if since <= row["window_start"] < until]
-            hour += _HOUR
+        files, first = self._windows.read_files_by_hour(), floor_hour(since)
+        hours = [first + number * _HOUR for number in range(int((until - first) / _HOUR) + 1)]
+        old = [hour for hour in hours if hour < fine_since]
+        rows = self._read_hours(old, files, self._old_hours, coarsen_windows)
+        rows |= self._read_hours([hour for hour in hours if hour >= fine_since], files, self._hours, _as_they_are)
+        result = [
+            load_of(row)
+            for one in rows.values()
+            for row in one.read(cluster, job)
+            if since <= row["window_start"] < until
+        ]
         for held, most in ((self._hours, 2 * HOURS), (self._old_hours, 2 * OLD_HOURS)):
-            for old in sorted(held)[:-most]:
-                del held[old]
+            for past in sorted(held)[:-most]:
+                del held[past]
         return result
 
     def read_bands(self, cluster: str, job: str, since: datetime, now: datetime, until: datetime) -> list[Band]:
@@ -76,24 +85,30 @@ class RecentTables:
             del self._anchors[key]
         return result
 
-    def _read_hour(self, hour: datetime, files: Files) -> RowsByJob:
-        held = self._hours.get(hour)
-        if held is None or held[0] != files:
-            held = self._hours[hour] = files, RowsByJob(self._sum_hour(hour, files), "window_start")
-        return held[1]
+    def _read_hours(
+        self, hours: Iterable[datetime], files: FilesByHour, held: Held, change: Callable[[pa.Table], pa.Table]
+    ) -> dict[datetime, RowsByJob]:
+        """Return the windows of hours; those whose files are the same as before are held, of others a day is read once.
 
-    def _read_old_hour(self, hour: datetime, files: Files) -> RowsByJob:
-        held = self._old_hours.get(hour)
-        if held is None or held[0] != files:
-            held = self._old_hours[hour] = (
-                files,
-                RowsByJob(coarsen_windows(self._sum_hour(hour, files)), "window_start"),
-            )
-        return held[1]
+        Args:
+            hours: in order.
+            files: of all hours.
+            held: what was read before, which becomes what is read now.
+            change: of the rows of an hour, before they are held.
+        """
+        present = {hour: files.get((hour.date(), hour.hour), frozenset()) for hour in hours}
+        stale = [hour for hour, own in present.items() if hour not in held or held[hour][0] != own]
+        for day, own in groupby(stale, key=datetime.date):
+            for part in self._windows.split_day(day, list(own), _DAY_BYTES):
+                rows = self._read_part(day, [hour.hour for hour in part if present[hour]])
+                for hour in part:
+                    mine = rows.filter(pc.equal(rows["hour"], hour.hour)).select(LOAD_COLUMNS)
+                    held[hour] = present[hour], RowsByJob(change(sum_operators(mine)), "window_start")
+        return {hour: held[hour][1] for hour in present}
 
-    def _sum_hour(self, hour: datetime, files: Files) -> pa.Table:
-        where = f"hour = {hour.hour}" if files else "false"
-        return sum_operators(self._windows.read(LOAD_COLUMNS, hour.date(), hour.date(), where))
+    def _read_part(self, day: date, hours: Sequence[int]) -> pa.Table:
+        where = f"hour IN ({', '.join(map(str, hours))})" if hours else "false"
+        return self._windows.read([*LOAD_COLUMNS, "hour"], day, day, where)
 
     def _read_anchor(self, first: datetime, files: Mapping[date, Files], *, is_newest: bool, is_old: bool) -> RowsByJob:
         """Return the bins from an anchor to the next; of the newest one all that its forecasts have."""
@@ -118,6 +133,10 @@ def list_anchors(since: datetime, now: datetime) -> Sequence[datetime]:
         first += ANCHOR_H * _HOUR
     newest = floor_hour(now)
     return anchors if anchors and newest == anchors[-1] else [*anchors, newest]
+
+
+def _as_they_are(windows: pa.Table) -> pa.Table:
+    return windows
 
 
 def _where(first: datetime, end: datetime) -> str:

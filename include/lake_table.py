@@ -7,9 +7,9 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -24,6 +24,7 @@ from include.object_store import local_folder, open_store
 from include.table_creation import ensure_table
 from include.tables import Table
 
+Hour = TypeVar("Hour")
 _ATTEMPTS = 15
 _LAST_HOUR = 23
 
@@ -93,6 +94,19 @@ class LakeTable:
             result += -(-size * wanted // (last - first + 1))
         return result
 
+    def split_day(self, day: date, hours: Sequence[Hour], most_bytes: int) -> list[Sequence[Hour]]:
+        """Return hours of a day in parts to be read at once: of few bytes all, as they may share their files.
+
+        Args:
+            day: of all of them.
+            hours: in order.
+            most_bytes: of files, that the rows of a part may have come from; a part has an hour at least.
+        """
+        start = datetime.combine(day, time(), UTC)
+        size = self.count_bytes(start, start + timedelta(days=1))
+        most = max(1, (_LAST_HOUR + 1) * most_bytes // max(1, size))
+        return [hours[first : first + most] for first in range(0, len(hours), most)]
+
     def _list_hours(self) -> Iterator[tuple[str, date, int, int, int]]:
         """Return path, date, first and last hour and bytes of each file, of a table with days and hours.
 
@@ -101,9 +115,8 @@ class LakeTable:
         """
         facts = ("path", "partition.date", "partition.hour", "min.hour", "max.hour", "size_bytes")
         for path, day, own, least, most, size in self._list_files(*facts):
-            if own is not None:
-                least = most = own
-            yield path, day, *((0, _LAST_HOUR) if least is None or most is None else (least, most)), size
+            first, last = (least, most) if own is None else (own, own)
+            yield path, day, *((0, _LAST_HOUR) if first is None or last is None else (first, last)), size
 
     def _list_files(self, *facts: str) -> Iterator[tuple[Any, ...]]:
         """Return what the log says of each file, None where it does not; nothing where no file has a date."""

@@ -44,18 +44,20 @@ OBSERVATIONS = Table(
 )
 
 SOURCE_LOADS = Table(
-    # the windows of each source and hour as arrays, read from silver.observations by the stage that needs them first
+    # the windows of each source and hour, or day that is over, as arrays: read from silver.observations by the stage
+    # that needs them first
     "silver.source_loads",
     {
         "cluster": "STRING",
         "job": "STRING",
-        "operator": "STRING",  # null, as are its job and cluster, in the one row of an hour without a source
+        "operator": "STRING",  # null, as are its job and cluster, in the one row of an hour or day without a source
         "vertex_id": "STRING",
         "start_s": "ARRAY<BIGINT>",  # of each window, epoch seconds, ascending
         "window_s": "ARRAY<INT>",
         "demand_per_s": "ARRAY<DOUBLE>",  # target data rate; null where it is no rate, or a lower bound of the demand
-        **DATE_HOUR,  # of the windows
-        "made_from": "STRING",  # hash of the files of silver.observations that the hour's rows were read from
+        "date": "DATE",  # of the windows
+        "hour": "INT",  # of the windows; -1: of all hours of a day that is over
+        "made_from": "STRING",  # hash of the files of silver.observations that the rows were read from
     },
     keys=("cluster", "job", "operator", "vertex_id", "date", "hour"),
     partition_by=("date", "hour", "made_from"),

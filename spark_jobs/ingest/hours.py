@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
@@ -23,6 +23,7 @@ def hours_where(hours: Interval) -> str:
     What date and hour must satisfy each for itself is said first: Delta passes over files by a condition on one of
     them alone, not where one says ``hour`` on one side of an OR and ``date`` on the other.
 
+    >>> from datetime import UTC
     >>> hours_where(Interval(datetime(2026, 11, 20, 4, tzinfo=UTC), datetime(2026, 11, 20, 6, tzinfo=UTC)))
     "date = DATE'2026-11-20' AND hour >= 4 AND hour < 6"
     """

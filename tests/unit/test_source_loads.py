@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from include.arrow_rows import arrow_rows
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS, SOURCE_LOADS
-from spark_jobs.job_inputs.source_loads import update_source_loads
+from spark_jobs.job_inputs import source_loads
+from spark_jobs.job_inputs.source_loads import WHOLE_DAY, update_source_loads
 from spark_jobs.job_inputs.source_series import HistoryFrame, SourceWindows
 
 START = datetime(2026, 3, 20, 22, tzinfo=UTC)
@@ -53,12 +54,17 @@ def present(lake: str) -> dict[tuple[Any, ...], list[tuple[Any, ...]]]:
 
 def expected(lake: str) -> dict[tuple[Any, ...], list[tuple[Any, ...]]]:
     result = defaultdict(list)
-    for row in LakeTable(lake, OBSERVATIONS).read(list(OBSERVATIONS.columns), *DAYS).to_pylist():
+    windows = LakeTable(lake, OBSERVATIONS)
+    hours = windows.read_files_by_hour()
+    newest = max((day for day, _ in hours), default=None)
+    is_open = newest is not None and (newest, 23) not in hours
+    for row in windows.read(list(OBSERVATIONS.columns), *DAYS).to_pylist():
         rate = row["target_data_rate_per_s"]
         is_known = rate is not None and 0 <= rate < math.inf and not row["target_is_lower_bound"]
         if row["is_source"]:
             one = (int(row["window_start"].timestamp()), row["window_s"], rate if is_known else None)
-            result[tuple(row[name] for name in SOURCE_LOADS.keys)].append(one)
+            own = row if is_open and row["date"] == newest else row | {"hour": WHOLE_DAY}
+            result[tuple(own[name] for name in SOURCE_LOADS.keys)].append(one)
     return {key: sorted(own, key=str) for key, own in result.items()}
 
 
@@ -118,7 +124,7 @@ def test_only_hours_that_changed_are_made_anew(tmp_path: Path) -> None:
     assert update_source_loads(lake, *DAYS) == 0  # without a table of windows
     table = LakeTable(lake, OBSERVATIONS)
     table.append([window(hour, minute, target_data_rate_per_s=1.0) for hour in range(HOURS) for minute in range(3)])
-    assert update_source_loads(lake, START.date(), START.date()) == 2  # the other two hours are of the next day
+    assert update_source_loads(lake, START.date(), START.date()) == 1  # a day that is over; two hours of the next one
     assert update_source_loads(lake, *DAYS) == 2
     table.append([window(1, 30, target_data_rate_per_s=2.0)])
     table.append([window(3, 30, is_source=False)])
@@ -126,12 +132,46 @@ def test_only_hours_that_changed_are_made_anew(tmp_path: Path) -> None:
     assert update_source_loads(lake, *DAYS) == 0
     table.replace(arrow_rows(OBSERVATIONS, []), slice_of(0))
     assert update_source_loads(lake, *DAYS) == 1
-    assert {key[-2:] for key in present(lake)} == {(START.date(), 23), (DAYS[1], 0), (DAYS[1], 1)}
+    assert {key[-2:] for key in present(lake)} == {(START.date(), WHOLE_DAY), (DAYS[1], 0), (DAYS[1], 1)}
+
+
+def test_a_day_is_one_slice_when_its_last_hour_is_there(tmp_path: Path) -> None:
+    lake = str(tmp_path)
+    table, loads = LakeTable(lake, OBSERVATIONS), LakeTable(lake, SOURCE_LOADS)
+    for hour, slices in ((0, {"22"}), (1, {"-1"}), (2, {"-1", "0"})):
+        table.append([window(hour, minute, target_data_rate_per_s=1.0) for minute in range(hour + 1)])
+        assert update_source_loads(lake, *DAYS) == (2 if hour == 1 else 1)
+        assert present(lake) == expected(lake)
+        assert {name for _, name, _ in loads.read_partitions()} == slices
+
+
+def test_hours_that_share_a_file_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, read, parts = str(tmp_path), LakeTable.read, list[str]()
+
+    def note(table: LakeTable, columns: Any, since: Any, until: Any, where: str = "") -> Any:
+        parts.append(where)
+        return read(table, columns, since, until, where)
+
+    monkeypatch.setattr(LakeTable, "read", note)
+    table = LakeTable(lake, OBSERVATIONS)
+    table.append([window(hour, 0, target_data_rate_per_s=1.0) for hour in range(HOURS)])
+    assert update_source_loads(lake, *DAYS) == 3
+    assert parts == ["is_source", "is_source AND hour IN (0, 1)"]
+    parts.clear()
+    monkeypatch.setattr(source_loads, "MOST_DAY_BYTES", 0)  # each day is large: it stays in hours, read one by one
+    assert update_source_loads(lake, *DAYS) == 3  # the day that is no slice any more, and its hours
+    assert parts == ["is_source AND hour IN (22)", "is_source AND hour IN (23)"]
+    monkeypatch.undo()
+    assert {key[-2:] for key in present(lake)} == {(DAYS[0], 22), (DAYS[0], 23), (DAYS[1], 0), (DAYS[1], 1)}
+    assert update_source_loads(lake, *DAYS) == 3  # as after a release that knew hours alone
+    assert present(lake) == expected(lake)
+    files = LakeTable(lake, SOURCE_LOADS).read_files()
+    assert [len(files[day]) for day in DAYS] == [1, 2]
 
 
 def test_an_hour_without_a_source_is_read_once(tmp_path: Path) -> None:
     lake = str(tmp_path)
-    LakeTable(lake, OBSERVATIONS).append([window(0, 0, is_source=False), window(1, 0, is_source=None)])
+    LakeTable(lake, OBSERVATIONS).append([window(2, 0, is_source=False), window(3, 0, is_source=None)])
     assert [update_source_loads(lake, *DAYS) for _ in range(2)] == [2, 0]
     assert present(lake) == {}
 
