@@ -33,6 +33,8 @@ class LinkInTableError(RuntimeError):
 TRIES = 3
 SMALL_FILES = 2
 """A partition with so many files or more is merged."""
+MERGED_BYTES = 100 * 2**20
+"""Files are merged up to so many bytes."""
 log = logging.getLogger(__name__)
 
 
@@ -89,7 +91,7 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
         _retry(path, lambda fresh: fresh.delete(old.predicate))
     if applies and merged:
         filters = [("date", "<", closed.isoformat())] if "date" in table.partition_by else None
-        _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters))
+        _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters, target_size=MERGED_BYTES))
     if link := _find_link(path):
         raise LinkInTableError(f"{link} is a link: what no version needs is removed once it is gone")
     hours = retention.time_travel_days * 24
@@ -131,12 +133,23 @@ def _list_files(delta: DeltaTable) -> list[_File]:
 
 
 def _count_mergeable(files: list[_File], closed: date) -> int:
-    """Return the number of files that merging would replace: of partitions with several, in days that are over."""
-    partitions: dict[tuple[tuple[str, str], ...], int] = {}
+    """Return the number of files that merging would replace: of partitions with several, in days that are over.
+
+    Two that are too large together stay as they are: a day of a large fleet keeps several files.
+    """
+    partitions: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for one in files:
         if one.day is None or one.day < closed:
-            partitions[one.partition] = partitions.get(one.partition, 0) + 1
-    return sum(count for count in partitions.values() if count >= SMALL_FILES)
+            partitions.setdefault(one.partition, []).append(one.size_bytes)
+    fitting = (_count_fitting(sorted(sizes)) for sizes in partitions.values())
+    return sum(count for count in fitting if count >= SMALL_FILES)
+
+
+def _count_fitting(sizes: list[int]) -> int:
+    """Return how many files of a partition fit into one with the smallest of the others; bytes in ascending order."""
+    if len(sizes) < SMALL_FILES or sizes[0] + sizes[1] > MERGED_BYTES:
+        return 0
+    return 1 + sum(sizes[0] + size <= MERGED_BYTES for size in sizes[1:])
 
 
 def _retry(path: str, change: Callable[[DeltaTable], Result]) -> Result:

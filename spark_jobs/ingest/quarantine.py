@@ -70,7 +70,7 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
         writes.start_few(QUARANTINE, refused, where)
         return Refused(counts, _name_refusals(refused))
     every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
-    every = every.repartition("date", "hour").localCheckpoint()  # one file for each hour
+    every = every.repartition("date").localCheckpoint()  # one file for each day
     writes.start(QUARANTINE, every, where)
     named = every.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
     return Refused(counts, _list_most({tuple(row)[:3]: row["n"] for row in named.collect()}))

@@ -160,7 +160,7 @@ def write_observations(
     where = hours_where(observed_hours)
     if raw.has_few_values:
         writes.start_few(OBSERVATIONS, complete, where)
-    else:  # a task writes a file for every hour: no more tasks than can run at once
+    else:  # a task writes a file for every day: no more tasks than can run at once
         writes.start(OBSERVATIONS, complete, where, core_share=1.0)
     return counts
 

@@ -108,6 +108,18 @@ def test_a_table_can_be_read_as_it_was_within_the_time_travel(memories: Path) ->
     assert days(memories) == {PAST: 6, TODAY: 4}
 
 
+def test_files_that_are_too_large_together_stay_apart(memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [path.stat().st_size for path in memories.glob(f"date={PAST}/*.parquet")]
+    assert len(sizes) > 1
+    monkeypatch.setattr(table_upkeep, "MERGED_BYTES", max(sizes))
+    done = keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert (done.old_files, done.merged_files) == (3, 0)
+    monkeypatch.setattr(table_upkeep, "MERGED_BYTES", 2 * max(sizes))
+    assert keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True).merged_files == len(sizes)
+    assert len(list(DeltaTable(memories).file_uris())) < len(sizes) + 4
+    assert days(memories) == {PAST: 6, TODAY: 4}
+
+
 @pytest.mark.parametrize("killed_at", ["delete", "compact", "vacuum"])
 def test_killed_in_the_middle_it_is_run_again(memories: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class KilledError(BaseException):
