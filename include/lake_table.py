@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,6 +94,13 @@ class LakeTable:
             result += -(-size * wanted // (last - first + 1))
         return result
 
+    def count_bytes_by_day(self) -> dict[date, int]:
+        """Return how many bytes the files of each date have. Empty without a table."""
+        result: dict[date, int] = {}
+        for day, size in self._list_files("partition.date", "size_bytes"):
+            result[day] = result.get(day, 0) + size
+        return result
+
     def split_day(self, day: date, hours: Sequence[Hour], most_bytes: int) -> list[Sequence[Hour]]:
         """Return hours of a day in parts to be read at once: of few bytes all, as they may share their files.
 
@@ -102,9 +109,8 @@ class LakeTable:
             hours: in order.
             most_bytes: of files, that the rows of a part may have come from; a part has an hour at least.
         """
-        start = datetime.combine(day, time(), UTC)
-        size = self.count_bytes(start, start + timedelta(days=1))
-        most = max(1, (_LAST_HOUR + 1) * most_bytes // max(1, size))
+        size = max(1, self.count_bytes_by_day().get(day, 0))
+        most = max(1, (_LAST_HOUR + 1) * most_bytes // size)
         return [hours[first : first + most] for first in range(0, len(hours), most)]
 
     def _list_hours(self) -> Iterator[tuple[str, date, int, int, int]]:

@@ -11,7 +11,7 @@ Without Spark: an hour is read by column in tenths of a second, and most runs fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date
 from itertools import groupby
 
 import numpy as np
@@ -53,16 +53,11 @@ def update_source_loads(lake: str, since: date, until: date) -> int:
     loads, version = LakeTable(lake, SOURCE_LOADS), LakeTable(lake, OBSERVATIONS).read_version()
     windows = LakeTable(lake, OBSERVATIONS, version)
     files = {} if version is None else windows.read_files_by_hour()
-    sizes = {day: _count_bytes(windows, day) for day in {day for day, _ in files} if since <= day <= until}
-    wanted, stale = find_stale(loads, _join_days(files, sizes), since, until, _RULE)
+    slices = _join_days(files, windows.count_bytes_by_day() if files else {})
+    wanted, stale = find_stale(loads, slices, since, until, _RULE)
     for made in _gather(windows, stale, wanted):
         loads.replace(pa.concat_tables(made.values()), _where(made))
     return len(stale)
-
-
-def _count_bytes(windows: LakeTable, day: date) -> int:
-    start = datetime.combine(day, time(), UTC)
-    return windows.count_bytes(start, start + timedelta(days=1))
 
 
 def _join_days(files: Mapping[Slice, frozenset[str]], sizes: Mapping[date, int]) -> dict[Slice, frozenset[str]]:
