@@ -35,12 +35,11 @@ class HadoopFiles:
 
     def entries(self, place: str) -> list[Entry]:
         """See :class:`FileSystem`."""
-        folder = self._folder(place)
         try:
-            if not self._system.exists(folder):
-                return []
-            result = self._system.listStatus(folder)
+            result = self._system.listStatus(self._folder(place))
         except Exception as error:  # whatever Java raised: a folder that cannot be listed must not stop the others
+            if _is_missing(error):  # not asked for before: in a bucket these are two requests more for each folder
+                return []
             raise FolderError(str(error).splitlines()[0]) from error
         return [
             Entry(
@@ -61,6 +60,12 @@ class HadoopFiles:
         for part in filter(None, place.split("/")):
             folder = self._path(folder, self._path(None, None, part))  # a colon would begin a scheme
         return folder
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether Java says that a path is not there; of a bucket that is not there it says something else."""
+    raised: Any = getattr(error, "java_exception", None)
+    return raised is not None and str(raised.getClass().getName()) == "java.io.FileNotFoundException"
 
 
 def find_file_system(spark: SparkSession, root: str) -> FileSystem:
