@@ -50,10 +50,11 @@ def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def errors_of_doctor(**variables: str) -> dict[str, str]:
-    """Return part and check -> text of what the doctor calls an error."""
+    """Return part and check -> text and remedy of what the doctor calls an error."""
     done = run("cli.doctor", "--json", "--no-airflow", **variables)
     findings = json.loads(done.stdout)["findings"]
-    result = {f"{one['part']} {one['check']}": one["text"] for one in findings if one["level"] == "error"}
+    errors = [one for one in findings if one["level"] == "error"]
+    result = {f"{one['part']} {one['check']}": f"{one['text']}; {one['remedy']}" for one in errors}
     assert bool(result) == bool(done.returncode)
     return result
 
