@@ -19,7 +19,7 @@ from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.lost_input import refuse_lost_input
 from spark_jobs.ingest.quality import Counts, merge_counts, write_quality
 from spark_jobs.ingest.quarantine import write_refused
-from spark_jobs.ingest.raw_input import read_raw_input
+from spark_jobs.ingest.raw_input import list_own_files, read_raw_input
 from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.interpreted import open_interpreted
@@ -28,6 +28,8 @@ from spark_jobs.one_job import collect_together, local_frame, work_out
 
 WRITTEN_BY_SPARK = (BRONZE_METRICS,)
 """Always; the logs of others are read where an hour is too large for the driver."""
+INTERPRETED_BYTES = 2**20
+"""Raw files of so many bytes, about a dozen jobs polled each minute for an hour, are not worth any compiled code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,12 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
+    own_files = list_own_files(lake, settings, interval)
+    is_interpreted = sum(file.size for file in own_files) <= INTERPRETED_BYTES
+    if is_interpreted:
+        lake = _interpret(lake, settings)
     preparing = pool.submit(lake.prepare, INGESTED, WRITTEN_BY_SPARK)
-    raw = read_raw_input(lake, settings, interval)
+    raw = read_raw_input(lake, settings, interval, own_files)
     preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
@@ -70,9 +76,9 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     if raw.has_few_events:
         collected = collect_together({"known": known, "events": events})
         few_events, known = collected["events"], local_frame(known, collected["known"])
-        interpreted = open_interpreted(lake.spark, settings.spark.options)
-        few = Lake(interpreted, lake.root)
-        reading = pool.submit(read_job_replies, few, settings, local_frame(events, few_events, interpreted), raw, pool)
+        few = lake if is_interpreted else _interpret(lake, settings)
+        few_rows = local_frame(events, few_events, few.spark)
+        reading = pool.submit(read_job_replies, few, settings, few_rows, raw, pool)
     else:
         reading = pool.submit(read_job_replies, lake, settings, events, raw, pool)
         known = work_out({"known": known}, pool, is_small=raw.is_small)["known"].frame
@@ -99,3 +105,8 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     drawing.result()
     writes.wait()
     return Ingested(hours, counts, refused.refusals)
+
+
+def _interpret(lake: Lake, settings: Settings) -> Lake:
+    """Return the lake with a session that compiles nothing."""
+    return Lake(open_interpreted(lake.spark, settings.spark.options), lake.root)
