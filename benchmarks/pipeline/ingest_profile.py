@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -55,13 +55,17 @@ class Sampler:
             comm = Path(f"/proc/{member.pid}/task/{thread.id}/comm").read_text(encoding="utf-8").strip()
             self._threads[member.pid, thread.id] = name_threads(comm), thread.user_time + thread.system_time
 
-    def sum_up(self) -> tuple[Counter[str], Counter[str]]:
+    def sum_up(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the processor seconds of processes and of Java's threads, by name."""
-        sums: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-        for result, taken in zip(sums, (self._processes, self._threads), strict=True):
-            for name, seconds in taken.values():
-                result[name] += seconds  # type: ignore[assignment]
-        return sums
+        return _sum_by_name(self._processes.values()), _sum_by_name(self._threads.values())
+
+
+def _sum_by_name(taken: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the sums by name, the largest first."""
+    result: dict[str, float] = {}
+    for name, seconds in taken:
+        result[name] = result.get(name, 0.0) + seconds
+    return dict(sorted(result.items(), key=lambda one: -one[1]))
 
 
 def name_process(words: list[str]) -> str:
@@ -111,6 +115,6 @@ def run(work: Path, jobs: int = 100, operators: int = 8) -> list[Measurement]:
         raise CommandFailedError(f"exited with {child.returncode}:\n{log.read_text(errors='replace')[-2000:]}")
     processes, threads = sampler.sum_up()
     name = f"ingest of an hour, {jobs:,} jobs"
-    rows = [(f"{name}: {part}", seconds) for part, seconds in processes.most_common()]
-    rows += [(f"{name}: threads {part}", seconds) for part, seconds in threads.most_common(12)]
+    rows = [(f"{name}: {part}", seconds) for part, seconds in processes.items()]
+    rows += [(f"{name}: threads {part}", seconds) for part, seconds in threads.items() if seconds >= 0.1]
     return [Measurement(f"{name}: all", sum(processes.values()), _UNIT), *(Measurement(*row, _UNIT) for row in rows)]

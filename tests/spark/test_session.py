@@ -1,5 +1,7 @@
 """What every session is started with, and the one that interprets."""
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,15 +14,15 @@ pytestmark = pytest.mark.spark
 
 
 def test_there_is_room_for_the_code_that_spark_generates(spark: SparkSession) -> None:
-    pools = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    jvm: Any = spark.sparkContext._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     headroom_ratio = sum(pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code"))
     assert headroom_ratio >= 200 * 2**20, "a JVM that runs out of it loses tasks' results and waits for them for ever"
 
 
 def count_compiled(spark: SparkSession) -> int:
-    return int(
-        spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount()
-    )
+    jvm: Any = spark.sparkContext._jvm
+    return int(jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount())
 
 
 def summarise(spark: SparkSession) -> DataFrame:
