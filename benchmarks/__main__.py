@@ -18,6 +18,7 @@ BENCHMARKS = (
     "training_month",
     "forecasting",
     "ingest",
+    "ingest_profile",
     "spark_jobs",
     "hourly",
     "source_forecasts",

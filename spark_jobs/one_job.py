@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
-from spark_jobs.lake import empty, frame_of
+from spark_jobs.lake import frame_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,10 @@ def work_out(frames: Mapping[str, DataFrame], pool: Executor, *, is_small: bool)
     return {name: Worked(local_frame(rows, made[name]), made[name]) for name, rows in frames.items()}
 
 
-def local_frame(like: DataFrame, rows: pa.Table) -> DataFrame:
-    """Return rows as a local frame with the columns of another one."""
-    if not len(rows):
-        return empty(like.sparkSession, {field.name: field.dataType.simpleString() for field in like.schema})
-    return frame_of(like.sparkSession, rows, like.schema)
+def local_frame(like: DataFrame, rows: pa.Table, session: SparkSession | None = None) -> DataFrame:
+    """Return rows as a local frame with the columns of another one, in its session unless another is given."""
+    spark = like.sparkSession if session is None else session
+    if not len(rows):  # by types, as their text does not quote names such as `job-type`
+        columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in like.schema]
+        return spark.range(1).select(*columns).limit(0)
+    return frame_of(spark, rows, like.schema)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
 from include.utc import Interval
@@ -17,14 +19,17 @@ from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.lost_input import refuse_lost_input
 from spark_jobs.ingest.quality import Counts, merge_counts, write_quality
 from spark_jobs.ingest.quarantine import write_refused
-from spark_jobs.ingest.raw_input import read_raw_input
+from spark_jobs.ingest.raw_input import list_own_files, read_raw_input
 from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
+from spark_jobs.interpreted import open_interpreted
 from spark_jobs.lake import Lake
-from spark_jobs.one_job import work_out
+from spark_jobs.one_job import collect_together, local_frame, work_out
 
 WRITTEN_BY_SPARK = (BRONZE_METRICS,)
 """Always; the logs of others are read where an hour is too large for the driver."""
+INTERPRETED_BYTES = 2**20
+"""Raw files of so many bytes, about a dozen jobs polled each minute for an hour, are not worth any compiled code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +60,39 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
+    own_files = list_own_files(lake, settings, interval)
+    is_interpreted = sum(file.size for file in own_files) <= INTERPRETED_BYTES
+    if is_interpreted:
+        lake = _interpret(lake, settings)
     preparing = pool.submit(lake.prepare, INGESTED, WRITTEN_BY_SPARK)
-    raw = read_raw_input(lake, settings, interval)
+    raw = read_raw_input(lake, settings, interval, own_files)
     preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    reading = pool.submit(read_job_replies, lake, settings, events, raw, pool)
-    first = {"known": marked_rows.find_known_vertices(lake, raw.rows, hours)}
+    known = marked_rows.find_known_vertices(lake, raw.rows, hours)
+    few_events: pa.Table | None = None
     if raw.has_few_events:
-        first["events"] = events.select(*BRONZE_JOB_EVENTS.columns)
-    worked = work_out(first, pool, is_small=raw.is_small)
-    marked = marked_rows.mark_rows(raw.rows, worked["known"].frame, raw.repeated, are_few=raw.has_few_values)
+        collected = collect_together({"known": known, "events": events})
+        few_events, known = collected["events"], local_frame(known, collected["known"])
+        few = lake if is_interpreted else _interpret(lake, settings)
+        few_rows = local_frame(events, few_events, few.spark)
+        reading = pool.submit(read_job_replies, few, settings, few_rows, raw, pool)
+    else:
+        reading = pool.submit(read_job_replies, lake, settings, events, raw, pool)
+        known = work_out({"known": known}, pool, is_small=raw.is_small)["known"].frame
+    marked = marked_rows.mark_rows(raw.rows, known, raw.repeated, are_few=raw.has_few_values)
     checking.result()
 
     writes = TableWrites(lake, pool, is_small=raw.is_small)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.
     writes.start(BRONZE_METRICS, metrics, hours_where(hours), core_share=0.5)
-    few_events = worked["events"].rows if raw.has_few_events else None
     if few_events is None:
         writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
     else:
-        writes.start_few(BRONZE_JOB_EVENTS, few_events, hours_where(hours))
+        writes.start_few(BRONZE_JOB_EVENTS, few_events.select(list(BRONZE_JOB_EVENTS.columns)), hours_where(hours))
     refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
 
     replies = reading.result()
@@ -91,3 +105,8 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     drawing.result()
     writes.wait()
     return Ingested(hours, counts, refused.refusals)
+
+
+def _interpret(lake: Lake, settings: Settings) -> Lake:
+    """Return the lake with a session that compiles nothing."""
+    return Lake(open_interpreted(lake.spark, settings.spark.options), lake.root)

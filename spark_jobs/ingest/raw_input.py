@@ -45,7 +45,7 @@ class RawInput:
     # What is made of so much, apart from metrics and replies, passes through the driver without harm.
     FEW_BYTES: ClassVar[int] = 256 * 2**20
     # So many replies do themselves, and the windows of so many metric values: 100 jobs polled each minute for an hour.
-    FEW_EVENT_BYTES: ClassVar[int] = 32 * 2**20
+    FEW_EVENT_BYTES: ClassVar[int] = 64 * 2**20
     FEW_VALUES: ClassVar[int] = 2_000_000
 
     interval: Interval
@@ -74,15 +74,20 @@ class RawInput:
         return sum(file.size for file in self.own_files) <= self.FEW_BYTES
 
 
-def read_raw_input(lake: Lake, settings: Settings, interval: Interval) -> RawInput:
+def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:
+    """Return the raw files of an interval's own directories, and what cannot be read or is misplaced."""
+    return list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
+
+
+def read_raw_input(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> RawInput:
     """Read and parse the lines that belong to an interval.
 
     Args:
         lake: of the run.
         settings: of the run.
         interval: of the run.
+        own_files: from :func:`list_own_files`.
     """
-    own_files = list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
     parsed, read = _parse(settings, interval, _select_own_contents(lake, settings, interval, own_files))
     rows, repeated, values, event_bytes = select_lines(parsed), read.repeated, read.values, read.event_bytes
     line_counts = count_lines(read.files.values(), interval.start, interval.end)
