@@ -31,6 +31,7 @@ from include.tables import (
 )
 
 POLL, HOUR, PLAN, DECISION, EVALUATION = "poll", "hour", "plan", "decision", "evaluation"
+RAW_FILES = "raw files"
 BY_UNIT: dict[str, tuple[Table, ...]] = {
     POLL: (BRONZE_METRICS, BRONZE_JOB_EVENTS),
     HOUR: (OBSERVATIONS, JOBS, JOB_GRAPHS, OPERATOR_KEYS, RESCALES),
@@ -87,7 +88,7 @@ def measure_folder(out: Path) -> list[Measured]:
     }
     raw = [path for path in (out / "raw").rglob("*.gz") if path.is_file()]
     size = sum(path.stat().st_size for path in raw)
-    result = [Measured("raw files", POLL, 0, size, len(raw), len({path.parent for path in raw}), units[POLL])]
+    result = [Measured(RAW_FILES, POLL, 0, size, len(raw), len({path.parent for path in raw}), units[POLL])]
     for unit, tables in BY_UNIT.items():
         result += [_measure(lake, table, unit, units.get(unit)) for table in tables if _is_there(lake, table)]
     return result

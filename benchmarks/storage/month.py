@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.storage.measured_lake import DECISION, EVALUATION, HOUR, PLAN, POLL, Measured
+from benchmarks.storage.measured_lake import DECISION, EVALUATION, HOUR, PLAN, POLL, RAW_FILES, Measured
 from include.settings import Cluster, Settings
 
 HOURS = 730.5  # a twelfth of a year
@@ -55,8 +55,11 @@ def bytes_in_month(one: Measured, jobs: int, pace: Pace) -> float:
 
 
 def files_in_month(one: Measured) -> float:
-    """Return the files of a month after upkeep: one for each partition, whatever the number of jobs."""
-    return HOURS if one.unit in {POLL, HOUR} else HOURS / 24
+    """Return the files of a month after upkeep, whatever the number of jobs: raw files by hour, a table's by day.
+
+    A day that is larger than upkeep makes a file has several.
+    """
+    return HOURS if one.name == RAW_FILES else HOURS / 24
 
 
 def table_of_months(measured: Sequence[Measured], sizes: Sequence[int], pace: Pace) -> list[list[str]]:

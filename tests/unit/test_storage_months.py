@@ -46,14 +46,15 @@ def test_units_are_those_of_single_jobs(out: Path) -> None:
     measured = {one.name: one for one in measure_folder(out)}
     assert (measured["bronze.job_events"].units, measured["bronze.job_events"].rows) == (8, 16)
     windows = measured["silver.observations"]
-    assert (windows.units, windows.rows, windows.files, windows.partitions) == (4, 12, 4, 2)
+    assert (windows.units, windows.rows, windows.files, windows.partitions) == (4, 12, 2, 1)
     assert windows.bytes_per_unit == pytest.approx(3 * windows.bytes_per_row)
     pace = default_pace(24.0)
     month = bytes_in_month(windows, 100, pace)
     assert month == pytest.approx(100 * HOURS * windows.size_bytes / 4)
     raw = measured["raw files"]
     assert bytes_in_month(raw, 1, pace) == pytest.approx(60 * HOURS * raw.size_bytes / 8)  # a poll a minute
-    assert files_in_month(windows) == HOURS
+    assert files_in_month(windows) == HOURS / 24
+    assert files_in_month(raw) == HOURS
     assert requests_in_month(10, 20, pace) == HOURS * (48 * 10 + 12 * 20)
 
 
