@@ -188,7 +188,7 @@ test: check  ## everything that guards a promise: the fast part, then Spark, DAG
 
 .PHONY: test-benchmarks
 test-benchmarks: setup  ## what guards comparisons: papers, rivals, the replay, harnesses; PostgreSQL with S3 where that is installed
-	@$(MAKE) --no-print-directory setup EXTRA=postgres
+	@$(MAKE) --no-print-directory setup EXTRA="postgres s3"
 	@$(PY) -m pytest tests/benchmarks tests/services -n $(WORKERS) --durations=10 $(ARGS)
 
 # Without setup: it installs everything itself, in there.
