@@ -14,6 +14,7 @@ y is the log load, f the log of a path, and m^- what the step before expected of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Final
 
@@ -41,17 +42,18 @@ GAIN: Final[Floats] = np.array([row[3] for row in _ROWS], float)
 COUNT: Final = len(_ROWS)
 
 
-def expect(level: Floats, path_then: Floats, path_at: Floats, lead: int) -> Floats:
-    """Return E[y] of every hypothesis some steps ahead, (..., M).
+def expect(level: Floats, path_then: Floats, path_at: Floats, leads: Sequence[int]) -> Floats:
+    """Return E[y] of every hypothesis some steps ahead, (..., L, C, M).
 
     Args:
-        level: (..., M) after the step that it is expected from.
-        path_then: (..., S) the paths at that step.
-        path_at: (..., S) the paths ``lead`` steps later.
-        lead: h.
+        level: (..., L, C, M) after the step that it is expected from.
+        path_then: (..., L, C, S) the paths at that step.
+        path_at: (..., L, C, S) the paths h steps later.
+        leads: (L,) h.
     """
     then, at = path_then[..., SOURCE], path_at[..., SOURCE]
-    expected: Floats = level + PULL * (at - then) + PULL * (1.0 - KEEP**lead) * (then - level)
+    drawn = np.array([PULL * (1.0 - KEEP**lead) for lead in leads])[:, None]  # (L, 1, M)
+    expected: Floats = level + PULL * (at - then) + drawn * (then - level)
     return expected
 
 

@@ -46,6 +46,9 @@ _LAYOUT: Final[packed_arrays.Layout] = {
 class LawState:
     """State of the law of one job's load; C scales, M hypotheses, H leads, R origins.
 
+    That of N jobs together has a first axis (N,) more: jobs that were seen at the same steps and have no forecast or
+    the same one, so that ``newest``, ``seen`` and where there is an origin are the same of all.
+
     Attributes:
         counts: (4,) number of the newest step, steps seen, mean load per s, 1 once a forecast could be used.
         offsets: (C,) c of each scale, records/s.
@@ -94,6 +97,20 @@ class LawState:
         return cls(**arrays)
 
     @classmethod
+    def first_of_many(cls, jobs: int) -> LawState:
+        """Return the state of N jobs before their first load."""
+        first = cls.first()
+        return cls(*(np.repeat(getattr(first, name)[None], jobs, axis=0) for name in _LAYOUT))
+
+    def as_one_of_many(self) -> LawState:
+        """Return the same state as that of N = 1 jobs; what is changed in one is changed in both."""
+        return LawState(*(getattr(self, name)[None] for name in _LAYOUT))
+
+    def take(self, place: int) -> LawState:
+        """Return the state of one of N jobs."""
+        return LawState(*(getattr(self, name)[place] for name in _LAYOUT))
+
+    @classmethod
     def read(cls, text: str) -> LawState:
         """Return the state that :meth:`write` wrote; the first one for an empty text.
 
@@ -109,12 +126,12 @@ class LawState:
     @property
     def newest(self) -> int:
         """Number of the newest step; steps are numbered from the epoch on."""
-        return int(self.counts[0])
+        return int(self.counts.flat[0])
 
     @property
     def seen(self) -> int:
         """Steps that were seen."""
-        return int(self.counts[1])
+        return int(self.counts.flat[1])
 
 
 def slot_of(at: int, lead: int) -> int | None:

@@ -10,14 +10,15 @@ import numpy as np
 
 from models.arrays import Floats
 from models.programme.error_shapes import score_shapes
-from models.programme.hypotheses import COUNT, GAIN, SOURCE, expect
-from models.programme.law_state import LEADS, PRIOR_STEPS, SHARES, LawState, list_slots, slot_of
+from models.programme.hypotheses import GAIN, SOURCE, expect
+from models.programme.law_state import LEADS, PRIOR_STEPS, RECENT, SHARES, LawState, list_slots, slot_of
 from models.programme.load_paths import (
     AHEAD,
     CHAMPION,
     DAY,
     LEAST_PER_S,
     PROFILE,
+    SOURCES,
     YESTERDAY,
     list_paths,
     push_loads,
@@ -52,87 +53,131 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
         champion: the newest forecast.
         is_least: the load is at least this, since backpressure hid the rest: what was expected counts if it is more.
     """
-    newest, count = state.newest, state.seen
-    if count and at <= newest:
+    if not _is_newer(state, at):
         return
-    # Rounded, so that what is measured to the sixth digit decides nothing.
-    load = math.exp(round(math.log(max(load_per_s, LEAST_PER_S)), 3))
-    if not count or (at - newest > _LONGEST_GAP and not _is_day_known(state)):
-        _begin(state, load)
-    else:
-        if is_least:
-            load = max(load, expect_now(state, at))
-        _bridge(state, at, load)
-        _follow_mean(state, load, count)
-        _learn_errors(state, at, load)
-    state.counts[0], state.counts[1] = at, state.seen + 1
-    _keep_origin(state, at, champion)
+    load = _round_load(load_per_s)
+    if is_least and not _begins(state, at):
+        load = max(load, expect_now(state, at))
+    _learn(state.as_one_of_many(), at, np.array([load]), champion(at))
+
+
+def observe_many(states: LawState, at: int, loads_per_s: Floats) -> None:
+    """Learn from the load of one step of each of many jobs without a forecast, to the same bits as one by one.
+
+    Args:
+        states: of their laws, see :meth:`models.programme.law_state.LawState.first_of_many`; changed.
+        at: number of the step.
+        loads_per_s: (N,) mean of the step of each; finite.
+    """
+    if _is_newer(states, at):
+        _learn(states, at, np.array([_round_load(one) for one in loads_per_s.tolist()]), None)
+
+
+def _is_newer(state: LawState, at: int) -> bool:
+    return not state.seen or at > state.newest
+
+
+def _round_load(load_per_s: float) -> float:
+    """Round a load, so that what is measured to the sixth digit decides nothing."""
+    return math.exp(round(math.log(max(load_per_s, LEAST_PER_S)), 3))
+
+
+def _begins(state: LawState, at: int) -> bool:
+    return not state.seen or (at - state.newest > _LONGEST_GAP and not _is_day_known(state))
 
 
 def _is_day_known(state: LawState) -> bool:
     return state.seen > DAY and not np.isnan(state.profile).any()
 
 
-def _bridge(state: LawState, at: int, load: float) -> None:
+# Below, states are those of N jobs, seen at the same steps: one by one a job takes 0.4 ms a step, nearly all of it
+# NumPy's calls, and a new job has 432 of them to learn from; of 32 jobs together each takes a tenth of that.
+
+
+def _learn(states: LawState, at: int, load: Floats, forecast: Floats | None) -> None:
+    """Learn from the (N,) loads of a step, and from the forecast that all have."""
+    if _begins(states, at):
+        _begin(states, load)
+    else:
+        _bridge(states, at, load)
+        _follow_mean(states, load)
+        _learn_errors(states, at, load)
+    states.counts[:, 0], states.counts[:, 1] = at, states.seen + 1
+    _keep_origin(states, at, forecast)
+
+
+def _log_each(values: Floats) -> Floats:
+    """Return logarithms as Python's, which are not always NumPy's to the last bit."""
+    return np.array([math.log(one) for one in values.tolist()])
+
+
+def _bridge(states: LawState, at: int, load: Floats) -> None:
     """Add the newest load, and what was missed before it: a line, after a longer gap along the usual day."""
-    newest, after = state.newest, math.log(load)
-    before, gap = state.loads[-1], at - newest
+    newest, after = states.newest, _log_each(load)
+    before, gap = states.loads[:, -1].copy(), at - newest
     shares = np.arange(1, gap + 1) / gap
     if gap > _LONGEST_GAP:
-        usual = state.profile[np.arange(newest, at + 1) % DAY]
-        begin, end = before - usual[0], after - usual[-1]
-        state.loads = push_loads(state.loads, usual[1:] + begin + (end - begin) * shares)
-        state.origin_at[:] = -1  # it tells nothing of what was expected, nor of the usual day
-        state.level = np.repeat(np.log(load + state.offsets)[:, None], COUNT, axis=1)
+        usual = states.profile[:, np.arange(newest, at + 1) % DAY]
+        begin, end = before - usual[:, 0], after - usual[:, -1]
+        line = usual[:, 1:] + begin[:, None] + (end - begin)[:, None] * shares
+        states.loads[...] = push_loads(states.loads, line)
+        states.origin_at[...] = -1  # it tells nothing of what was expected, nor of the usual day
+        states.level[...] = np.log(load[:, None] + states.offsets)[..., None]
         return
-    for step, log in enumerate((before + (after - before) * shares).tolist(), newest + 1):
-        state.loads = push_loads(state.loads, np.array([log]))
-        update_profile(state.profile, state.loads, step, state.seen)
+    line = before[:, None] + (after - before)[:, None] * shares
+    for place, step in enumerate(range(newest + 1, at + 1)):
+        states.loads[...] = push_loads(states.loads, line[:, place : place + 1])
+        update_profile(states.profile, states.loads, step, states.seen)
 
 
-def _begin(state: LawState, load: float) -> None:
+def _begin(states: LawState, load: Floats) -> None:
     """Start from a first load, or again after a gap in a day that is not known: the errors that were learnt stay."""
-    state.loads = np.full(len(state.loads), math.log(load))
-    state.counts[2] = load
-    if not state.seen:
-        state.offsets = np.maximum(np.array(SHARES) * load, LEAST_PER_S)
-        state.stretch = np.log(load + state.offsets)
-    state.counts[1] = 0
-    state.origin_at[:] = -1
-    state.level = np.repeat(np.log(load + state.offsets)[:, None], COUNT, axis=1)
+    states.loads[...] = _log_each(load)[:, None]
+    states.counts[:, 2] = load
+    if not states.seen:
+        states.offsets[...] = np.maximum(np.array(SHARES) * load[:, None], LEAST_PER_S)
+        states.stretch[...] = np.log(load[:, None] + states.offsets)
+    states.counts[:, 1] = 0
+    states.origin_at[...] = -1
+    states.level[...] = np.log(load[:, None] + states.offsets)[..., None]
 
 
-def _follow_mean(state: LawState, load: float, seen: int) -> None:
+def _follow_mean(states: LawState, load: Floats) -> None:
     """Move the scales with the mean load of a day; levels keep the loads that they mean."""
-    share = max(1.0 / (seen + 1), 1.0 / DAY)
-    state.counts[2] += share * (min(load, _MOST_OF_MEAN * state.counts[2]) - state.counts[2])
-    wanted = np.maximum(np.array(SHARES) * state.counts[2], LEAST_PER_S)
-    for row in np.flatnonzero(np.abs(np.log(wanted / state.offsets)) > math.log(_MOVED)):
-        old, new = state.offsets[row], wanted[row]
-        for levels in (state.level[row], state.origin_level[:, row]):
-            loads = np.maximum(np.exp(levels) - old, 0.0)
-            levels[...] = np.log(loads + new)
-        state.stretch[row] = math.log(max(math.exp(state.stretch[row]) - old, 0.0) + new)
-        state.offsets[row] = new
+    share, mean = max(1.0 / (states.seen + 1), 1.0 / DAY), states.counts[:, 2]
+    mean += share * (np.minimum(load, _MOST_OF_MEAN * mean) - mean)
+    wanted = np.maximum(np.array(SHARES) * mean[:, None], LEAST_PER_S)
+    jobs, rows = np.nonzero(np.abs(np.log(wanted / states.offsets)) > math.log(_MOVED))
+    if not len(jobs):
+        return
+    old, new = states.offsets[jobs, rows], wanted[jobs, rows]
+    for levels in (states.level, states.origin_level.swapaxes(1, 2)):
+        moved = levels[jobs, rows]
+        by_pair = (slice(None), *(None for _ in moved.shape[1:]))
+        levels[jobs, rows] = np.log(np.maximum(np.exp(moved) - old[by_pair], 0.0) + new[by_pair])
+    for job, row, before, after in zip(jobs.tolist(), rows.tolist(), old.tolist(), new.tolist(), strict=True):
+        stretch = states.stretch[job, row]
+        states.stretch[job, row] = math.log(max(math.exp(stretch) - before, 0.0) + after)
+    states.offsets[jobs, rows] = new
 
 
-def _paths_at(state: LawState, at: int) -> Floats:
-    """Return (S,) log of what the paths other than the forecast said of the newest step."""
-    says = np.full(3, state.loads[-2])
-    if state.seen > DAY:
-        says[YESTERDAY] = state.loads[-1 - DAY]
-        if not np.isnan(state.profile[at % DAY]):
-            says[PROFILE] = state.profile[at % DAY]
+def _paths_at(states: LawState, at: int) -> Floats:
+    """Return (N, S) log of what the paths other than the forecast said of the newest step."""
+    says = np.repeat(states.loads[:, -2, None], len(SOURCES), axis=1)
+    if states.seen > DAY:
+        says[:, YESTERDAY] = states.loads[:, -1 - DAY]
+        usual = states.profile[:, at % DAY]
+        says[:, PROFILE] = np.where(np.isnan(usual), says[:, PROFILE], usual)
     return says
 
 
-def _expect_from(state: LawState, slot: int, place: int, says: Floats) -> Floats:
-    """Return (C, M) what was expected of the newest step from an origin."""
-    at = says.copy()
-    at[CHAMPION] = state.origin_champion[slot, place]
-    offsets = state.offsets[:, None]
-    then, now = np.exp(state.origin_path[slot]) + offsets, np.exp(at) + offsets
-    return expect(state.origin_level[slot], np.log(then), np.log(now), LEADS[place])
+def _expect_from(states: LawState, slots: list[int], places: list[int], says: Floats) -> Floats:
+    """Return (N, L, C, M) what was expected of the newest step from origins, each of a place in LEADS."""
+    at = np.repeat(says[:, None], len(slots), axis=1)
+    at[..., CHAMPION] = states.origin_champion[:, slots, places]
+    offsets = states.offsets[:, None, :, None]
+    then, now = (np.log(np.exp(path)[:, :, None] + offsets) for path in (states.origin_path[:, slots], at))
+    return expect(states.origin_level[:, slots], then, now, [LEADS[place] for place in places])
 
 
 def expect_now(state: LawState, at: int) -> float:
@@ -141,74 +186,88 @@ def expect_now(state: LawState, at: int) -> float:
     if slot is None or state.origin_at[slot] != at - 1:
         return float(np.exp(state.loads[-1]))
     scale, best = choose(state)
-    expected = _expect_from(state, slot, 0, _paths_at(state, at))[scale, best]
+    one = state.as_one_of_many()
+    expected = _expect_from(one, [slot], [0], _paths_at(one, at))[0, 0, scale, best]
     return float(max(np.exp(expected) - state.offsets[scale], LEAST_PER_S))
 
 
-def _learn_errors(state: LawState, at: int, load: float) -> None:
+def _learn_errors(states: LawState, at: int, load: Floats) -> None:
     """Compare the newest load with what was expected of it, and move the levels."""
-    logs, says = np.log(load + state.offsets), _paths_at(state, at)
-    best = choose_each(state)
-    rows = np.arange(len(SHARES))
-    state.stretch += (logs - state.stretch) / min(state.seen + 1, HALF_LIFE / math.log(2))
-    zs = []
-    for place, lead in enumerate(LEADS):
-        slot = slot_of(at, lead)
-        if slot is None or state.origin_at[slot] != at - lead:
-            continue
-        expected = _expect_from(state, slot, place, says)
-        error = logs[:, None] - expected
-        usual = state.squares[:, :, place]
-        if place in _SHAPED:
-            zs.append(error[rows, best] / np.sqrt(np.maximum(usual[rows, best], 1e-8)))
-        steps = 1 if lead <= 12 else 12
-        keep = _KEEP**steps
-        before = keep * state.weight[place]
+    logs, says = np.log(load[:, None] + states.offsets), _paths_at(states, at)
+    best = choose_each(states)[..., None]
+    states.stretch += (logs - states.stretch) / min(states.seen + 1, HALF_LIFE / math.log(2))
+    known = [(slot, place) for place, lead in enumerate(LEADS) if (slot := _find_origin(states, at, lead)) is not None]
+    if known:
+        slots, places = map(list, zip(*known, strict=True))
+        expected = _expect_from(states, slots, places, says)
+        error = logs[:, None, :, None] - expected
+        usual = np.moveaxis(states.squares[..., places], -1, 1)  # (N, L, C, M)
+        _learn_shape(states, *(np.take_along_axis(one[:, : _count_shaped(places)], best[:, None], axis=-1)[..., 0]
+                               for one in (error, usual)))
+        steps = np.array([1 if LEADS[place] <= RECENT else RECENT for place in places])
+        before = np.array([_KEEP**step for step in steps.tolist()]) * states.weight[:, places]
         square = np.minimum(error**2, _MOST_SQUARES * np.maximum(usual, _LEAST_SD**2))
-        state.squares[:, :, place] = (usual * before + square * steps) / (before + steps)
-        state.weight[place] = before + steps
-        if lead == 1:
-            state.level = expected
-    if zs:
-        recent = np.minimum(np.mean(np.square(zs), axis=0), _RESTLESS_MOST)
-        state.restless += (1 - _RESTLESS_KEEP) * (recent - state.restless)
-        weight = 1.0 / min(state.seen + PRIOR_STEPS, HALF_LIFE / math.log(2))
-        state.calm += np.where(np.abs(zs[0]) < _SHIFT, weight * (np.square(zs[0]) - state.calm), 0.0)
-        state.shapes = _KEEP * state.shapes + 0.5 * score_shapes(np.array(zs)).sum(axis=0)
-    _move_level(state, logs)
+        own, all_of = before[:, :, None, None], (before + steps)[:, :, None, None]
+        squares = (usual * own + square * steps[:, None, None]) / all_of
+        states.squares[..., places] = np.moveaxis(squares, 1, -1)
+        states.weight[:, places] = before + steps
+        if places[0] == 0:
+            states.level[...] = expected[:, 0]
+    _move_level(states, logs)
 
 
-def _move_level(state: LawState, logs: Floats) -> None:
+def _find_origin(states: LawState, at: int, lead: int) -> int | None:
+    """Return where the origin of a lead to a step lies, None without one."""
+    slot = slot_of(at, lead)
+    return None if slot is None or states.origin_at[0, slot] != at - lead else slot
+
+
+def _count_shaped(places: list[int]) -> int:
+    return sum(place in _SHAPED for place in places)
+
+
+def _learn_shape(states: LawState, error: Floats, usual: Floats) -> None:
+    """Learn from (N, Z, C) errors of the best hypotheses at the leads that show the shape, with their usual squares."""
+    if not error.shape[1]:
+        return
+    zs = (error / np.sqrt(np.maximum(usual, 1e-8))).swapaxes(0, 1)  # (Z, N, C)
+    recent = np.minimum(np.mean(np.square(zs), axis=0), _RESTLESS_MOST)
+    states.restless += (1 - _RESTLESS_KEEP) * (recent - states.restless)
+    weight = 1.0 / min(states.seen + PRIOR_STEPS, HALF_LIFE / math.log(2))
+    states.calm += np.where(np.abs(zs[0]) < _SHIFT, weight * (np.square(zs[0]) - states.calm), 0.0)
+    states.shapes[...] = _KEEP * states.shapes + 0.5 * score_shapes(zs).sum(axis=0)
+
+
+def _move_level(states: LawState, logs: Floats) -> None:
     """Move every level by its gain, or wholly where its error is too large to be noise."""
-    error = logs[:, None] - state.level
-    is_shift = np.abs(error) > _SHIFT * np.sqrt(np.maximum(state.squares[:, :, 0], _LEAST_SHIFT_SD**2))
-    state.level = state.level + np.where(is_shift, 1.0, GAIN) * error
+    error = logs[..., None] - states.level
+    is_shift = np.abs(error) > _SHIFT * np.sqrt(np.maximum(states.squares[..., 0], _LEAST_SHIFT_SD**2))
+    states.level += np.where(is_shift, 1.0, GAIN) * error
 
 
-def _keep_origin(state: LawState, at: int, champion: Champion) -> None:
+def _keep_origin(states: LawState, at: int, forecast: Floats | None) -> None:
     """Keep what the newest step is to be an origin of, and take a first forecast for as good as the usual day."""
-    forecast = champion(at)
     logs = None if forecast is None else np.log(np.maximum(forecast, LEAST_PER_S))
-    if logs is not None and not state.counts[3]:
-        state.counts[3] = 1.0
+    if logs is not None and not states.counts[0, 3]:
+        states.counts[:, 3] = 1.0
         own, other = SOURCE == CHAMPION, SOURCE == PROFILE
         pulled = np.flatnonzero(own)[: int(other.sum())]  # the held hypotheses have no path
-        state.squares[:, pulled] = state.squares[:, other]
-        state.origin_level[:, :, pulled] = state.origin_level[:, :, other]
-        state.origin_path[:, CHAMPION] = state.origin_path[:, PROFILE]
-        state.level[:, pulled] = state.level[:, other]
-    paths = list_paths(state.loads, state.profile, at, state.seen, logs)
-    leads = np.array(LEADS)
+        states.squares[:, :, pulled] = states.squares[:, :, other]
+        states.origin_level[..., pulled] = states.origin_level[..., other]
+        states.origin_path[..., CHAMPION] = states.origin_path[..., PROFILE]
+        states.level[..., pulled] = states.level[..., other]
+    paths = list_paths(states.loads, states.profile, at, states.seen, logs)
+    leads = np.minimum(LEADS, AHEAD)
     for slot in list_slots(at):
-        state.origin_at[slot] = at
-        state.origin_level[slot] = state.level
-        state.origin_path[slot] = paths[:, 0]
-        state.origin_champion[slot] = paths[CHAMPION, np.minimum(leads, AHEAD)]
+        states.origin_at[:, slot] = at
+        states.origin_level[:, slot] = states.level
+        states.origin_path[:, slot] = paths[..., 0]
+        states.origin_champion[:, slot] = paths[:, CHAMPION, leads]
 
 
 def choose_each(state: LawState) -> np.ndarray:
-    """Return (C,) the best hypothesis of each scale: the least mean log square error over the scored leads."""
-    return np.asarray(np.log(state.squares[:, :, _SCORED]).mean(axis=2).argmin(axis=1))
+    """Return (..., C) the best hypothesis of each scale: the least mean log square error over the scored leads."""
+    return np.asarray(np.log(state.squares[..., _SCORED]).mean(axis=-1).argmin(axis=-1))
 
 
 def choose(state: LawState) -> tuple[int, int]:
