@@ -51,6 +51,8 @@ class PolicyEntry:
         slot_problem: path of the function from a situation and a memory to a
             :class:`models.scheduling.slot_problem.SlotProblem`, from which the slot prices of a cluster are found, or
             to None where the job keeps what it has; None for a policy that is planned without regard to a budget.
+        past_learner: path of the function from the :class:`models.policies.protocol.PastLoads` of jobs that are new to
+            the policy to the memories with which they begin; None for a policy that learns from them one by one.
         parameters: path of the dataclass of its parameters, ``[policies.<name>]`` in the settings; None without any.
         preset: parameters that are other than the class's defaults.
         memory_codec: module with ``dump`` (memory to text) and ``load`` (class and text to memory).
@@ -64,6 +66,7 @@ class PolicyEntry:
     learns_nightly: bool = False
     needs_profile: bool = False
     slot_problem: str | None = None
+    past_learner: str | None = None
     parameters: str | None = None
     preset: Mapping[str, object] = field(default_factory=dict)
     memory_codec: str = "models.policies.memory"
@@ -116,6 +119,7 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         "Tidewise: a Markov decision process at every evaluation",
         Decides.REPLANS,
         slot_problem=f"{_P}.tidewise.programme_policy:price_slots",
+        past_learner=f"{_P}.tidewise.past_law:learn_past_loads",
     ),
     "need_vector": PolicyEntry(
         f"{_P}.need_vector.need_vector_policy:NeedVector",

@@ -45,7 +45,7 @@ def _modules_of_policy(name: str) -> Iterator[str]:
     """Yield the modules that the entry of a policy names."""
     entry = BUILT_IN.get(name)
     if entry is not None:
-        paths = (entry.factory, entry.parameters, entry.slot_problem, entry.memory_codec)
+        paths = (entry.factory, entry.parameters, entry.slot_problem, entry.past_learner, entry.memory_codec)
         yield from (path.partition(":")[0] for path in paths if path)
 
 

@@ -15,21 +15,21 @@ import pyarrow as pa
 from spark_jobs.arrow_schema import arrow_schema
 
 Columns = Mapping[str, npt.NDArray[Any]]
-Rows = Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]
+Rows = Callable[[Iterable[dict[str, Any]]], Iterable[Mapping[str, Any]]]
 
 
 def map_rows(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what ``mapInArrow`` applies: for every row some rows of a schema; a NaN becomes null.
+    """Return what ``mapInArrow`` applies: for the rows of a batch some rows of a schema; a NaN becomes null.
 
     Args:
-        rows_of: gets a row as :func:`rows_in` gives it.
+        rows_of: gets rows as :func:`rows_in` gives them.
         schema: DDL of what it returns; a column that a row lacks is null.  Read here: it takes a session.
     """
     arrow = arrow_schema(schema)
 
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            made = [row for known in rows_in(batch) for row in rows_of(known)]
+            made = list(rows_of(rows_in(batch)))
             values = {name: [row.get(name) for row in made] for name in arrow.names}
             columns = [pa.array(values[one.name], one.type, from_pandas=True) for one in arrow]
             yield pa.RecordBatch.from_arrays(columns, schema=arrow)

@@ -28,7 +28,7 @@ from models.hosting.memories import store
 from models.job_models import JobModels
 from models.policies.immediate_change import add_expectations, name_schedules
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import PastLoads, Policy, Schedule, Situation
+from models.policies.protocol import Policy, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.situations import build_situation
@@ -41,6 +41,7 @@ from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
 from spark_jobs.plan.model_trust import ModelTrust
+from spark_jobs.plan.new_jobs import past_loads_of, read_states
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
 from spark_jobs.plan.refusals import PlanRefusal
 
@@ -83,8 +84,8 @@ class PlanTask:
 
 
 def planner(task: PlanTask) -> Rows:
-    """Return the function that plans one job, given its row of everything that is known."""
-    return lambda known: job_rows(task, JobState.of(known))
+    """Return the function that plans jobs, given their rows of everything that is known."""
+    return lambda known: (row for state in read_states(task.settings, known) for row in job_rows(task, state))
 
 
 def job_rows(task: PlanTask, state: JobState) -> list[Row]:
@@ -205,8 +206,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
     situation = build_situation(job, models, forecast, offer.weigh(weight_of(priority)))
     if state.past_loads is None:
         return situation
-    past = PastLoads(state.past_loads["at"].astype(np.int64), state.past_loads["load_per_s"].astype(float))
-    return replace(situation, past_loads=past)
+    return replace(situation, past_loads=past_loads_of(state.past_loads))
 
 
 def _bound_slots(task: PlanTask, state: JobState) -> SlotBounds:

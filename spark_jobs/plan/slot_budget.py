@@ -23,6 +23,7 @@ from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import map_rows, rows_in
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
+from spark_jobs.plan.new_jobs import read_states
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, weight DOUBLE, slot_price DOUBLE, bins INT, edges BINARY,
             slots BINARY, minutes BINARY, stage BINARY, switch BINARY"""
@@ -115,7 +116,8 @@ def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
     """
     budgeted = F.col("cluster").isin(list(budgets(task)))
     spread = states.where(budgeted).repartition(task.settings.spark.shuffle_partitions, *JOB)
-    return spread.mapInArrow(map_rows(lambda known: [_row(task, JobState.of(known))], SCHEMA), SCHEMA).localCheckpoint()
+    state = map_rows(lambda known: (_row(task, state) for state in read_states(task.settings, known)), SCHEMA)
+    return spread.mapInArrow(state, SCHEMA).localCheckpoint()
 
 
 def budgets(task: PlanTask) -> dict[str, int]:

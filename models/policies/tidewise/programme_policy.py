@@ -12,8 +12,9 @@ from typing import Final
 from include.utc import HOUR_S
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import PastLoads, Schedule, Situation
+from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
+from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
 from models.policies.tidewise.programme_choice import Chosen, choose
@@ -154,7 +155,8 @@ def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Kno
     """Return what is known of a job that is planned, and why it is left as it is; empty where it is not."""
     job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
     if situation.past_loads is not None and not memory.law:
-        memory = _learn_past(memory, situation.past_loads)
+        (began,) = learn_past_loads([situation.past_loads])
+        memory = replace(memory, law=began.law)
     known = _read(job, replace(memory, due=(), charges=SlotCharges()), planned)
     if known.present.unseen.sources:
         return known, describe_load_unseen(known.present.unseen)
@@ -164,14 +166,6 @@ def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Kno
 def _solve_day(job: Snapshot, known: _Known) -> JobDay | None:
     busy = known.present.unseen.busy_sources
     return solve_day(job, known.memory, known.law, left_out=busy, is_stuck=bool(known.stuck))
-
-
-def _learn_past(memory: ProgrammeMemory, past: PastLoads) -> ProgrammeMemory:
-    """Return the memory of a job that is new to the policy, with what its load did before."""
-    law = LawState.first()
-    for at, load_per_s in zip(past.at.tolist(), past.load_per_s.tolist(), strict=True):
-        observe(law, at, load_per_s, lambda _: None)
-    return replace(memory, law=law.write())
 
 
 def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _Known:
