@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from models.capacity.busy_windows import HELD_S, OF_BUSIEST, least_busy_share, light_load_sd
+from models.capacity.busy_windows import BUSY_ENOUGH, HELD_S, OF_BUSIEST, light_load_sd
 from models.policies.tuning.tuning_options import KEEP
 
 # K is not published; the repository's README lists five samples per parallelism.
@@ -83,29 +83,32 @@ def add_observation(
         is_limit = is_limit and (there.is_limit or capacity_per_s * busy >= OF_BUSIEST * _mean_rate(there))
         if is_limit and not there.is_limit:
             there = empty
-        updated = replace(_add(there, float(capacity_per_s), float(busy), at_s, keep), is_limit=is_limit)
+        updated = _add(there, float(capacity_per_s), float(busy), at_s, keep, is_limit=is_limit)
     elif there.recent_busy:
         return history
     else:
         updated = ObservedCapacity(parallelism, (*there.recent_per_s, float(capacity_per_s))[-keep:])
+    if len(history) == 1 and history[0].parallelism == parallelism:  # as most are: a plan adds some hundred to each
+        return (updated,)
     others = (known for known in history if known.parallelism != parallelism)
     return tuple(sorted((*others, updated), key=lambda known: known.parallelism))
 
 
-def _add(known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: float, keep: int) -> ObservedCapacity:
+def _add(
+    known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: float, keep: int, *, is_limit: bool
+) -> ObservedCapacity:
     """Return the known observations with one more of a known busy share, if it is busy enough beside them."""
-    newest = ((capacity_per_s,), (busy,), busy, at_s)
     if not known.recent_busy or at_s - known.busiest_at_s > HELD_S:
-        return ObservedCapacity(known.parallelism, *newest)
+        return ObservedCapacity(known.parallelism, (capacity_per_s,), (busy,), busy, at_s, is_limit)
     usual = _mean_rate(known)
     busiest, busiest_at_s = known.busiest_share, known.busiest_at_s
     if busy >= OF_BUSIEST * busiest and capacity_per_s * busy >= OF_BUSIEST * usual:  # not a stall
         busiest, busiest_at_s = max(busiest, busy), at_s
-    least = float(least_busy_share(np.array(busiest)))
+    least = min(BUSY_ENOUGH, OF_BUSIEST * busiest)  # of least_busy_share, without an array
     rows = [*zip(known.recent_per_s, known.recent_busy, strict=True), (capacity_per_s, busy)]
     retained = [row for row in rows if row[1] >= least][-keep:]
     per_s, shares = zip(*retained, strict=True)
-    return ObservedCapacity(known.parallelism, per_s, shares, busiest, busiest_at_s)
+    return ObservedCapacity(known.parallelism, per_s, shares, busiest, busiest_at_s, is_limit)
 
 
 def _mean_rate(known: ObservedCapacity) -> float:
