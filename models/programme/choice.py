@@ -8,12 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from models.programme.error_shapes import cumulate, transition
-from models.programme.horizon import EVALUATIONS, LEVELS
+from models.programme.error_shapes import cumulate
+from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.programme import Sizes, Terms, Values
-from models.programme.window_tables import find_places, list_ages, run_step, weigh_ages
 from models.scheduling.reason import format_clock, format_rate
 
 _SHOWN: Final = 24  # steps: two hours
@@ -41,7 +40,6 @@ class Choice:
         load_low_per_s, load_high_per_s: band of the load of the next two hours, 10% to 90% at its lowest and highest.
         load_per_s: highest load expected in that time.
         capacity_per_s: what the size sustains, with caution.
-        late_min: late minutes expected in that time with this size and no change.
         late_chance: highest probability in that time that the load exceeds the capacity; 1 of a job that is late.
         path: what the load is expected to follow; empty where its level is held.
         forecast_weight: share of the plan's forecast in that.
@@ -59,7 +57,6 @@ class Choice:
     load_high_per_s: float
     load_per_s: float
     capacity_per_s: float
-    late_min: float
     late_chance: float
     path: str
     forecast_weight: float
@@ -112,29 +109,12 @@ def choose_size(
         load_high_per_s=float(outlook.quantile_per_s(_SCORE, _SHOWN).max()),
         load_per_s=float(outlook.quantile_per_s(0.0, _SHOWN).max()),
         capacity_per_s=capacity,
-        late_min=_expect_late(capacity, outlook, terms, age_s, is_changed=place > 0),
         late_chance=1.0 if age_s > terms.late_after_s else chance,
         path=outlook.followed.source,
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
         event=outlook.event,
     )
-
-
-def _expect_late(capacity: float, outlook: LoadOutlook, terms: Terms, age_s: float, *, is_changed: bool) -> float:
-    """Return the late minutes expected of a size in the next two hours, each step's load independent of the others'."""
-    nodes, chance = np.array(LEVELS), transition(outlook.shape, LEVELS, 0.0)[0]
-    spread = np.hypot(outlook.sd[:_SHOWN], outlook.noise)
-    load = np.maximum(np.exp(outlook.mean[:_SHOWN, None] + spread[:, None] * nodes) - outlook.offset, 1e-9)
-    places = find_places(np.log(load / capacity))
-    ages = np.array(list_ages(terms.late_after_s))
-    weights, total = weigh_ages(np.array(min(age_s, ages[-1])), ages), 0.0
-    for step, place in enumerate(places):
-        down_s = terms.rescale_s if is_changed and step == 0 else 0.0
-        late, ends = run_step(down_s, 0.0, terms.late_after_s)
-        total += float(chance @ late[place] @ weights)
-        weights = weights @ np.einsum("z,zab->ab", chance, ends[place])
-    return total
 
 
 def describe_choice(choice: Choice, now_s: int) -> str:

@@ -51,9 +51,9 @@ def expect(level: Floats, path_then: Floats, path_at: Floats, leads: Sequence[in
         path_at: (..., L, C, S) the paths h steps later.
         leads: (L,) h.
     """
-    then, at = path_then[..., SOURCE], path_at[..., SOURCE]
+    then, changed = (np.take(one, SOURCE, axis=-1) for one in (path_then, path_at - path_then))
     drawn = np.array([PULL * (1.0 - KEEP**lead) for lead in leads])[:, None]  # (L, 1, M)
-    expected: Floats = level + PULL * (at - then) + drawn * (then - level)
+    expected: Floats = level + PULL * changed + drawn * (then - level)
     return expected
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.programme.horizon import LEVELS
-from models.programme.window_tables import weigh_ages
+from models.programme.window_tables import weigh_age
 
 Costs = Mapping[int, tuple[Floats, Floats]]
 """Step -> (K, Z, A) of staying and of going, the price of a rescale not included."""
@@ -50,7 +50,7 @@ class PathCosts:
         """
         rows = []
         for step, age_s in enumerate(passed_s):
-            weights = weigh_ages(np.array(min(age_s, ages[-1])), ages)
+            weights = weigh_age(age_s, ages)
             known = 0 if step == 0 else EXPECTED
             rows.append([one[:, known] @ weights for one in costs[step]])
         stay, go = np.array(rows, float).transpose(1, 0, 2)

@@ -24,7 +24,7 @@ from models.arrays import Floats
 from models.programme.error_shapes import Weights, cumulate
 from models.programme.horizon import Levels
 from models.programme.load_paths import STEP_S
-from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_ages
+from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_age
 
 _SD_STEPS: Final = 5  # transients are told apart by e^(1/5)
 _LEAST_SD: Final = 0.02
@@ -150,7 +150,7 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     """
     ((_, stay, go),) = deque(walk_back(sizes, levels, shape, terms), maxlen=1)
     ages = np.array(list_ages(terms.late_after_s))
-    now = weigh_ages(np.array(min(age_s, ages[-1])), ages)
+    now = weigh_age(age_s, ages)
     return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
 
 

@@ -20,7 +20,7 @@ from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.path_costs import EXPECTED, Costs, PathCosts, charge
 from models.programme.programme import Sizes, Terms, Values, walk_back
-from models.programme.window_tables import list_ages, weigh_ages
+from models.programme.window_tables import list_ages, weigh_age
 from models.scheduling.step_band import StepBand
 
 DAY_STEPS: Final = (1,) * 12 + (2,) * 12 + (4,) * 63
@@ -124,20 +124,21 @@ def _follow(
     """Return the decisions along the expected load, at the ages that they lead to or at those that are given."""
     sizes, levels, outlook, terms = day.sizes, day.levels, day.outlook, day.terms
     ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
-    place, age, turns, begin, ages_s = 0, day.age_s, [], None, []
+    every, place, age, turns, begin, ages_s = np.arange(len(sizes.slots)), 0, day.age_s, [], None, []
+    ratios = np.exp(sizes.log_capacity - levels.log_load[:, EXPECTED])  # (K, J)
     for step, count in enumerate(levels.steps):
         if passed_s is not None:
             age = passed_s[step]
         ages_s.append(age)
         known = 0 if step == 0 else EXPECTED
-        weights = weigh_ages(np.array(min(age, ages[-1])), ages)
+        weights = weigh_age(age, ages)
         stay, go = costs[step]
         values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
         begin = begin or values
-        each = np.where(np.arange(len(values.go)) == place, values.stay, values.go)
-        ratios = np.exp(sizes.log_capacity[:, step] - levels.log_load[step, EXPECTED])
-        stops_s = np.where(np.arange(len(each)) == place, 0.0, terms.rescale_s)
-        ends_s = np.maximum(age + stops_s + (count * STEP_S - stops_s) * (1.0 - ratios), 0.0)
+        is_change = every != place
+        each = np.where(is_change, values.go, values.stay)
+        stops_s = terms.rescale_s * is_change
+        ends_s = np.maximum(age + stops_s + (count * STEP_S - stops_s) * (1.0 - ratios[:, step]), 0.0)
         most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
         best = _select(each, place, ends_s > terms.late_after_s, most)
         if best != place:
@@ -166,7 +167,12 @@ def _select(costs: Floats, place: int, is_late: np.ndarray, most: float) -> int:
         is_late: (K,) whether the expected load leaves each late.
         most: that a size which is not late may cost more than the cheapest.
     """
-    order = np.argsort(costs + np.where(np.arange(len(costs)) == place, 0.0, 1e-9), kind="stable")
+    worth = costs + 1e-9
+    worth[place] = costs[place]
+    best = int(worth.argmin())
+    if not (most > 0 and is_late[best]):
+        return best
+    order = np.argsort(worth, kind="stable")
     near = order[costs[order] < costs[order[0]] + most]
     return int(next((one for one in near if not is_late[one]), order[0]))
 
@@ -189,7 +195,7 @@ class _Decision:
 
     def find_levels(self, ages: Floats, age_s: float, tolerance: float) -> tuple[float, float]:
         """Return the standardised levels of the load between which the change stays the cheapest."""
-        lead = self._find_lead() @ weigh_ages(np.array(min(age_s, ages[-1])), ages)
+        lead = self._find_lead() @ weigh_age(age_s, ages)
         low, high = _find_ends(np.array(LEVELS), lead + tolerance, EXPECTED)
         return max(low, LEVELS[0]), min(high, LEVELS[-1])  # beyond the levels nothing was compared
 

@@ -81,6 +81,16 @@ def weigh_ages(age: Floats, ages: Floats) -> Floats:
     return weights
 
 
+def weigh_age(age_s: float, ages: Floats) -> Floats:
+    """Return (A,) the weights of one age, at most the last of the grid: a plan asks for 88, each 5 us instead of 50."""
+    age_s = min(age_s, ages[-1])
+    low = min(max(int(ages.searchsorted(age_s, side="right")) - 1, 0), len(ages) - 2)
+    share = min(max((age_s - ages[low]) / (ages[low + 1] - ages[low]), 0.0), 1.0)
+    weights = np.zeros(len(ages))
+    weights[low], weights[low + 1] = 1.0 - share, share
+    return weights
+
+
 @lru_cache(maxsize=512)
 def _spread(sd: float, shape: Weights) -> Floats:
     """Return (D, D) probabilities of log(load / capacity) with a transient around the level's."""
