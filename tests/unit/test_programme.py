@@ -11,7 +11,16 @@ from models.programme.error_shapes import Weights, cumulate, transition, weigh_s
 from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.programme import Sizes, Terms, Values, solve
-from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_step, run_steps, weigh_ages
+from models.programme.window_tables import (
+    GRID,
+    WORK_OFF,
+    find_places,
+    list_ages,
+    run_step,
+    run_steps,
+    weigh_age,
+    weigh_ages,
+)
 
 NORMAL: Weights = (8, 0, 0, 0, 0, 0, 0, 0)
 MIXED: Weights = (4, 0, 3, 0, 0, 0, 0, 1)
@@ -54,6 +63,13 @@ def test_a_step_is_what_a_simulation_of_it_gives(ratio: float, down_s: float, lo
             late_s += tick * (age > 60.0)
         assert late[place, row] == pytest.approx(late_s / 60, abs=0.02)
         assert ends[place, row] @ ages == pytest.approx(age, abs=0.5)
+
+
+def test_one_age_is_weighed_like_many() -> None:
+    ages = np.array(list_ages(60.0))
+    every = np.concatenate([ages, np.random.default_rng(3).uniform(0.0, 1.2 * ages[-1], 200)])
+    together = weigh_ages(np.minimum(every, ages[-1]), ages)
+    assert np.array_equal([weigh_age(one, ages) for one in every.tolist()], together)
 
 
 def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
