@@ -32,7 +32,7 @@ HALF_LIFE: Final = 36 * 12  # steps after which an error counts half
 _KEEP: Final = 0.5 ** (1 / HALF_LIFE)
 _RESTLESS_KEEP: Final = 0.5 ** (5 / 45)
 _RESTLESS_MOST: Final = 9.0  # one jump is no unrest
-_SCORED: Final = (1, 2, 3, 4)  # places in LEADS by which hypotheses are compared
+_SCORED: Final = slice(1, 5)  # places in LEADS by which hypotheses are compared
 _SHAPED: Final = (0, 1)  # places in LEADS of the errors that show the shape
 _MOST_SQUARES: Final = 100.0  # of the usual square error: one odd value is not believed beyond it
 _LEAST_SD: Final = 0.05
@@ -199,18 +199,19 @@ def _learn_errors(states: LawState, at: int, load: Floats) -> None:
     known = [(slot, place) for place, lead in enumerate(LEADS) if (slot := _find_origin(states, at, lead)) is not None]
     if known:
         slots, places = map(list, zip(*known, strict=True))
+        leads = slice(len(places)) if places == list(range(len(places))) else places  # a slice takes no copy
         expected = _expect_from(states, slots, places, says)
         error = logs[:, None, :, None] - expected
-        usual = np.moveaxis(states.squares[..., places], -1, 1)  # (N, L, C, M)
+        usual = np.moveaxis(states.squares[..., leads], -1, 1)  # (N, L, C, M)
         _learn_shape(states, *(np.take_along_axis(one[:, : _count_shaped(places)], best[:, None], axis=-1)[..., 0]
                                for one in (error, usual)))
         steps = np.array([1 if LEADS[place] <= RECENT else RECENT for place in places])
-        before = np.array([_KEEP**step for step in steps.tolist()]) * states.weight[:, places]
+        before = np.array([_KEEP**step for step in steps.tolist()]) * states.weight[:, leads]
         square = np.minimum(error**2, _MOST_SQUARES * np.maximum(usual, _LEAST_SD**2))
         own, all_of = before[:, :, None, None], (before + steps)[:, :, None, None]
         squares = (usual * own + square * steps[:, None, None]) / all_of
-        states.squares[..., places] = np.moveaxis(squares, 1, -1)
-        states.weight[:, places] = before + steps
+        states.squares[..., leads] = np.moveaxis(squares, 1, -1)
+        states.weight[:, leads] = before + steps
         if places[0] == 0:
             states.level[...] = expected[:, 0]
     _move_level(states, logs)
