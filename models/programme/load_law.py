@@ -90,7 +90,7 @@ def _is_day_known(state: LawState) -> bool:
     return state.seen > DAY and not np.isnan(state.profile).any()
 
 
-# Below, states are those of N jobs, seen at the same steps: alone a job takes 0.4 ms a step, nearly all of it in NumPy's
+# Below, states are those of N jobs, seen at the same steps: alone a job takes 0.4 ms a step, nearly all of it NumPy's
 # calls, and a new job has 432 steps to learn from; of 64 jobs together each takes a fifteenth of that.
 
 

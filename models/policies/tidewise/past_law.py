@@ -18,8 +18,8 @@ _TOGETHER: Final = 64  # jobs whose arrays fit into a core's cache; more are no 
 def learn_past_loads(pasts: Sequence[PastLoads]) -> list[ProgrammeMemory]:
     """Return the memory of each job, the same as if it had been alone.
 
-    A day and a half of one job takes 0.17 s, as one of 64 together 0.01 s.  Together are jobs whose loads are of the very
-    same steps, which most jobs of a fleet are; one that misses a step is alone with those that miss it, too.
+    A day and a half of one job takes 0.17 s, as one of 64 together 0.01 s.  Together are jobs whose loads are of
+    the very same steps, as of most jobs of a fleet; one that misses a step is with those that miss it, too.
 
     Args:
         pasts: of jobs that were never decided on.

@@ -104,7 +104,9 @@ def measure_capacity(windows: Observations, graph: JobGraph) -> Floats:
         windows: (W, O) in the order of the graph.
         graph: the job.
     """
-    return _divide_by_useful_time(windows, _measure_held_up(windows, graph), np.arange(len(windows))[None])[0]
+    return np.asarray(
+        _divide_by_useful_time(windows, _measure_held_up(windows, graph), np.arange(len(windows))[None])[0]
+    )
 
 
 def _divide_by_useful_time(windows: Observations, held_up: Floats, rows: Ints) -> Floats:
