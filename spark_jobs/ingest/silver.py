@@ -79,7 +79,9 @@ class JobReplies:
     rescale_hours: Interval
 
 
-def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor) -> JobReplies:
+def read_job_replies(
+    lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor, *, earlier: DataFrame
+) -> JobReplies:
     """Read the replies about jobs.
 
     Args:
@@ -88,11 +90,11 @@ def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, raw: Raw
         events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
         raw: what was read, with the hours that are written.
         pool: works out what does not depend on each other.
+        earlier: rows of the hours before, as far back as rescales are written, and a look-back before these.
     """
     hours = raw.hours
     rescale_hours = choose_rescale_hours(lake, settings, hours)
-    earlier = read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
-    every = earlier.unionByName(events.drop("event"), allowMissingColumns=True)
+    every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
     # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
     is_eager = not raw.has_few_events
     replies = _type_replies(earlier, events).localCheckpoint(eager=is_eager)
@@ -133,7 +135,7 @@ def write_observations(
         lake: with the hours before.
         settings: of the run.
         replies: about the jobs.
-        metrics: rows of bronze.metrics of the hours.
+        metrics: rows of bronze.metrics of the hours, in ``sample`` what of their metrics is measured.
         writes: of the run.
         raw: what was read.
     """
@@ -141,7 +143,8 @@ def write_observations(
     observed_hours = _choose_observed_hours(stops, replies.rescale_hours, hours)
     unsettled = _find_unsettled(replies, settings, observed_hours)
     earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
-    named = samples.build_samples(earlier.unionByName(metrics), replies.names.frame, changes, settings.clusters)
+    replies_read = samples.read_metrics(earlier).unionByName(samples.select_read(metrics))
+    named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
     windows = build_observations(measured, changes, unsettled)
@@ -224,10 +227,8 @@ def _choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Int
     return Interval(max(rescale_hours.start, hour), hours.end)
 
 
-def _type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
-    unread = events.select("event").schema["event"].dataType
-    earlier = job_replies.read_replies(earlier_events.withColumn("event", F.lit(None).cast(unread)))
-    return job_replies.select_usable(earlier).unionByName(job_replies.read_replies(events))
+def _type_replies(earlier: DataFrame, events: DataFrame) -> DataFrame:
+    return job_replies.select_usable(job_replies.read_replies(earlier)).unionByName(job_replies.read_replies(events))
 
 
 def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
