@@ -37,11 +37,22 @@ def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows
         disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
     """
     windows = map_batches(samples, read_windows, _WINDOW_COLUMNS)
-    with_parallelism = _with_parallelism(windows, changes)
-    disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
-    marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
-    flagged = marked.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
-    return flagged.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
+    with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
+    dated = with_parallelism.select("*", *date_hour_columns("window_start"))
+    return mark_disturbed(dated, disturbed_windows)
+
+
+def mark_disturbed(observations: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+    """Return rows of silver.observations, those of some windows marked as disturbed; those that were stay so.
+
+    Args:
+        observations: with its columns.
+        disturbed_windows: ``cluster, job_id, window_start``.
+    """
+    named = F.broadcast(disturbed_windows.withColumn("is_disturbed", F.lit(True)))
+    marked = observations.join(named, ["cluster", "job_id", "window_start"], "left")
+    flag = F.col("disturbed") | F.coalesce("is_disturbed", F.lit(False))
+    return marked.withColumn("disturbed", flag).select(*OBSERVATIONS.columns)
 
 
 def select_source_samples(samples: DataFrame) -> DataFrame:
