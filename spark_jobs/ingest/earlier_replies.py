@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,7 +47,11 @@ def read_earlier_replies(lake: Lake, start: datetime, end: datetime) -> DataFram
     rows = pa.Table.from_batches(
         read_bodies(read_few_rows(lake, BRONZE_JOB_EVENTS, hours).to_batches(), schema), schema
     )
-    return frame_of(lake.spark, rows, StructType.fromDDL(ddl)) if len(rows) else empty(lake.spark, _COLUMNS)
+    return (
+        frame_of(lake.spark, rows, cast("StructType", StructType.fromDDL(ddl)))
+        if len(rows)
+        else empty(lake.spark, _COLUMNS)
+    )
 
 
 def read_bodies(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

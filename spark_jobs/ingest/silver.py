@@ -146,7 +146,7 @@ def write_observations(
     named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
-    windows = build_observations(measured, changes, unsettled)
+    windows = build_observations(measured, changes, unsettled, since=hours.start)
     observations = select_hours(windows, hours).localCheckpoint(eager=False)
     counts = count_windows(observations, raw.interval)
 
