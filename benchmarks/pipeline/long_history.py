@@ -58,7 +58,7 @@ def run(work: Path, jobs: int = JOBS, operators: int = OPERATORS) -> list[Measur
 
 
 def measure(work: Path, lake: str, jobs: int) -> dict[str, float]:
-    """Return the processor seconds of each application, of an evaluation, of a tick without news, and of the page's views."""
+    """Return the processor seconds of the applications, an evaluation, a tick without news, and the page's views."""
     result: dict[str, float] = {}
     for _ in range(2):
         hours = (hourly.END - hourly.HOUR, hourly.END)

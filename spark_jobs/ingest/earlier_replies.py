@@ -13,12 +13,12 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS
 from include.utc import Interval
-from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.ingest.hours import FEW_BYTES, hours_where, read_few_rows
 from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.lake import Lake, empty, frame_of
@@ -42,16 +42,12 @@ def read_earlier_replies(lake: Lake, start: datetime, end: datetime) -> DataFram
     if size > FEW_BYTES:
         stored = lake.read(BRONZE_JOB_EVENTS).where(hours_where(hours)).select(*BRONZE_JOB_EVENTS.columns)
         return map_batches(stored, read_bodies, _COLUMNS).localCheckpoint(eager=False)
-    ddl = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
-    schema = arrow_schema(ddl)
-    rows = pa.Table.from_batches(
-        read_bodies(read_few_rows(lake, BRONZE_JOB_EVENTS, hours).to_batches(), schema), schema
-    )
-    return (
-        frame_of(lake.spark, rows, cast("StructType", StructType.fromDDL(ddl)))
-        if len(rows)
-        else empty(lake.spark, _COLUMNS)
-    )
+    rows = read_few_rows(lake, BRONZE_JOB_EVENTS, hours)
+    if not len(rows):
+        return empty(lake.spark, _COLUMNS)
+    kinds = cast("StructType", StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())))
+    schema = to_arrow_schema(kinds)
+    return frame_of(lake.spark, pa.Table.from_batches(read_bodies(rows.to_batches(), schema), schema), kinds)
 
 
 def read_bodies(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
