@@ -55,8 +55,12 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
 
 
 def read_left_lines(parsed: DataFrame, rules: Ingest) -> DataFrame:
-    """Return parsed lines with the metrics read that Arrow left, kept."""
-    read = read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+    """Return the parsed lines whose metrics Arrow left, with these read, kept."""
+    return read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+
+
+def replace_left_lines(parsed: DataFrame, read: DataFrame) -> DataFrame:
+    """Return all parsed lines, those that Arrow left as :func:`read_left_lines` gives them."""
     return parsed.where(~is_left()).unionByName(read)
 
 
