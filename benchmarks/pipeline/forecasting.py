@@ -35,6 +35,7 @@ class SklearnHarmonic:
     maths: HarmonicRidge = field(default_factory=HarmonicRidge)
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
