@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from models.arrays import Floats, Ints
 from models.forecasting import ForecastBatch, ForecastSettings, batch, default_registry, forecast_batch
@@ -20,6 +21,13 @@ from tests.unit.test_forecast_engine import CALENDAR, DAY, load
 SERIES = 11
 SETTINGS = ForecastSettings(horizon=DAY, backtest_origins=4, plan_error_max=0.03)
 NAMES = ("blend", "seasonal_naive", "harmonic_ridge", "weekday_profile", "global_boosting")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small products of matrices are slow where threads wait for each other."""
+    with threadpool_limits(limits=1):
+        yield
 
 
 @pytest.fixture(scope="module")
