@@ -3,7 +3,7 @@
 ``python -m benchmarks.forecasting.contests [--trace FILE ...]``
 
 Passes every hour of the last dates of a trace, as the forecast stage makes them, both ways side by side, after a date
-of hourly contests. The global model is fitted at every pass, on the trace alone. Of a long trace there are several spans.
+of hourly contests. The global model is fitted at every pass, on the trace alone. A long trace has several spans.
 """
 
 from __future__ import annotations
