@@ -39,8 +39,8 @@ def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timede
     rows = lake.few(FORECAST_SCORES).read(columns, (as_of - memory).date(), as_of.date(), where).sort_by("as_of")
     lasts = [("method", "last"), ("date", "last")]
     newest = rows.group_by(list(SERIES), use_threads=False).aggregate(lasts)
-    found = (newest["method_last"].to_pylist(), newest["date_last"].to_pylist())
-    champions = dict(zip(_keys(newest), zip(*found, strict=True), strict=True))
+    lists = (newest["method_last"].to_pylist(), newest["date_last"].to_pylist())
+    champions = dict(zip(_keys(newest), zip(*lists, strict=True), strict=True))
     own = [champions.get(name, (None, None)) for name in _keys(sources)]
     whole = sources.append_column("previous_champion", pa.array([method for method, _ in own], pa.string()))
     return whole.append_column("is_chosen", pa.array([date == as_of.date() for _, date in own], pa.bool_()))
