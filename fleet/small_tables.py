@@ -32,6 +32,8 @@ from include.utc import DAY_S, HOUR_S
 
 PLANS_OF_DAYS = 2
 """So many of the last dates that have plans are read: a job without a plan there has none."""
+SCORES_OF_DAYS = 2
+"""So many of the last dates that have scores are read: those of the last may be from after the time asked for."""
 SINCE_DAYS = 31
 """Plans and scores from before are as good as none."""
 RESULTS_OF_DAYS = 92
@@ -40,7 +42,7 @@ RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
 T = TypeVar("T")
 ORIGINS_MIN = 20
 """Below so many scored forecasts of a cluster nobody knows how well its bands hold."""
-_SCORES = ("as_of", "cluster", "origins", "coverage_q90", "champion")
+_SCORES = ("as_of", "cluster", "job", "operator", "origins", "coverage_q90", "champion")
 _QUALITY = (
     *("interval_start", "interval_end", "cluster", "rows", "metric_values", "late", "duplicate", "missing_windows"),
     *("not_measured", "quarantined", "quarantined_files"),
@@ -108,9 +110,9 @@ class SmallTables:
         table, today = self._table(FORECAST_SCORES), date_of(now_s)
 
         def read() -> dict[str, float]:
-            days = _list_days(table, today)[:1]
-            rows = table.read(_SCORES, days[0], days[0]).to_pylist() if days else []
-            return _cover_by_cluster(rows, timestamp_of(now_s))
+            days = _list_days(table, today)[:SCORES_OF_DAYS]
+            rows = table.read(_SCORES, min(days), max(days)).to_pylist() if days else []
+            return _cover_by_cluster(rows, now_s)
 
         return self._once(FORECAST_SCORES, now_s // HOUR_S, read)
 
@@ -216,21 +218,14 @@ class SmallTables:
         return result
 
 
-def _cover_by_cluster(rows: list[dict[str, Any]], until: datetime) -> dict[str, float]:
-    scored = [
-        row
-        for row in rows
-        if row["champion"] and row["as_of"] <= until and row["origins"] and row["coverage_q90"] is not None
-    ]
-    newest: dict[str, datetime] = {}
-    for row in scored:
-        newest[row["cluster"]] = max(newest.get(row["cluster"], row["as_of"]), row["as_of"])
+def _cover_by_cluster(rows: list[dict[str, Any]], now_s: float) -> dict[str, float]:
     sums: dict[str, tuple[float, int]] = {}
-    for row in scored:
-        if row["as_of"] == newest[row["cluster"]] and not math.isnan(row["coverage_q90"]):
-            covered, origins = sums.get(row["cluster"], (0.0, 0))
-            sums[row["cluster"]] = covered + row["coverage_q90"] * row["origins"], origins + row["origins"]
-    return {cluster: covered / origins for cluster, (covered, origins) in sums.items() if origins >= ORIGINS_MIN}
+    for row in select_newest_scores(rows, now_s):
+        share, origins = row["coverage_q90"], row["origins"]
+        if row["champion"] and origins and share is not None and not math.isnan(share):
+            covered, count = sums.get(row["cluster"], (0.0, 0))
+            sums[row["cluster"]] = covered + share * origins, count + origins
+    return {cluster: covered / count for cluster, (covered, count) in sums.items() if count >= ORIGINS_MIN}
 
 
 def _list_days(table: LakeTable, today: date) -> list[date]:
@@ -263,3 +258,21 @@ def select_newest(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mappi
     made = [row for row in rows if row["as_of"].timestamp() <= now_s]
     newest = max((row["as_of"] for row in made), default=None)
     return [row for row in made if row["as_of"] == newest]
+
+
+def select_newest_scores(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mapping[str, Any]]:
+    """Return the scores of methods in the newest contest of each source, of the last date with one until a time.
+
+    A contest is held once a day, and later for a source that came later.
+    """
+    made = [row for row in rows if row["as_of"].timestamp() <= now_s]
+    last = max((row["as_of"].date() for row in made), default=None)
+    newest: dict[tuple[str, str, str], datetime] = {}
+    for row in made:
+        source = (row["cluster"], row["job"], row["operator"])
+        newest[source] = max(newest.get(source, row["as_of"]), row["as_of"])
+    return [
+        row
+        for row in made
+        if row["as_of"].date() == last and row["as_of"] == newest[row["cluster"], row["job"], row["operator"]]
+    ]

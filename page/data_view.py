@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from fleet.fleet_reader import FleetReader
-from fleet.small_tables import select_newest
+from fleet.small_tables import select_newest_scores
 from include.lake_table import timestamp_of
 
 REFUSED_DAYS, TRAININGS, SERIES = 7, 10, 200
@@ -55,7 +55,7 @@ def read_data(reader: FleetReader, now_s: float) -> DataView:
     ]
     trainings = [row for row in reader.tables.read_models() if row["as_of"] <= now]
     scored = chain.from_iterable(reader.tables.read_scores(now_s).values())
-    champions = [row for row in select_newest(scored, now_s) if row["champion"]]
+    champions = [row for row in select_newest_scores(scored, now_s) if row["champion"]]
     series = sorted(champions, key=lambda row: -(row["mase"] or 0.0))
     return DataView(
         ingestions=tuple(newest[name] for name in sorted(newest)),

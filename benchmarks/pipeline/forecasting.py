@@ -1,9 +1,12 @@
-"""Forecasting: 1,000 series of 28 days at 5 minutes on one core, against a plain loop over series with Ridge."""
+"""Forecasting: 1,000 series of 28 days at 5 minutes on one core, against a plain loop over series with Ridge.
+
+And 128 of them by all methods, with the contest that the first pass of a day holds, and as a later pass without.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +15,12 @@ from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.measurement import Measurement
+from include.utc import DAY_S
 from models.arrays import Floats, Ints
-from models.forecasting import Calendar, ForecastSettings, forecast_batch
+from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.base import Registry, registry
+from models.forecasting.blend import NAME as BLEND
+from models.forecasting.boosting import fit
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import History, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
@@ -25,6 +31,8 @@ BIN_S = 300
 HORIZON = 288
 CHUNK = 250
 REFERENCE_SERIES = 20
+PASS_SERIES = 128
+PASSES = 3
 AGREEMENT = 1e-6
 
 
@@ -35,6 +43,7 @@ class SklearnHarmonic:
     maths: HarmonicRidge = field(default_factory=HarmonicRidge)
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
@@ -105,8 +114,34 @@ def compare_ways(name: str, batched: Callable[[Floats], Floats], plain: Callable
     return Measurement(name, speed, "series/s", reference, speed / reference)
 
 
+def compare_passes() -> list[Measurement]:
+    """Time a pass with the contest of all methods, and later ones of the day: by the blend, and by its champions."""
+    rates, calendar, settings = waves(PASS_SERIES), Calendar(0, BIN_S), ForecastSettings(HORIZON)
+    history = prepare(rates[: PASS_SERIES // 2], calendar)
+    fits = [fit([history], float(day * DAY_S), HORIZON) for day in (DAYS - settings.backtest_origins, DAYS)]
+    methods = default_registry([one for one in fits if one is not None])
+
+    def forecast(champions: Sequence[str] | None) -> tuple[float, list[str]]:
+        started = time.process_time()
+        are_chosen = None if champions is None else [True] * PASS_SERIES
+        made = forecast_batch(
+            rates, calendar, settings, methods=methods, previous_champions=champions, are_chosen=are_chosen
+        )
+        return 1000 * (time.process_time() - started) / PASS_SERIES, made.method
+
+    won = forecast(None)[1]
+    contest, blends, single = (
+        min(forecast(one)[0] for _ in range(PASSES)) for one in (None, [BLEND] * PASS_SERIES, won)
+    )
+    return [
+        Measurement("forecast by all methods, with their contest", contest, "CPU ms/series"),
+        Measurement("forecast later in the day, all by the blend", blends, "CPU ms/series", contest, contest / blends),
+        Measurement("forecast later in the day, by its champions", single, "CPU ms/series", contest, contest / single),
+    ]
+
+
 def run(work: Path) -> list[Measurement]:  # noqa: ARG001 - every benchmark is given a directory; this one needs none
-    """Measure on one core: the method alone, and with the backtest of seven days, champion and calibration."""
+    """Measure on one core: the method alone, with the backtest of seven days, champion and calibration, and passes."""
     batched, plain = HarmonicRidge(), SklearnHarmonic()
     both = registry([SeasonalNaive(), batched])
     both_plain = registry([SeasonalNaive(), plain])
@@ -114,4 +149,5 @@ def run(work: Path) -> list[Measurement]:  # noqa: ARG001 - every benchmark is g
         return [
             compare_ways("forecast, method alone", lambda y: fit_only(batched, y), lambda y: fit_only(plain, y)),
             compare_ways("forecast, with backtest", lambda y: whole(both, y), lambda y: whole(both_plain, y)),
+            *compare_passes(),
         ]

@@ -1,6 +1,6 @@
-"""One hourly pass of a large fleet: ingest, forecast and plan as the ``spark-submit`` applications that the DAGs start.
+"""One hourly pass of a large fleet: the two ``spark-submit`` applications that the DAGs start.
 
-Then the reactive controller's evaluation, which the DAGs start every five minutes.
+One ingests the hour, the other forecasts, plans and reports.
 
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
 rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.
@@ -8,6 +8,7 @@ rates in ``silver.observations``, the first of the two hours ingested, the fleet
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from benchmarks.processes import Usage, measure
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest
+from include.stages import Stage, StageRequest, form_argv
 from include.tables import OBSERVATIONS
 from spark_jobs.lake import Lake
 from spark_jobs.session import start_session
@@ -33,7 +34,9 @@ CLUSTER = "fleet"
 HISTORY_DAYS = 28
 BIN_S = 300
 MASTER = "local[2]"
-PASS = (Stage.INGEST, Stage.FORECAST, Stage.PLAN)
+GOAL_S = 90.0
+PLANNING = (Stage.FORECAST, Stage.PLAN, Stage.REPORT)
+"""Stages of the second application."""
 
 
 @contextmanager
@@ -86,12 +89,14 @@ def source_history(spark: SparkSession, sources: DataFrame, until: datetime) -> 
     return rows.select(*columns)
 
 
-def submit(stage: Stage, work: Path, as_of: datetime, interval: tuple[datetime, datetime] | None = None) -> Usage:
-    """Run a stage as a process of its own and measure it."""
+def submit(
+    stage: Stage, work: Path, as_of: datetime, interval: tuple[datetime, datetime] | None = None, *others: Stage
+) -> Usage:
+    """Run a stage, and others after it, as one process and measure it."""
     start, end = interval or (None, None)
-    request = StageRequest(stage, as_of, start, end)
+    requests = [StageRequest(one, as_of, start, end) for one in (stage, *others)]
     submission = prepare_submission(load_settings(), MASTER)
-    command = submission.command(request.to_argv())
+    command = submission.command(form_argv(requests))
     return measure(command, submission.environment, work / "logs" / f"{stage}-{as_of:%H}.log")
 
 
@@ -120,15 +125,18 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
     """
     with environment(work):
         prepare(work, jobs, operators)
-        usages = {
-            stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
-        }
+        usages = [
+            submit(Stage.INGEST, work, END, (END - HOUR, END)),
+            submit(PLANNING[0], work, END, None, *PLANNING[1:]),
+        ]
+        summaries = {stage: work / "out" / "stages" / f"{stage}.json" for stage in (Stage.INGEST, *PLANNING)}
+        stage_s = {stage: json.loads(file.read_text())["seconds"] for stage, file in summaries.items()}
     size = f"{jobs:,} jobs x {operators} operators x 60 windows"
-    result = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
-    total = sum(usage.seconds for usage in usages.values())
-    peak = max(usage.peak_bytes for usage in usages.values())
+    result = [Measurement(f"hourly {stage}, {size}", seconds, "s") for stage, seconds in stage_s.items()]
+    total = sum(usage.seconds for usage in usages)
     return [
         *result,
-        Measurement(f"hourly pass, {size}", total, "s", reference=300.0, ratio=300.0 / total),
-        Measurement(f"hourly pass peak memory, {size}", peak / 2**30, "GiB"),
+        Measurement(f"hourly pass, {size}", total, "s", reference=GOAL_S, ratio=GOAL_S / total),
+        Measurement(f"hourly pass, {size}", sum(usage.cpu_s for usage in usages), "CPU s"),
+        Measurement(f"hourly pass peak memory, {size}", max(usage.peak_bytes for usage in usages) / 2**30, "GiB"),
     ]

@@ -25,10 +25,11 @@ from include.settings import Ingest
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, OBSERVATIONS, Table
 from models.arrays import Ints
 from models.observing.metric_table import COLUMNS
-from spark_jobs.job_history.metric_rows import REPLY_KEY, read_rows
+from spark_jobs.job_history.samples import REPLY_KEY
 from spark_jobs.job_history.vertex_rows import VERTEX_KEY
 from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.raw_parsing.raw_lines import PIECE_BYTES, number_lines
+from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
 from spark_jobs.raw_parsing.typed_lines import Limits, read_columns
 
 JOINED = ("parallelism", "disturbed", "date", "hour")
@@ -71,7 +72,7 @@ class JobTables:
 
 
 def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of bronze.metrics, and of bronze.job_events with what is read of their bodies in ``event``."""
+    """Return the rows of bronze.metrics and bronze.job_events, with what was read in ``sample`` and ``event``."""
     rules = Ingest()
     limits = Limits(rules.max_value, 1000 * rules.max_clock_skew_s)
     metrics, events = [], []
@@ -89,12 +90,13 @@ def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
                 "cluster": pa.repeat(cluster, len(lines)),
                 "source_file": pa.repeat(name, len(lines)),
                 "metrics": columns["metrics"],
+                "sample": columns["sample"],
                 "event": columns["event"],
                 "date": at.cast(pa.date32()),
                 "hour": pc.hour(at).cast(pa.int32()),
             }
             rows, is_metrics = pa.table(every), pc.equal(fields["kind"], str(Kind.VERTEX_METRICS))
-            metrics.append(rows.filter(is_metrics).select(list(BRONZE_METRICS.columns)))
+            metrics.append(rows.filter(is_metrics).select([*BRONZE_METRICS.columns, "sample"]))
             events.append(rows.filter(pc.invert(is_metrics)).select([*BRONZE_JOB_EVENTS.columns, "event"]))
     return pa.concat_tables(metrics), pa.concat_tables(events)
 
@@ -150,11 +152,10 @@ def _number(rows: pa.Table, vertices: pa.Table) -> Ints:
 
 def build_observations(metrics: pa.Table, jobs: JobTables, window_s: int) -> pa.Table:
     """Return the rows of silver.observations, as if no rescale had disturbed any."""
-    given = metrics.filter(pc.greater(pc.list_value_length(metrics["metrics"]), 0))
-    wide_schema = pa.schema(
-        [*[given.schema.field(name) for name in REPLY_KEY], *[(name, pa.float64()) for name in (*COLUMNS, "subtasks")]]
-    )
-    wide = pa.Table.from_batches(read_rows(given.select([*REPLY_KEY, "metrics"]).to_batches(), wide_schema))
+    given = metrics.filter(pc.is_valid(metrics["sample"])).combine_chunks()
+    sample = given["sample"].combine_chunks()
+    fields = {name: pc.struct_field(sample, name) for name in SAMPLE_COLUMNS}
+    wide = pa.table({name: given[name] for name in REPLY_KEY} | fields)
     vertex, at_us = _number(wide, jobs.vertices), wide["observed_at"].cast(pa.int64()).to_numpy()
     is_whole = ~(wide["subtasks"].to_numpy() < jobs.look_up(vertex, at_us, is_at_begin=True))
     order = np.lexsort((at_us, vertex))

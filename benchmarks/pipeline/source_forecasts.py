@@ -1,7 +1,8 @@
 """The forecast stage alone: processor seconds of the application that the DAG starts, by the number of sources.
 
 Set-up, not timed: 29 days of five-minute windows of one source a job in ``silver.observations``, and a forecast of the
-hour before, which copies them to ``silver.source_loads`` as every first pass does.
+hour before, which copies them to ``silver.source_loads`` as every first pass does, and holds the contest of the
+methods: what is measured is a later pass of a day.
 """
 
 from __future__ import annotations

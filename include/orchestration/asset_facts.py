@@ -11,7 +11,7 @@ from include.stages import StageRequest
 _COUNTS = (
     *("rows", "quarantined", "quarantined_values", "quarantined_files", "late", "observations", "missing_windows"),
     *("models", "gate", "champion", "model_version", "not_in_use", "jobs_kept", "jobs_left_out"),
-    *("forecasts", "fallbacks", "stale", "unusable", "jobs", "steps", "held", "refused", "over_budget"),
+    *("forecasts", "fallbacks", "stale", "unusable", "contests", "jobs", "steps", "held", "refused", "over_budget"),
     *("learned", "profiled", "compared", "seconds"),
 )
 

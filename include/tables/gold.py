@@ -72,7 +72,7 @@ FORECASTS = Table(
 )
 
 FORECAST_SCORES = Table(
-    "gold.forecast_scores",  # errors of forecast methods on each source, by a rolling origin
+    "gold.forecast_scores",  # errors of forecast methods on each source, by a rolling origin, once a day
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
@@ -83,7 +83,7 @@ FORECAST_SCORES = Table(
         "mase": "DOUBLE",
         "pinball_q90": "DOUBLE",  # divided by the mean rate
         "coverage_q90": "DOUBLE",
-        "champion": "BOOLEAN",
+        "champion": "BOOLEAN",  # whether the forecasts until the end of the date are by it
         "date": "DATE",
     },
     keys=("as_of", "cluster", "job", "operator", "method"),

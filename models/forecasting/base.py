@@ -20,6 +20,8 @@ class Forecaster(Protocol):
     Attributes:
         name: name of the method in the tables.
         min_history_days: with less history than this before an origin the prediction is NaN.
+        rounds_by_batch: whether the last bits of a series' forecast depend on which others are in the batch, as those
+            of a product of matrices do.
     """
 
     @property
@@ -27,6 +29,9 @@ class Forecaster(Protocol):
 
     @property
     def min_history_days(self) -> float: ...  # noqa: D102
+
+    @property
+    def rounds_by_batch(self) -> bool: ...  # noqa: D102
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """Predict the middle of the rates in bins ``[origin, origin + horizon)``.

@@ -1,31 +1,31 @@
-"""Forecast a batch of series: backtest every method, choose a champion per series, give calibrated quantiles."""
+"""Forecast a batch of series: backtest every method, choose a champion per series, give calibrated quantiles.
+
+A series whose champion was chosen before takes part in no contest: only what its champion needs is forecast, and only
+its champion is calibrated.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 import numpy as np
 
-from include.utc import HOUR_S
-from models.arrays import Bools, Floats, Ints
+from models.arrays import Bools, Floats
 from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
+from models.forecasting.batch_record import ForecastBatch, form_unscored_batch, join_batches
 from models.forecasting.boosting import Fit, GlobalBoosting
 from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
-from models.forecasting.contest import QUANTILES, Contest, hold_contest
+from models.forecasting.contest import QUANTILES, hold_contest, record_champions
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.rate_history import History, prepare
+from models.forecasting.past_forecasts import PastForecasts, find_needed, forecast_past
+from models.forecasting.rate_history import History, prepare, select_series
 from models.forecasting.seasonal_naive import SeasonalNaive
 from models.forecasting.skill import find_unskilled
 from models.forecasting.weekday_profile import WeekdayProfile
-
-T = TypeVar("T")
-ORIGIN_SPACING_S = 6 * HOUR_S
-"""Distance of the past origins of the backtest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ForecastSettings:
 
     Attributes:
         horizon: bins to predict.
-        backtest_origins: past days of the backtest, with origins every ORIGIN_SPACING_S.
+        backtest_origins: past days of the backtest, with origins every past_forecasts.ORIGIN_SPACING_S.
         champion_margin: a method replaces the incumbent only when its loss is lower by this share.
         history_days: days before an origin that a rolling forecast uses; a batch brings its own history.
         plan_error_max: see models.forecasting.skill; share of the rate.
@@ -45,33 +45,6 @@ class ForecastSettings:
     champion_margin: float = 0.02
     history_days: int = 28
     plan_error_max: float = 0.15
-
-
-@dataclass(frozen=True, slots=True)
-class ForecastBatch:
-    """Forecasts of n series over H bins, and the record of the M methods that competed.
-
-    Attributes:
-        quantiles: records/s at the levels of QUANTILES, shape (4, n, H), ordered and >= 0; NaN without any history.
-        methods: names of the methods that competed.
-        method: the method used for each series.
-        reason: why a series is no forecast to plan with: it fell back, or its champion errs too much; else None.
-        champion: index of the champion in ``methods``, -1 for a fallback, shape (n,).
-        origins: days that a method was scored on, shape (M, n).
-        mase: mean absolute error over that of repeating the day before, shape (M, n), NaN when unknown.
-        pinball_q90: over the mean rate, shape (M, n), NaN when unknown.
-        coverage_q90: share of bins at or below q90, shape (M, n), NaN when unknown.
-    """
-
-    quantiles: Floats
-    methods: tuple[str, ...]
-    method: list[str]
-    reason: list[str | None]
-    champion: Ints
-    origins: Ints
-    mase: Floats
-    pinball_q90: Floats
-    coverage_q90: Floats
 
 
 def default_registry(fits: Sequence[Fit] = ()) -> Registry:
@@ -87,6 +60,7 @@ def forecast_batch(
     *,
     methods: Registry | None = None,
     previous_champions: Sequence[str | None] | None = None,
+    are_chosen: Sequence[bool] | None = None,
 ) -> ForecastBatch:
     """Forecast the bins after the history.
 
@@ -96,6 +70,8 @@ def forecast_batch(
         settings: horizon and backtest.
         methods: those that compete, beside their blend; None for those that need no fit.
         previous_champions: name of each series' champion so far, None for a new one.
+        are_chosen: whether that is a series' champion of now, too: without a contest, and without scores. One that is
+            no longer among the methods is not; None for a contest of all series.
     """
     methods_by_name = default_registry() if methods is None else methods
     history = prepare(rates_per_s, calendar)
@@ -104,81 +80,71 @@ def forecast_batch(
     n = len(reasons)
     previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
     names = ((blend.NAME,) if len(methods_by_name) > 1 else ()) + tuple(methods_by_name)
+    chosen = [None] * n if are_chosen is None else _list_chosen(previous, are_chosen, names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
-        batch = _unscored_batch(n, settings.horizon, names, reasons)
+        batch = form_unscored_batch(n, settings.horizon, names, reasons)
         if learns.any():
-            scored = _forecast_by_champion(
-                _select_rows(history, learns),
+            made = _forecast_by_champion(
+                select_series(history, learns),
                 methods_by_name,
                 settings=settings,
-                previous=[one for one, is_learnt in zip(previous, learns, strict=True) if is_learnt],
+                names=names,
+                previous=_pick(previous, learns),
+                chosen=_pick(chosen, learns),
             )
-            batch = _join(batch, scored, learns)
+            batch = join_batches(batch, made, learns)
         return _add_fallback(batch, history, settings.horizon)
 
 
-def _unscored_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
-    """Return the record of n series of which no method is known to forecast them, without forecasts."""
-    unknown = np.full((len(methods), n), np.nan)
-    return ForecastBatch(
-        quantiles=np.full((len(QUANTILES), n, horizon), np.nan),
-        methods=methods,
-        method=[fallback.NAME] * n,
-        reason=reasons,
-        champion=np.full(n, -1, np.int64),
-        origins=np.zeros((len(methods), n), np.int64),
-        mase=unknown,
-        pinball_q90=unknown,
-        coverage_q90=unknown,
-    )
+def _list_chosen(
+    previous: Sequence[str | None], are_chosen: Sequence[bool], names: tuple[str, ...]
+) -> list[str | None]:
+    """Return of each series the champion that needs no contest, None without one."""
+    return [name if is_chosen and name in names else None for name, is_chosen in zip(previous, are_chosen, strict=True)]
 
 
-def _join(batch: ForecastBatch, part: ForecastBatch, rows: Bools) -> ForecastBatch:
-    """Return a batch with the forecasts and the record of some of its series, (n,), from another one."""
-    places = {int(at): place for place, at in enumerate(np.flatnonzero(rows))}
-
-    def put(whole: Any, ours: Any) -> Any:
-        result = whole.copy()
-        result[..., rows] = ours
-        return result
-
-    def pick(whole: list[T], ours: list[T]) -> list[T]:
-        return [ours[places[at]] if at in places else one for at, one in enumerate(whole)]
-
-    quantiles = batch.quantiles.copy()
-    quantiles[:, rows] = part.quantiles
-    return replace(
-        batch,
-        quantiles=quantiles,
-        method=pick(batch.method, part.method),
-        reason=pick(batch.reason, part.reason),
-        champion=put(batch.champion, part.champion),
-        origins=put(batch.origins, part.origins),
-        mase=put(batch.mase, part.mase),
-        pinball_q90=put(batch.pinball_q90, part.pinball_q90),
-        coverage_q90=put(batch.coverage_q90, part.coverage_q90),
-    )
-
-
-def _select_rows(history: History, rows: Bools) -> History:
-    return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
+def _pick(values: Sequence[str | None], rows: Bools) -> list[str | None]:
+    return [one for one, is_picked in zip(values, rows, strict=True) if is_picked]
 
 
 def _forecast_by_champion(
-    history: History, methods: Registry, *, settings: ForecastSettings, previous: Sequence[str | None]
+    history: History,
+    methods: Registry,
+    *,
+    settings: ForecastSettings,
+    names: tuple[str, ...],
+    previous: Sequence[str | None],
+    chosen: Sequence[str | None],
 ) -> ForecastBatch:
-    """Return the forecasts of series that can be learnt from."""
-    days, now = settings.backtest_origins, history.bins
-    held = backtest(methods, history, settings)
+    """Return the forecasts of series that can be learnt from: by the champion that was chosen, else by a contest."""
+    days, horizon = settings.backtest_origins, settings.horizon
+    past = forecast_past(methods, history, days=days, horizon=horizon, needed=find_needed(tuple(methods), chosen))
+    competes = np.array([name is None for name in chosen], bool)
+    batch = form_unscored_batch(len(chosen), horizon, names, [None] * len(chosen))
+    if competes.any():
+        made = _choose(past.select(competes), select_series(history, competes), settings, _pick(previous, competes))
+        batch = join_batches(batch, made, competes)
+    if not competes.all():
+        own = [name for name in chosen if name is not None]
+        made = _take_chosen(past.select(~competes), select_series(history, ~competes), settings, names, own)
+        batch = join_batches(batch, made, ~competes)
+    return batch
+
+
+def _choose(
+    past: PastForecasts, history: History, settings: ForecastSettings, previous: Sequence[str | None]
+) -> ForecastBatch:
+    """Return the forecasts of series by the champions of a contest of all methods, with its scores."""
+    held, days = hold_contest(past), settings.backtest_origins
     rank = {name: index for index, name in enumerate(held.names)}
     incumbent = np.array([rank.get(name or "", 0) for name in previous], np.int64)
-    losses, absolute, pinball, covered = held.scores(now, days)
+    losses, absolute, pinball, covered = held.scores(history.bins, days)
     champion = choose_champions(losses, incumbent, settings.champion_margin)
     mean = np.maximum(_row_mean(history.observed), np.finfo(float).tiny)
     return ForecastBatch(
         quantiles=held.quantiles(len(held.at) - 1, champion),
-        methods=tuple(held.names),
+        methods=held.names,
         method=[held.names[chosen] for chosen in champion.tolist()],
         reason=find_unskilled(held, champion, history, days=days, error_max=settings.plan_error_max),
         champion=champion,
@@ -189,16 +155,22 @@ def _forecast_by_champion(
     )
 
 
-def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:
-    """Forecast by every method from past origins and from the end of the history, which is the last origin."""
-    calendar, horizon, now = history.calendar, settings.horizon, history.bins
-    spacing, look_back = calendar.bins(ORIGIN_SPACING_S), settings.backtest_origins * calendar.day
-    at = np.arange(now, max(0, now - look_back - 1), -spacing, dtype=np.int64)[::-1]
-    predicted = np.stack([method.predict(history, at, horizon) for method in methods.values()])
-    unknown = np.full((len(history.begin), horizon), np.nan)
-    later = np.concatenate([history.observed, unknown], axis=1)
-    observed = np.stack([later[:, origin : origin + horizon] for origin in at])
-    return hold_contest(calendar, list(methods), predicted, observed=observed, at=at, look_back=look_back)
+def _take_chosen(
+    past: PastForecasts,
+    history: History,
+    settings: ForecastSettings,
+    names: tuple[str, ...],
+    champions: Sequence[str],
+) -> ForecastBatch:
+    """Return the forecasts of series by champions that were chosen before, without scores."""
+    record, own, days = record_champions(past, champions), np.zeros(len(champions), np.int64), settings.backtest_origins
+    reasons = find_unskilled(record, own, history, days=days, error_max=settings.plan_error_max)
+    return replace(
+        form_unscored_batch(len(champions), settings.horizon, names, reasons),
+        quantiles=record.quantiles(len(record.at) - 1, own),
+        method=list(champions),
+        champion=np.array([names.index(name) for name in champions], np.int64),
+    )
 
 
 def _add_fallback(batch: ForecastBatch, history: History, horizon: int) -> ForecastBatch:
@@ -206,7 +178,7 @@ def _add_fallback(batch: ForecastBatch, history: History, horizon: int) -> Forec
     rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
     if not rest.any():
         return batch
-    made, names = fallback.forecast_without_scores(_select_rows(history, rest), np.array(QUANTILES), horizon)
+    made, names = fallback.forecast_without_scores(select_series(history, rest), np.array(QUANTILES), horizon)
     quantiles, chosen = batch.quantiles.copy(), dict(zip(np.flatnonzero(rest).tolist(), names, strict=True))
     quantiles[:, rest] = made
     return replace(

@@ -88,6 +88,7 @@ class GlobalBoosting:
     fits: tuple[Fit, ...] = ()
     name: str = "global_boosting"
     min_history_days: float = LEAST_DAYS
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""

@@ -10,7 +10,7 @@ one series from many origins (`models/forecasting/rolling.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import Calibration
 from models.forecasting.error_scale import scale, shape
 from models.forecasting.leads import LeadGrid
+from models.forecasting.past_forecasts import PastForecasts
 
 QUANTILES = (0.1, 0.5, 0.9, 0.95)
 MIDDLE = QUANTILES.index(0.5)
 OFFSET_LEVELS = np.array([level for level in QUANTILES if level != 0.5])
+CHAMPION = "champion"
+"""The one method of a record without a contest: each series' own."""
 MIN_OBSERVED_SHARE = 0.5
 """A day counts for a series when at least this share of the bins that were predicted in it was measured."""
 _Q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
@@ -118,29 +121,39 @@ def _mean_of_day(measures: Sequence[Floats], is_scored: Floats, in_day: Bools) -
     return np.where(is_enough, total / np.maximum(count, 1), np.nan)
 
 
-def hold_contest(
-    calendar: Calendar, names: Sequence[str], predicted: Floats, *, observed: Floats, at: Ints, look_back: int
-) -> Contest:
-    """Blend and calibrate the forecasts of the methods, in the order of their registry.
+def hold_contest(past: PastForecasts) -> Contest:
+    """Blend and calibrate the forecasts of all methods."""
+    return _calibrate(_add_blend(past))
+
+
+def record_champions(past: PastForecasts, champions: Sequence[str]) -> Contest:
+    """Return the record of one method: of each series its champion, chosen before, with the bits of a contest of all.
 
     Args:
-        calendar: of the bins.
-        names: of the methods.
-        predicted: middles, records/s, shape (M, P, n, H), NaN where a method made no forecast.
-        observed: shape (P, n, H), NaN where it is unknown.
-        at: origins, ascending, shape (P,).
-        look_back: bins before a day whose origins are used for it.
+        past: the forecasts of the methods that the champions need.
+        champions: of each series, shape (n,).
     """
-    names, predicted = add_blend(names, predicted, observed=observed, at=at, calendar=calendar, look_back=look_back)
-    grid = LeadGrid.of(calendar, predicted.shape[3])
+    middle = np.empty_like(past.observed)
+    for name in dict.fromkeys(champions):
+        rows = np.array([name == one for one in champions], bool)
+        is_blend = name == blend.NAME
+        middle[:, rows] = past.select(rows).blend() if is_blend else past.predicted[past.names.index(name)][:, rows]
+    return _calibrate(replace(past, names=(CHAMPION,), predicted=middle[None]))
+
+
+def _calibrate(past: PastForecasts) -> Contest:
+    calendar = past.calendar
+    grid = LeadGrid.of(calendar, past.predicted.shape[3])
     calibration = Calibration(OFFSET_LEVELS, calendar, grid)
-    offsets = [calibration.calibrate(observed - middle, middle, at, look_back) for middle in predicted]
+    offsets = [
+        calibration.calibrate(past.observed - middle, middle, past.at, past.look_back) for middle in past.predicted
+    ]
     return Contest(
         calendar=calendar,
-        names=tuple(names),
-        at=at,
-        predicted=predicted,
-        observed=observed,
+        names=past.names,
+        at=past.at,
+        predicted=past.predicted,
+        observed=past.observed,
         offsets=np.stack([each.size for each in offsets]),
         proportion=np.stack([each.proportion for each in offsets]),
         grid=grid,
@@ -155,11 +168,10 @@ def order_quantiles(middle: Floats, offsets: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(np.maximum(paths, 0.0), axis=0))
 
 
-def add_blend(
-    names: Sequence[str], predicted: Floats, *, observed: Floats, at: Ints, calendar: Calendar, look_back: int
-) -> tuple[tuple[str, ...], Floats]:
-    """Put the blend of two or more methods before them; arguments as in :func:`blend.blend_forecasts`."""
-    if len(names) == 1:
-        return tuple(names), predicted
-    mixed = blend.blend_forecasts(predicted, observed, at, calendar, look_back)
-    return (blend.NAME, *names), np.concatenate([mixed[None], predicted])
+def _add_blend(past: PastForecasts) -> PastForecasts:
+    """Put the blend of two or more methods before them."""
+    if len(past.names) == 1:
+        return past
+    return replace(
+        past, names=(blend.NAME, *past.names), predicted=np.concatenate([past.blend()[None], past.predicted])
+    )

@@ -47,6 +47,7 @@ class HarmonicRidge:
     recent_s: float = remainder.RECENT_S
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
+    rounds_by_batch: bool = True
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""

@@ -8,7 +8,7 @@ unless they last.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,11 @@ def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
     observed = np.where(_find_errors(rates, calendar), np.nan, rates)
     return History(calendar, observed, _fill_causally(observed, calendar), _first_observed_bin(observed))
+
+
+def select_series(history: History, rows: Bools) -> History:
+    """Return some series of a history, rows (n,)."""
+    return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
 
 
 def append_rates(history: History, rates_per_s: Floats) -> History:

@@ -22,6 +22,7 @@ from models.forecasting.boosting import Fit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
+from models.forecasting.past_forecasts import PastForecasts
 from models.forecasting.rate_history import append_rates, prepare
 from models.forecasting.skill import find_unskilled
 
@@ -144,7 +145,7 @@ def _hold_contest(
     names, predicted, clean = _predict(rates, calendar, at, settings, methods)
     later = np.concatenate([clean[0], np.full(horizon, np.nan)])
     observed = later[at[:, None] + np.arange(horizon)][:, None]
-    return hold_contest(calendar, names, predicted, observed=observed, at=at, look_back=look_back)
+    return hold_contest(PastForecasts(calendar, names, predicted, observed, at, look_back))
 
 
 def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:

@@ -20,6 +20,7 @@ class SeasonalNaive:
     weekly_after_days: float = WEEKLY_AFTER_DAYS
     name: str = "seasonal_naive"
     min_history_days: float = 0.0
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""

@@ -37,6 +37,7 @@ class WeekdayProfile:
 
     name: str = "weekday_profile"
     min_history_days: float = 1.0
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""

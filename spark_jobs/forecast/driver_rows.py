@@ -30,14 +30,20 @@ def choose_sources(sources: pa.Table, names: pa.Table) -> pa.Table:
 
 
 def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timedelta) -> pa.Table:
-    """Return the sources with ``previous_champion``: the newest that was recorded before, null without one."""
+    """Return the sources with ``previous_champion``: the newest that was recorded before, null without one.
+
+    And with ``is_chosen``: whether that was on the date of ``as_of``.
+    """
     where = f"champion AND as_of < '{as_of.isoformat()}'"
-    columns = [*SERIES, "as_of", "method"]
+    columns = [*SERIES, "as_of", "date", "method"]
     rows = lake.few(FORECAST_SCORES).read(columns, (as_of - memory).date(), as_of.date(), where).sort_by("as_of")
-    newest = rows.group_by(list(SERIES), use_threads=False).aggregate([("method", "last")])
-    champion = dict(zip(_keys(newest), newest["method_last"].to_pylist(), strict=True))
-    names = [champion.get(name) for name in _keys(sources)]
-    return sources.append_column("previous_champion", pa.array(names, pa.string()))
+    lasts = [("method", "last"), ("date", "last")]
+    newest = rows.group_by(list(SERIES), use_threads=False).aggregate(lasts)
+    lists = (newest["method_last"].to_pylist(), newest["date_last"].to_pylist())
+    champions = dict(zip(_keys(newest), zip(*lists, strict=True), strict=True))
+    own = [champions.get(name, (None, None)) for name in _keys(sources)]
+    whole = sources.append_column("previous_champion", pa.array([method for method, _ in own], pa.string()))
+    return whole.append_column("is_chosen", pa.array([date == as_of.date() for _, date in own], pa.bool_()))
 
 
 def _keys(rows: pa.Table) -> list[tuple[str, str, str]]:
@@ -85,13 +91,14 @@ def list_scores(known: pa.Table, task: ForecastTask) -> pa.Table:
 
 
 def count_series(made: pa.Table) -> dict[str, object]:
-    """Count series: forecast, fallen back, stale, without any usable rate, and by method."""
+    """Count series: forecast, fallen back, stale, without any usable rate, with a contest of methods, and by method."""
     usable, reasons = is_usable(made).to_pylist(), made["fallback_reason"].to_pylist()
     return {
         "forecasts": sum(usable),
         "fallbacks": sum(is_known and reason is not None for is_known, reason in zip(usable, reasons, strict=True)),
         "stale": sum("stale: " in (reason or "") for reason in reasons),
         "unusable": len(usable) - sum(usable),
+        "contests": sum(any(origins) for origins in made["origins"].to_pylist()),
         "methods": dict(sorted(Counter(made["method"].to_pylist()).items())),
     }
 

@@ -24,6 +24,7 @@ from spark_jobs.timestamps import as_of_slice
 _HISTORY = dict.fromkeys(SERIES, "STRING") | {
     **dict(zip(RATES, ("ARRAY<DOUBLE>", "DOUBLE"), strict=True)),
     "previous_champion": "STRING",
+    "is_chosen": "BOOLEAN",
 }
 _SENT_BYTES = 16 * 2**20
 """Rates in one piece: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""

@@ -25,7 +25,7 @@ def forecast_many(
     """Forecast sources from their windows, replace the rows of this ``as_of`` in both tables, and count the series."""
     series = sources.persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
-    whole = series.join(champions, list(SERIES), how="left")
+    whole = series.join(champions, list(SERIES), how="left").fillna({"is_chosen": False})
     made = forecast_series(whole, task, partitions, global_fits(series, task)).persist()
     try:
         return write(lake, made, task, request)
@@ -35,15 +35,13 @@ def forecast_many(
 
 
 def previous_champions(scores: DataFrame, request: StageRequest) -> DataFrame:
-    """Return each source's champion before ``as_of``: the newest that was recorded."""
+    """Return each source's champion before ``as_of``: the newest that was recorded, and whether on its date."""
     as_of = F.lit(request.as_of)
     earlier = (F.col("as_of") < as_of) & (F.col("date") >= F.lit((request.as_of - CHAMPION_MEMORY).date()))
-    return (
-        scores.where(earlier & F.col("champion"))
-        .groupBy(*SERIES)
-        .agg(F.max_by("method", "as_of").alias("previous_champion"))
-        .select(*SERIES, "previous_champion")
-    )
+    newest = (F.max_by("method", "as_of").alias("previous_champion"), F.max("date").alias("date"))
+    is_chosen = (F.col("date") == F.lit(request.as_of.date())).alias("is_chosen")
+    champions = scores.where(earlier & F.col("champion")).groupBy(*SERIES).agg(*newest)
+    return champions.select(*SERIES, "previous_champion", is_chosen)
 
 
 def global_fits(series: DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
@@ -132,13 +130,14 @@ def write(lake: Lake, made: DataFrame, task: ForecastTask, request: StageRequest
 
 
 def counts(made: DataFrame) -> dict[str, object]:
-    """Count series: forecast, fallen back, stale, without any usable rate, and by method."""
+    """Count series: forecast, fallen back, stale, without any usable rate, with a contest of methods, and by method."""
     usable = has_forecast()
     row = made.agg(
         F.count_if(usable).alias("forecasts"),
         F.count_if(usable & F.col("fallback_reason").isNotNull()).alias("fallbacks"),
         F.count_if(F.col("fallback_reason").contains("stale: ")).alias("stale"),
         F.count_if(~usable).alias("unusable"),
+        F.count_if(F.exists("origins", lambda days: days > 0)).alias("contests"),
     ).first()
     by_method = {line["method"]: line["count"] for line in made.groupBy("method").count().orderBy("method").collect()}
     return {**(row.asDict() if row else {}), "methods": by_method}

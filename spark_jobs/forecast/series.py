@@ -121,13 +121,15 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     """Forecast some series of one calendar.
 
     Args:
-        series: one row each: cluster, job, operator, previous_champion (null when none), and its bins (rate_per_s, an
-            array, and last_seen_s) or its windows (start_s, window_s and demand_per_s, arrays of equal length).
+        series: one row each: cluster, job, operator, previous_champion (null when none), is_chosen (whether that was
+            chosen today), and its bins (rate_per_s, an array, and last_seen_s) or its windows (start_s, window_s and
+            demand_per_s, arrays of equal length).
         task: what to forecast.
         fits: of the global model.
     """
     rates, measured_until_s = _rates(series, task)
     champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]
+    are_chosen = [bool(one) for one in series["is_chosen"]]
     batch = forecast_batch(
         rates,
         task.calendar_of(series["cluster"].iloc[0], series["job"].iloc[0]),
@@ -136,6 +138,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
         ),
         methods=default_registry(fits),
         previous_champions=champions,
+        are_chosen=are_chosen,
     )
     result = series[["cluster", "job", "operator"]].reset_index(drop=True)
     result["method"] = batch.method
@@ -143,8 +146,8 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
         _reason(reason, at_s, task) for reason, at_s in zip(batch.reason, measured_until_s.tolist(), strict=True)
     ]
     result["input_hash"] = [
-        hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
-        for row, champion in zip(rates, champions, strict=True)
+        hashlib.sha256(row.tobytes() + (champion or "").encode() + (b" chosen" if is_chosen else b"")).hexdigest()
+        for row, champion, is_chosen in zip(rates, champions, are_chosen, strict=True)
     ]
     return pd.concat([result, _quantile_columns(batch, task.events_of(series), task), _score_columns(batch)], axis=1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,12 +52,14 @@ class ReadContents:
         files: what stands in each file, by its name.
         repeated: hashes of keys that stand more than once among lines without fault.
         left: lines that Arrow left for Spark's reader; what is counted of them is not known before they are read.
+        faulty: lines with a fault.
         values, event_bytes: how much was received: metric values, and bytes of replies other than metrics.
     """
 
     files: dict[str, FileContent]
     repeated: pa.Table
     left: int
+    faulty: int
     values: int
     event_bytes: int
 
@@ -79,7 +81,8 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
         F.count_if(late).alias("late"),
         F.min(F.when(late, F.unix_micros("observed_at"))).alias("late_us"),
         F.count_if(is_left()).alias("left"),
-        F.coalesce(F.sum(F.octet_length("body")), F.lit(0)).alias("event_bytes"),
+        F.count_if(F.col("fault").isNotNull()).alias("faulty"),
+        F.coalesce(F.sum(F.when(~is_left(), F.octet_length("body"))), F.lit(0)).alias("event_bytes"),
     )
     files = parsed.where(~is_line).select(*place, "file_lines", "fault.reason", "fault.detail")
     made = collect_together({"files": files, "counted": counted, "repeated": find_repeated_keys(lines)})
@@ -90,9 +93,26 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
         files={name: _content_of(row) for name, row in every.items()},
         repeated=made["repeated"],
         left=sum(row["left"] for row in sums_of.values()),
+        faulty=sum(row["faulty"] for row in sums_of.values()),
         values=sum(row["metric_values"] for row in sums_of.values()),
         event_bytes=sum(row["event_bytes"] for row in sums_of.values()),
     )
+
+
+def add_left(read: ReadContents, left: ReadContents) -> ReadContents:
+    """Return what was read with what was counted of the lines that had been left, none of which has a fault.
+
+    The metric values of these were not known; that they are late, or there twice, was.
+    """
+    files = {name: _add_values(file, left.files.get(name)) for name, file in read.files.items()}
+    return replace(read, files=files, left=0, values=read.values + left.values)
+
+
+def _add_values(file: FileContent, left: FileContent | None) -> FileContent:
+    if left is None:
+        return file
+    known = {name: file.counts[name] + left.counts[name] for name in _COUNTED[:2]}
+    return replace(file, counts={**file.counts, **known})
 
 
 def _content_of(row: Mapping[str, Any]) -> FileContent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include.tables import Table
@@ -60,9 +61,12 @@ def read_few_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> 
     """Do the same without a Spark job, of a table with few rows."""
     if start >= end:
         return empty(lake.spark, table.columns)
-    hours = Interval(start, end)
-    rows = lake.few(table).read(list(table.columns), start.date(), end.date(), hours_where(hours))
-    return from_table(lake.spark, table, rows)
+    return from_table(lake.spark, table, read_few_rows(lake, table, Interval(start, end)))
+
+
+def read_few_rows(lake: Lake, table: Table, hours: Interval) -> pa.Table:
+    """Return few rows of these hours as they are in the driver."""
+    return lake.few(table).read(list(table.columns), hours.start.date(), hours.end.date(), hours_where(hours))
 
 
 def select_hours(rows: DataFrame, hours: Interval) -> DataFrame:

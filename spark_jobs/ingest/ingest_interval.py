@@ -15,12 +15,13 @@ from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
 from include.utc import Interval
 from spark_jobs.ingest import marked_rows
-from spark_jobs.ingest.hours import hours_where
+from spark_jobs.ingest.earlier_replies import read_earlier_replies
+from spark_jobs.ingest.hours import LOOKBACK, hours_where
 from spark_jobs.ingest.lost_input import refuse_lost_input
 from spark_jobs.ingest.quality import Counts, merge_counts, write_quality
 from spark_jobs.ingest.quarantine import write_refused
 from spark_jobs.ingest.raw_input import list_own_files, read_raw_input
-from spark_jobs.ingest.silver import read_job_replies, write_graphs, write_observations
+from spark_jobs.ingest.silver import choose_rescale_hours, read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.interpreted import open_interpreted
 from spark_jobs.lake import Lake
@@ -71,16 +72,19 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    known = marked_rows.find_known_vertices(lake, raw.rows, hours)
+    since = choose_rescale_hours(lake, settings, hours).start - LOOKBACK
+    earlier = read_earlier_replies(lake, hours.start - LOOKBACK if raw.has_few_events else since, hours.start)
+    known = marked_rows.find_known_vertices(raw.rows, earlier, hours)
     few_events: pa.Table | None = None
     if raw.has_few_events:
         collected = collect_together({"known": known, "events": events})
         few_events, known = collected["events"], local_frame(known, collected["known"])
         few = lake if is_interpreted else _interpret(lake, settings)
         few_rows = local_frame(events, few_events, few.spark)
-        reading = pool.submit(read_job_replies, few, settings, few_rows, raw, pool)
+        before = read_earlier_replies(few, since, hours.start)
+        reading = pool.submit(read_job_replies, few, settings, few_rows, raw, pool, earlier=before)
     else:
-        reading = pool.submit(read_job_replies, lake, settings, events, raw, pool)
+        reading = pool.submit(read_job_replies, lake, settings, events, raw, pool, earlier=earlier)
         known = work_out({"known": known}, pool, is_small=raw.is_small)["known"].frame
     marked = marked_rows.mark_rows(raw.rows, known, raw.repeated, are_few=raw.has_few_values)
     checking.result()
@@ -88,7 +92,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     writes = TableWrites(lake, pool, is_small=raw.is_small)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.
-    writes.start(BRONZE_METRICS, metrics, hours_where(hours), core_share=0.5)
+    writes.start(BRONZE_METRICS, metrics.drop("sample"), hours_where(hours), core_share=0.5)
     if few_events is None:
         writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
     else:

@@ -6,18 +6,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
-from include.tables import BRONZE_JOB_EVENTS
 from include.utc import Interval
-from spark_jobs.ingest.hours import LOOKBACK, read_hours
-from spark_jobs.lake import Lake
+from spark_jobs.ingest.hours import LOOKBACK
 from spark_jobs.raw_parsing import bronze_rows
 
 
-def find_known_vertices(lake: Lake, rows: DataFrame, hours: Interval) -> DataFrame:
-    """Return the vertices that a reply of these hours, or of the last before, named."""
-    return bronze_rows.find_known_vertices(
-        rows, read_hours(lake, BRONZE_JOB_EVENTS, hours.start - LOOKBACK, hours.start)
-    )
+def find_known_vertices(rows: DataFrame, earlier: DataFrame, hours: Interval) -> DataFrame:
+    """Return the vertices that a reply of these hours, or of the last before, named.
+
+    Args:
+        rows: about lines.
+        earlier: from :func:`spark_jobs.ingest.earlier_replies.read_earlier_replies`, at least of the last hour before.
+        hours: that are written.
+    """
+    last = earlier.where(F.col("observed_at") >= F.lit(hours.start - LOOKBACK))
+    return bronze_rows.find_known_vertices(rows, last)
 
 
 def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None, *, are_few: bool) -> DataFrame:
@@ -34,7 +37,7 @@ def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) 
 
 
 def select_metrics(marked: DataFrame, hours: Interval) -> DataFrame:
-    """Return the rows of bronze.metrics.
+    """Return the rows of bronze.metrics, and in ``sample`` what of their metrics is measured.
 
     A file of raw lines is read by one task and holds one hour: the tables' files stay few without a shuffle.
     """

@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame
 from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.file_contents import FileContent, ReadContents, count_contents, count_lines
+from spark_jobs.ingest.file_contents import FileContent, ReadContents, add_left, count_contents, count_lines
 from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake, frame_of
 from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys
-from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, select_lines
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, replace_left_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
@@ -107,8 +107,11 @@ def _parse(settings: Settings, interval: Interval, contents: RawContents) -> tup
     read = count_contents(parsed, interval.start)
     if not read.left:
         return parsed, read
-    complete = read_left_lines(parsed, settings.ingest)
-    return complete, count_contents(complete, interval.start)
+    left = read_left_lines(parsed, settings.ingest)
+    complete, of_left = replace_left_lines(parsed, left), count_contents(left, interval.start)
+    if of_left.faulty:  # which keys stand more than once among lines without fault is another question now
+        return complete, count_contents(complete, interval.start)
+    return complete, add_left(read, of_left)
 
 
 def _select_own_contents(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> RawContents:

@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.arrow_rows import arrow_rows
 from include.settings import Settings
 from include.tables import (
     BRONZE_JOB_EVENTS,
-    BRONZE_METRICS,
     JOB_GRAPHS,
     JOBS,
     OBSERVATIONS,
     OPERATOR_KEYS,
     RESCALES,
 )
-from include.utc import Interval, floor_hour
-from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, read_hours, select_hours
+from include.utc import Interval
+from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, select_hours
+from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_earlier_metrics
 from spark_jobs.ingest.quality import Counts, count_windows
 from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.ingest.table_writes import TableWrites
@@ -79,7 +78,9 @@ class JobReplies:
     rescale_hours: Interval
 
 
-def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor) -> JobReplies:
+def read_job_replies(
+    lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor, *, earlier: DataFrame
+) -> JobReplies:
     """Read the replies about jobs.
 
     Args:
@@ -88,11 +89,11 @@ def read_job_replies(lake: Lake, settings: Settings, events: DataFrame, raw: Raw
         events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
         raw: what was read, with the hours that are written.
         pool: works out what does not depend on each other.
+        earlier: rows of the hours before, as far back as rescales are written, and a look-back before these.
     """
     hours = raw.hours
     rescale_hours = choose_rescale_hours(lake, settings, hours)
-    earlier = read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
-    every = earlier.unionByName(events.drop("event"), allowMissingColumns=True)
+    every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
     # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
     is_eager = not raw.has_few_events
     replies = _type_replies(earlier, events).localCheckpoint(eager=is_eager)
@@ -133,19 +134,20 @@ def write_observations(
         lake: with the hours before.
         settings: of the run.
         replies: about the jobs.
-        metrics: rows of bronze.metrics of the hours.
+        metrics: rows of bronze.metrics of the hours, in ``sample`` what of their metrics is measured.
         writes: of the run.
         raw: what was read.
     """
     hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
-    observed_hours = _choose_observed_hours(stops, replies.rescale_hours, hours)
-    unsettled = _find_unsettled(replies, settings, observed_hours)
-    earlier = read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
-    named = samples.build_samples(earlier.unionByName(metrics), replies.names.frame, changes, settings.clusters)
+    late = find_late_stops(stops, hours, replies.rescale_hours.start)
+    unsettled = _find_unsettled(replies, settings, late.hours)
+    earlier = read_earlier_metrics(lake, late, hours.start)
+    replies_read = samples.read_metrics(earlier).unionByName(samples.select_read(metrics))
+    named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
-    windows = build_observations(measured, changes, unsettled)
-    observations = select_hours(windows, observed_hours).localCheckpoint(eager=False)
+    windows = build_observations(measured, changes, unsettled, since=hours.start)
+    observations = select_hours(windows, hours).localCheckpoint(eager=False)
     counts = count_windows(observations, raw.interval)
 
     rescale_where = hours_where(replies.rescale_hours)
@@ -156,8 +158,10 @@ def write_observations(
     else:
         writes.start_few(RESCALES, arrow_rows(RESCALES, []), rescale_where)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
-    complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, observed_hours)
-    where = hours_where(observed_hours)
+    if late.job_ids:
+        observations = observations.unionByName(read_disturbed(lake, late, hours.start, unsettled))
+    complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, late.hours)
+    where = hours_where(late.hours)
     if raw.has_few_values:
         writes.start_few(OBSERVATIONS, complete, where)
     else:  # a task writes a file for every day: no more tasks than can run at once
@@ -209,25 +213,8 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
     return Interval(min(max(start, retained_from), hours.start), hours.end)
 
 
-def _choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Interval) -> Interval:
-    """Return the hours whose observations are written.
-
-    Because a stop marks windows, they begin with the hour of the earliest stop that only a reply of these hours showed.
-    """
-    start = hours.start
-    shown_late = stops.where((F.col("detected_at") >= F.lit(start)) & (F.col("started_at") < F.lit(start)))
-    # Not the least by Spark: the rows of a local frame are selected and collected without a job.
-    started_us = [row["us"] for row in shown_late.select(F.unix_micros("started_at").alias("us")).collect()]
-    if not started_us:
-        return hours
-    hour = floor_hour(datetime.fromtimestamp(min(started_us) / 1e6, tz=start.tzinfo))
-    return Interval(max(rescale_hours.start, hour), hours.end)
-
-
-def _type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
-    unread = events.select("event").schema["event"].dataType
-    earlier = job_replies.read_replies(earlier_events.withColumn("event", F.lit(None).cast(unread)))
-    return job_replies.select_usable(earlier).unionByName(job_replies.read_replies(events))
+def _type_replies(earlier: DataFrame, events: DataFrame) -> DataFrame:
+    return job_replies.select_usable(job_replies.read_replies(earlier)).unionByName(job_replies.read_replies(events))
 
 
 def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ from spark_jobs.job_history.operator_names import is_named_at
 from spark_jobs.job_history.samples import window_length_s, window_start
 from spark_jobs.job_history.topic_sources import TopicSources
 from spark_jobs.lake import date_hour_columns
+from spark_jobs.raw_parsing.event_bodies import select_bodies
 
 _BODY = "kafka STRING, topics ARRAY<STRUCT<topic: STRING, partitions: ARRAY<STRUCT<partition: INT, end: BIGINT>>>>"
 _TOPIC = ("cluster", "kafka", "topic")
@@ -35,7 +36,7 @@ def read_ends(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events.
     """
     body = F.from_json("body", _BODY)
-    read = events.where(F.col("kind") == Kind.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
+    read = select_bodies(events, Kind.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
     topics = read.select("cluster", "observed_at", "body.kafka", F.explode("body.topics").alias("one"))
     return topics.select(
         "cluster", "kafka", F.col("one.topic").alias("topic"), "observed_at", F.explode("one.partitions").alias("part")

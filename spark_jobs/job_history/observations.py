@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import partial
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -28,20 +31,35 @@ _SOURCE_COLUMNS = {
 }
 
 
-def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+def build_observations(
+    samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame, since: datetime | None = None
+) -> DataFrame:
     """Return the rows of silver.observations.
 
     Args:
         samples: from :func:`spark_jobs.job_history.samples.build_samples`.
         changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
+        since: windows that began before are not wanted; None for no bound.
     """
-    windows = map_batches(samples, read_windows, _WINDOW_COLUMNS)
-    with_parallelism = _with_parallelism(windows, changes)
-    disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
-    marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
-    flagged = marked.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
-    return flagged.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
+    since_s = None if since is None else int(since.timestamp())
+    windows = map_batches(samples, partial(read_windows, since_s=since_s), _WINDOW_COLUMNS)
+    with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
+    dated = with_parallelism.select("*", *date_hour_columns("window_start"))
+    return mark_disturbed(dated, disturbed_windows)
+
+
+def mark_disturbed(observations: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+    """Return rows of silver.observations, those of some windows marked as disturbed; those that were stay so.
+
+    Args:
+        observations: with its columns.
+        disturbed_windows: ``cluster, job_id, window_start``.
+    """
+    named = F.broadcast(disturbed_windows.withColumn("is_disturbed", F.lit(True)))
+    marked = observations.join(named, ["cluster", "job_id", "window_start"], "left")
+    flag = F.col("disturbed") | F.coalesce("is_disturbed", F.lit(False))
+    return marked.withColumn("disturbed", flag).select(*OBSERVATIONS.columns)
 
 
 def select_source_samples(samples: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ from spark_jobs.job_history.arrow_rows import micros, times_in_ms, to_table
 
 _JOB = ("cluster", "job")
 _ID = ("cluster", "job_id")
+_LISTS = ("vector", "stopped_ms")
 _VERTICES = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>>"
 _STOPS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
     running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
@@ -42,8 +43,12 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, st
     summed = _sum_up(polls)  # used twice: what is shuffled for it is shuffled once
     names = _find_candidates(summed).hint("shuffle_hash")  # a broadcast would be a job of its own
     replies = summed.withColumnRenamed("job", "named").withColumn("what", F.lit("polls"))
+    # Spark asks Arrow after each row how much it holds, which goes through all rows since the last list that was not
+    # null: with lists in each row three weeks of 18 jobs take 4 s of processor time here instead of 29 s.
+    no_lists = {name: F.array().cast(replies.schema[name].dataType) for name in _LISTS}
     for what, rows in (("failure", failures), ("checkpoint", checkpoints), ("state", state_moves)):
-        replies = replies.unionByName(rows.withColumn("what", F.lit(what)), allowMissingColumns=True)
+        other = rows.withColumns({"what": F.lit(what), **no_lists})
+        replies = replies.unionByName(other, allowMissingColumns=True)
     of_job = times_in_ms(replies.join(names, list(_ID)))
     return of_job.groupBy(*_JOB).applyInArrow(_stops_by_job(arrow_schema(_STOPS)), _STOPS)
 

@@ -1,27 +1,21 @@
-"""bronze.metrics as wide rows, one per vertex and poll, in the order in which :mod:`models.observing` reads them."""
+"""Metrics as wide rows, one per vertex and poll, in the order in which :mod:`models.observing` reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
 from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.job_history.metric_rows import REPLY_KEY, read_rows
 from spark_jobs.job_history.operator_names import is_named_at
 from spark_jobs.job_history.vertex_rows import OPERATOR_KEY, VERTEX_KEY
+from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
-_WIDE_COLUMNS = {
-    "cluster": "STRING",
-    "job_id": "STRING",
-    "vertex_id": "STRING",
-    "observed_at": "TIMESTAMP",
-    **dict.fromkeys(COLUMNS, "DOUBLE"),
-    "subtasks": "DOUBLE",
-}
+REPLY_KEY = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
 
 
 def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
@@ -43,13 +37,29 @@ def source_or_named() -> Column:
     return F.coalesce("is_source", F.col("operator").startswith("Source: "))
 
 
+def read_metrics(metrics: DataFrame) -> DataFrame:
+    """Return rows of bronze.metrics as replies that were read: ``REPLY_KEY`` and ``sample``."""
+    return map_batches(metrics.select(*REPLY_KEY, "metrics"), _read_batches, {**REPLY_KEY, "sample": SAMPLE})
+
+
+def _read_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sample = read_samples(batch.column("metrics")).cast(schema.field("sample").type)
+        yield pa.RecordBatch.from_arrays([*map(batch.column, REPLY_KEY), sample], schema=schema)
+
+
+def select_read(metrics: DataFrame) -> DataFrame:
+    """Return rows whose metrics were read with their lines as :func:`read_metrics` does."""
+    return metrics.select(*REPLY_KEY, "sample")
+
+
 def build_samples(
-    metrics: DataFrame, operators: DataFrame, changes: DataFrame, clusters: Mapping[str, Cluster]
+    replies: DataFrame, operators: DataFrame, changes: DataFrame, clusters: Mapping[str, Cluster]
 ) -> DataFrame:
-    """Return bronze rows as wide rows.
+    """Return replies with metrics as wide rows.
 
     Args:
-        metrics: rows of bronze.metrics.
+        replies: ``REPLY_KEY`` and ``sample``, null where a reply had no metrics.
         operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``, ``named_from`` to ``named_until``.
         changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         clusters: the settings of the clusters, for the window length.
@@ -58,10 +68,8 @@ def build_samples(
         ``VERTEX_KEY``, ``observed_at`` and :data:`models.observing.metric_table.COLUMNS`.  All rows of an operator
         follow each other in one partition, those of a vertex by time.
     """
-    # A reply without metrics (a vertex that is being deployed) is no measurement.
-    given = metrics.where(F.size("metrics") > 0)
     keys = ["cluster", "job_id", "vertex_id"]
-    wide = map_batches(given.select(*REPLY_KEY, "metrics"), read_rows, _WIDE_COLUMNS)
+    wide = replies.where("sample IS NOT NULL").select(*REPLY_KEY, "sample.*")
     named = wide.join(F.broadcast(operators), keys).where(is_named_at(F.col("observed_at")))
     sized = _drop_partial(named, changes).withColumn("window_s", window_length_s(clusters))
     placed = sized.repartition(*OPERATOR_KEY)

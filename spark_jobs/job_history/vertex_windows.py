@@ -21,16 +21,22 @@ _MEASURES = {
 _Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
-def read_windows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_windows(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, since_s: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Return the windows of rows as rows of ``schema``, one for each operator and window.
 
     Args:
         batches: of :func:`spark_jobs.job_history.samples.build_samples`.
         schema: columns of silver.observations.
+        since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
     """
     for rows in read_vertices(batches):
         windows = build_windows(build_samples(rows.polls, rows.vertices), rows.vertices)
-        unique = windows.of(~find_superseded(windows, rows.operator[windows.vertex]))
+        is_wanted = ~find_superseded(windows, rows.operator[windows.vertex])
+        if since_s is not None:
+            is_wanted &= windows.start_s >= since_s
+        unique = windows.of(is_wanted)
         columns = {
             "window_start": 1_000_000 * unique.start_s,
             "samples": unique.samples,

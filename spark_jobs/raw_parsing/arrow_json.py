@@ -45,6 +45,12 @@ def read_arrays(texts: pa.StringArray, kind: pa.ListType, wanted: pa.BooleanArra
     return _read_each(texts, pc.and_not(bracketed, has_words), wanted, kind, read)
 
 
+def select_texts(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
+    """Return the texts where a condition holds, null elsewhere."""
+    # Arrow's own `if_else` leaves the text of what is null in the buffer, which Spark would be sent.
+    return texts.take(pc.if_else(condition, pa.array(np.arange(len(texts))), pa.scalar(None, pa.int64())))
+
+
 def _find_words(texts: pa.StringArray, *words: str) -> pa.BooleanArray:
     """Whether each text holds any of the words; a fast search tells when none does, as is the rule."""
     buffer = texts.buffers()[2]

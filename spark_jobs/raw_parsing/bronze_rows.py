@@ -18,12 +18,18 @@ _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
 _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
 
 
-def find_known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
-    """Return the vertices that a ``job`` or ``plan`` reply named: among parsed rows, or earlier in bronze."""
-    earlier = earlier_events.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
-        F.col("cluster").alias("cluster_dir"), "job_id", "kind", F.from_json("body", VERTEX_IDS).alias("event")
+def find_known_vertices(rows: DataFrame, earlier: DataFrame) -> DataFrame:
+    """Return the vertices that a ``job`` or ``plan`` reply named.
+
+    Args:
+        rows: that were parsed.
+        earlier: rows of bronze.job_events, in ``event`` what is read of a body already, null where it has to be read.
+    """
+    named_before = earlier.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
+        F.col("cluster").alias("cluster_dir"), "job_id", "kind", "event", F.from_json("body", VERTEX_IDS).alias("left")
     )
-    earlier_ids = earlier.select("cluster_dir", "job_id", vertex_ids("event").alias("vertex_ids"))
+    ids = F.coalesce(vertex_ids("event"), vertex_ids("left")).alias("vertex_ids")
+    earlier_ids = named_before.select("cluster_dir", "job_id", ids)
     named = rows.where("fault IS NULL AND vertex_ids IS NOT NULL").select("cluster_dir", "job_id", "vertex_ids")
     # A job's replies name the same vertices over and over: distinct arrays first, then their few elements.
     arrays = named.unionByName(earlier_ids).distinct()
@@ -68,7 +74,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
 
 
 def select_metrics_rows(rows: DataFrame) -> DataFrame:
-    """Return the rows of bronze.metrics among marked rows."""
+    """Return the rows of bronze.metrics among marked rows, and in ``sample`` what of their metrics is measured."""
     retained = rows.where(_is_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
     return retained.select(
         F.col("cluster_dir").alias("cluster"),
@@ -78,7 +84,8 @@ def select_metrics_rows(rows: DataFrame) -> DataFrame:
         "metrics",
         "source_file",
         *date_hour_columns("observed_at"),
-    ).select(*BRONZE_METRICS.columns)
+        "sample",
+    ).select(*BRONZE_METRICS.columns, "sample")
 
 
 def select_event_rows(rows: DataFrame) -> DataFrame:

@@ -38,6 +38,7 @@ def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
         "envelope.vertex_id",
         "envelope.body",
         "metrics",
+        "sample",
         "event",
         "observed_at",
         "fault",

@@ -20,6 +20,7 @@ from include.tables import AGGREGATES
 from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.envelopes import fault
 from spark_jobs.raw_parsing.metric_values import check_values
+from spark_jobs.raw_parsing.sample_columns import read_samples
 from spark_jobs.raw_parsing.typed_lines import FAULT
 
 VALUE_FAULTS = "ARRAY<STRUCT<reason: STRING, detail: STRING, raw: STRING>>"
@@ -82,6 +83,7 @@ def _checker(columns: list[str], max_value: float) -> Callable[[Iterable[pa.Reco
         for batch in batches:
             checked = check_values(batch["metrics"], batch["texts"], batch["place"], max_value)
             made = {name: getattr(checked, name).cast(kind) for name, kind in kinds.items()}
+            made["sample"] = read_samples(made["metrics"])
             yield pa.RecordBatch.from_pydict({name: made.get(name, batch.column(name)) for name in columns})
 
     return check

@@ -14,6 +14,7 @@ from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
 from spark_jobs.raw_parsing.raw_contents import RawContents
 from spark_jobs.raw_parsing.reply_schema import REPLY
+from spark_jobs.raw_parsing.sample_columns import SAMPLE
 from spark_jobs.raw_parsing.typed_lines import FAULT, read_files
 
 PARSED_COLUMNS = {
@@ -33,6 +34,7 @@ PARSED_COLUMNS = {
     "event": REPLY,  # the same, where Arrow could read it
     "vertex_ids": "ARRAY<STRING>",  # that a reply names
     "metrics": AGGREGATES,  # null where a value breaks a rule
+    "sample": SAMPLE,  # what of them is measured; null without any
     "value_faults": VALUE_FAULTS,  # null without one
     "metric_values": "INT",  # how many were received
     "not_measured": "INT",  # how many time shares Flink did not measure
@@ -53,8 +55,12 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
 
 
 def read_left_lines(parsed: DataFrame, rules: Ingest) -> DataFrame:
-    """Return parsed lines with the metrics read that Arrow left, kept."""
-    read = read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+    """Return the parsed lines whose metrics Arrow left, with these read, kept."""
+    return read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+
+
+def replace_left_lines(parsed: DataFrame, read: DataFrame) -> DataFrame:
+    """Return all parsed lines, those that Arrow left as :func:`read_left_lines` gives them."""
     return parsed.where(~is_left()).unionByName(read)
 
 
@@ -73,6 +79,7 @@ def _select(read: DataFrame) -> DataFrame:
         "event": F.when(is_good & ~is_metrics, F.col("event")),
         "vertex_ids": F.when(is_good & ~is_metrics, vertex_ids("event")),
         "metrics": F.when(is_metrics, F.col("metrics")),
+        "sample": F.when(is_metrics, F.col("sample")),
         "value_faults": F.lit(None),
         "metric_values": F.when(is_metrics, F.size("metrics") * len(AGGREGATIONS)),
         "not_measured": F.lit(0),

@@ -22,13 +22,14 @@ from include.domain.reply_limits import HTTP_OK
 from include.flink.raw_format import Kind
 from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
-from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
+from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects, select_texts
 from spark_jobs.raw_parsing.event_rules import find_event_faults
 from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
 from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents, show_error
 from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 from spark_jobs.raw_parsing.reply_schema import REPLY
+from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
 if TYPE_CHECKING:  # a worker that reads need not load the settings
     from include.settings import Ingest
@@ -49,6 +50,7 @@ READ_COLUMNS = {
     "body_fault": FAULT,
     "envelope": f"STRUCT<{ENVELOPE}>",
     "metrics": AGGREGATES,  # the body of a reply with metrics
+    "sample": SAMPLE,  # what of them is measured; null without any
     "event": REPLY,  # the body of another reply, unless it is a list
 }
 _LISTED = pa.list_(pa.struct([("id", pa.string())]))
@@ -165,9 +167,10 @@ def read_columns(
     was_read = pc.or_(pc.is_valid(metrics), pc.is_valid(event))
     return {
         **columns,
-        "line": _where(pc.invert(was_read), columns["line"]),
-        "envelope": _with_body(envelope, _where(pc.is_null(metrics), body)),
+        "line": select_texts(pc.invert(was_read), columns["line"]),
+        "envelope": _with_body(envelope, select_texts(pc.is_null(metrics), body)),
         "metrics": metrics,
+        "sample": read_samples(metrics),
         "event": event,
         "body_fault": body_fault,
     }
@@ -244,12 +247,6 @@ def _inside(observed_at_ms: pa.Int64Array, wanted: Bounds) -> pa.BooleanArray:
     if until_ms is not None:
         inside = pc.and_(inside, pc.less(observed_at_ms, until_ms))
     return pc.fill_null(inside, False)
-
-
-def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
-    """Return the texts where a condition holds, null elsewhere."""
-    # Arrow's own `if_else` leaves the text of what is null in the buffer, which Spark would be sent.
-    return texts.take(pc.if_else(condition, pa.array(np.arange(len(texts))), pa.scalar(None, pa.int64())))
 
 
 def _with_body(envelope: pa.StructArray, body: pa.StringArray) -> pa.StructArray:

@@ -124,7 +124,7 @@ def _coverage(
 def _forecast(record: pd.DataFrame) -> list[Criterion]:
     """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
     measures = {"forecast": "pinball loss of q90 over the mean rate", "forecast_coverage": "distance of q90 from 90%"}
-    newest = record[record["as_of"] == record["as_of"].max()] if len(record) else record
+    newest = record[record["date"] == record["date"].max()] if len(record) else record
     result = []
     for name, meaning in measures.items():
         column = "pinball_q90" if name == "forecast" else "coverage_q90"

@@ -25,6 +25,8 @@ BIN_S = 1800
 DAYS = 16
 DAILY = 2000.0
 LATER = AS_OF + timedelta(hours=1)
+NEXT_DAY = AS_OF + timedelta(hours=15)
+NEW = "wrong"
 OFFICE = "harmonic_ridge"
 
 
@@ -44,15 +46,17 @@ class Forecasts:
 
 @dataclass(frozen=True)
 class Runs:
-    """Two runs in one lake: as of ``AS_OF``, and of an hour later.
+    """Three runs in one lake: as of ``AS_OF``, of an hour later, and of the next date.
 
-    Before the second one, the champions of the first were replaced by ``OFFICE``, which a margin then keeps.
+    Before the second one the champions of the first were replaced by ``OFFICE``, which a margin then keeps, and those
+    of the job ``NEW`` were taken away, as if it came after the first run.
     """
 
     lake: Lake
     settings: Settings
     first: Forecasts
     later: Forecasts
+    next_day: Forecasts
 
 
 def windows(job: str, start: datetime, end: datetime, window_s: int, *, cluster: str = "c5m") -> pd.DataFrame:
@@ -86,8 +90,8 @@ def request(as_of: datetime = AS_OF) -> StageRequest:
 def write_every_kind(lake: Lake) -> None:
     """Write a job for each kind of source."""
     start = AS_OF - timedelta(days=DAYS)
-    whole = windows("whole", start, AS_OF, 900)
-    wrong = windows("wrong", start, AS_OF, 900)
+    whole = windows("whole", start, NEXT_DAY, 900)
+    wrong = windows("wrong", start, NEXT_DAY, 900)
     wrong.loc[::7, "target_data_rate_per_s"] = np.nan
     wrong.loc[1::97, "target_data_rate_per_s"] = -5.0
     never = windows("never", start, AS_OF, 900)
@@ -112,11 +116,12 @@ def runs(shared_settings: Settings, shared_lake: Lake) -> Runs:
     settings, lake = shared_settings.model_copy(update={"forecast": wanted}), shared_lake
     write_every_kind(lake)
     first = run(lake, settings)
-    office = lake.read(tables.FORECAST_SCORES).withColumn("champion", F.col("method") == OFFICE)
+    office = lake.read(tables.FORECAST_SCORES).where(F.col("job") != NEW)
+    office = office.withColumn("champion", F.col("method") == OFFICE)
     lake.replace(tables.FORECAST_SCORES, office.localCheckpoint(), "date >= DATE '2000-01-01'")
     # Nothing beats an incumbent by 99 %: the one in office stays while it is better than the blend.
     stubborn = settings.model_copy(update={"forecast": wanted.model_copy(update={"champion_margin": 0.99})})
-    return Runs(lake, settings, first, run(lake, stubborn, LATER))
+    return Runs(lake, settings, first, run(lake, stubborn, LATER), run(lake, stubborn, NEXT_DAY))
 
 
 def test_every_kind_of_source_gets_its_forecast(runs: Runs) -> None:
@@ -154,6 +159,26 @@ def test_every_kind_of_source_gets_its_forecast(runs: Runs) -> None:
     assert (scores["mase"] < 1.5).all()
 
 
+def test_the_first_run_of_a_day_holds_the_contest(runs: Runs) -> None:
+    assert runs.first.counts["contests"] == 3
+    assert runs.first.champions["whole"] == "blend"
+
+
+def test_a_later_run_of_the_day_takes_its_champion_and_scores_a_new_source_alone(runs: Runs) -> None:
+    methods = {row["job"]: row["method"] for row in runs.later.forecasts}
+    assert (methods["whole"], methods["stale"]) == (OFFICE, OFFICE)  # whatever a contest would say
+    assert methods[NEW] == runs.later.champions[NEW]
+    assert {row["job"] for row in runs.later.scores} == {NEW}
+    assert runs.later.counts["contests"] == 1
+    assert runs.later.counts["forecasts"] == 6  # one more has begun
+
+
+def test_the_first_run_of_the_next_day_holds_a_contest_against_the_champion_in_office(runs: Runs) -> None:
+    assert {row["job"] for row in runs.next_day.scores} == {"whole", "wrong", "stale"}
+    assert set(runs.next_day.champions.values()) <= {OFFICE, "blend"}
+    assert OFFICE in runs.next_day.champions.values()
+
+
 @pytest.mark.long
 def test_the_same_input_gives_the_same_tables(runs: Runs) -> None:
     # A rerun of the past does not see what was made later, nor champions that were recorded for its own time.
@@ -162,20 +187,26 @@ def test_the_same_input_gives_the_same_tables(runs: Runs) -> None:
     assert again.forecasts == runs.first.forecasts
     assert again.scores == runs.first.scores
     assert again.champions == runs.first.champions
-    assert runs.lake.read(tables.FORECASTS).select("as_of", "forecast_version").distinct().count() == 2
+    assert runs.lake.read(tables.FORECASTS).select("as_of", "forecast_version").distinct().count() == 3
+
+
+@pytest.mark.long
+def test_a_remade_first_run_is_followed_by_the_same_later_one(runs: Runs) -> None:
+    run(runs.lake, runs.settings)
+    later = run(runs.lake, runs.settings, LATER)
+    assert later.scores == []
+    run(runs.lake, runs.settings)
+    assert run(runs.lake, runs.settings, LATER) == later
 
 
 @pytest.mark.long
 def test_many_sources_have_the_rows_of_few(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(runs.lake, runs.settings)
+    later = run(runs.lake, runs.settings, LATER)
     # In Spark alone, as for a fleet that is too large for the driver.
     monkeypatch.setattr(forecast, "HELD_BYTES", 0)
     assert run(runs.lake, runs.settings) == runs.first
-
-
-def test_the_champion_in_office_is_read_from_earlier_scores(runs: Runs) -> None:
-    assert runs.first.champions["whole"] == "blend"
-    assert set(runs.later.champions.values()) <= {OFFICE, "blend"}
-    assert OFFICE in runs.later.champions.values()
+    assert run(runs.lake, runs.settings, LATER) == later
 
 
 def test_an_empty_lake_is_no_error(spark: SparkSession, settings: Settings, lake: Lake) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, select_lines
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, replace_left_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
 from spark_jobs.raw_parsing.raw_files import list_files
 from tests.spark.raw_builders import WORK, PolledJob, metric, utc, write
@@ -31,7 +31,8 @@ def test_it_does_not_matter_which_reader_typed_the_values(spark, settings):
     lines = [job.vertex_line(WORK, START + timedelta(seconds=second), text) for second, text in enumerate(texts)]
     write(Path(settings.paths.raw), START, lines)
     contents = read_contents(spark, list_files(spark, settings.paths.raw, [START]))
-    rows = select_lines(read_left_lines(parse_lines(contents, settings.ingest), settings.ingest))
+    parsed = parse_lines(contents, settings.ingest)
+    rows = select_lines(replace_left_lines(parsed, read_left_lines(parsed, settings.ingest)))
     columns = ("fault", "line", "body", "metrics", "value_faults", "metric_values", "not_measured")
     result = [row.asDict(recursive=True) for row in rows.orderBy("observed_at").select(*columns).collect()]
     by_arrow, by_spark = (dict(zip(BODIES, result[first::2], strict=True)) for first in (0, 1))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from include.settings import Cluster
 from include.tables import AGGREGATES
 from spark_jobs.job_history.observations import build_observations, select_source_samples
-from spark_jobs.job_history.samples import build_samples
+from spark_jobs.job_history.samples import build_samples, read_metrics
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -52,7 +52,7 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     )
     names = [named(FORMER, "1", "rides"), named(LATER, "1", "rides"), named("c" * 32, "2", "fares")]
     samples = build_samples(
-        polls, spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
+        read_metrics(polls), spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
     )
     result = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
     observed = {(row["job"], began(row)): row for row in result.collect()}
@@ -86,7 +86,7 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
     names = [
         ("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3, None, None) for place in range(len(replies))
     ]
-    frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
+    frames = read_metrics(spark.createDataFrame(polls, POLLED)), spark.createDataFrame(names, NAMED)
     samples = build_samples(*frames, empty(spark, CHANGES), MINUTES)
     assert {row["operator"]: row["pending"] for row in select_source_samples(samples).collect()} == {
         "v0": 3.0,
@@ -109,7 +109,7 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
     idle = [timed(second, 9000.0, 0.0, second) for second in range(360, 480, 30)]
     names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True, None, None)], NAMED)
     samples = build_samples(
-        spark.createDataFrame([*moving, *still, *idle], POLLED),
+        read_metrics(spark.createDataFrame([*moving, *still, *idle], POLLED)),
         names,
         empty(spark, CHANGES),
         {"c": Cluster(window_s=60)},

@@ -66,13 +66,15 @@ def test_a_method_that_was_not_scored_has_no_row_and_an_unknown_score_is_null() 
 
 def test_series_are_counted_by_what_became_of_them() -> None:
     stale = series("b", 5.0, fallback_reason="too short; stale: last measured yesterday", method="recent_level")
-    made = table(series("a", 5.0), stale, series("c", None, fallback_reason="no usable rate"), series("d", math.nan))
+    broken = series("c", None, fallback_reason="no usable rate", origins=[0, 0])
+    made = table(series("a", 5.0), stale, broken, series("d", math.nan))
     assert driver_rows.is_usable(made).to_pylist() == [True, True, False, False]
     assert driver_rows.count_series(made) == {
         "forecasts": 2,
         "fallbacks": 1,
         "stale": 1,
         "unusable": 2,
+        "contests": 3,
         "methods": {"blend": 3, "recent_level": 1},
     }
 

@@ -185,6 +185,7 @@ class Oracle:
     rates: Floats
     name: str = "oracle"
     min_history_days: float = 14.0
+    rounds_by_batch: bool = False
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         paths = np.stack([self.rates[:, origin : origin + horizon] for origin in origins])

@@ -25,7 +25,7 @@ from spark_jobs.train.gate_plot import gate_figure, gate_table
 
 HOUR = timedelta(hours=1)
 AS_OF = datetime(2026, 11, 20, tzinfo=UTC)
-NO_FORECASTS = pd.DataFrame(columns=["as_of", "method", "pinball_q90"])
+NO_FORECASTS = pd.DataFrame(columns=["date", "method", "pinball_q90"])
 
 
 def held(error: float, champion: float = math.nan, linear: float = math.nan, *, idle: bool = False) -> pd.DataFrame:
@@ -141,7 +141,9 @@ def test_a_worse_interval_fails_a_model_of_the_same_error() -> None:
 
 
 def test_a_bad_forecast_is_shown_and_refuses_no_model() -> None:
-    record = pd.DataFrame({"as_of": [AS_OF] * 2, "method": [CHAMPIONS, "seasonal_naive"], "pinball_q90": [0.9, 0.1]})
+    record = pd.DataFrame(
+        {"date": [AS_OF.date()] * 2, "method": [CHAMPIONS, "seasonal_naive"], "pinball_q90": [0.9, 0.1]}
+    )
     criteria = list_criteria(
         held(0.05, 0.05), NO_LATENCY, ForwardScores.none(), record, has_champion=True, tolerance=0.02
     )

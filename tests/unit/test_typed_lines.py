@@ -8,6 +8,7 @@ import pyarrow as pa
 from reply_types import reply_type
 
 from models.observing.value_rules import AGGREGATIONS
+from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
 from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, Limits, read_columns
 
 TYPES = {
@@ -27,6 +28,7 @@ TYPES = {
     READ_COLUMNS["metrics"]: pa.list_(
         pa.field("element", pa.struct([("id", pa.string()), *[(name, pa.float64()) for name in AGGREGATIONS]]))
     ),
+    READ_COLUMNS["sample"]: pa.struct([(name, pa.float64()) for name in SAMPLE_COLUMNS]),
     READ_COLUMNS["event"]: reply_type(),
 }
 
@@ -48,6 +50,7 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
     bodies = [row["envelope"] and row["envelope"]["body"] for row in result]
     assert bodies == [None, *[body for _, _, body in list(replies.values())[1:]], None]
     assert [row["metrics"] for row in result] == [[metric], None, None, None, None]
+    assert [row["sample"] and row["sample"]["in_total"] for row in result] == [2.0, None, None, None, None]
     assert [row["envelope"] is None for row in result] == [False, False, False, False, True]
     assert [row["line"] is None for row in result] == [True, False, False, True, False]
     assert [row["line_fault"] and row["line_fault"]["reason"] for row in result] == [*[None] * 4, "malformed_json"]

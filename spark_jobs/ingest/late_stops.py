@@ -1,0 +1,74 @@
+"""Stops of jobs that only a reply of the hours that are written showed, though they began before: what they change.
+
+Of the hours before, nothing but which windows are disturbed: their rows stand, and are not worked out again. Of a fleet
+of 1,000 jobs there is such a stop in most hours, and all windows of an hour more took 25 s of processor time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.tables import BRONZE_METRICS, OBSERVATIONS
+from include.utc import Interval, floor_hour
+from spark_jobs.ingest.hours import LOOKBACK, read_hours
+from spark_jobs.job_history.observations import mark_disturbed
+from spark_jobs.lake import Lake
+
+_JOB = ("cluster", "job")
+
+
+@dataclass(frozen=True, slots=True)
+class LateStops:
+    """Late stops of one run.
+
+    Attributes:
+        hours: of silver.observations that are written: begun with the hour of the earliest of these stops.
+        job_ids: of the jobs that had one, those before and after a stop too.
+    """
+
+    hours: Interval
+    job_ids: frozenset[str]
+
+
+def find_late_stops(stops: DataFrame, hours: Interval, first: datetime) -> LateStops:
+    """Return the late stops of some hours.
+
+    Args:
+        stops: from :func:`spark_jobs.job_history.restarts.find_stops`, kept.
+        hours: that are written.
+        first: no hour before is written.
+    """
+    start_us = int(hours.start.timestamp()) * 1_000_000
+    times = [F.unix_micros(f"{name}_at").alias(name) for name in ("started", "detected")]
+    # Not the least by Spark: the rows of a local frame are selected and collected without a job.
+    rows = stops.select(*_JOB, "job_id", "job_id_before", *times).collect()
+    late = [row for row in rows if row["detected"] >= start_us > row["started"]]
+    if not late:
+        return LateStops(hours, frozenset())
+    began = floor_hour(datetime.fromtimestamp(min(row["started"] for row in late) / 1e6, UTC))
+    jobs = {tuple(row[name] for name in _JOB) for row in late}
+    of_jobs = [row for row in rows if tuple(row[name] for name in _JOB) in jobs]
+    ids = {row[name] for row in of_jobs for name in ("job_id", "job_id_before")} - {None}
+    return LateStops(Interval(max(first, began), hours.end), frozenset(ids))
+
+
+def read_earlier_metrics(lake: Lake, late: LateStops, start: datetime) -> DataFrame:
+    """Return the rows of bronze.metrics before an hour that are read with those from then on.
+
+    They are those of the hour before; of jobs with a late stop those from an hour before its hour, which tell the load.
+    """
+    last = start - LOOKBACK
+    earlier = read_hours(lake, BRONZE_METRICS, last, start)
+    if not late.job_ids or late.hours.start >= start:
+        return earlier
+    of_jobs = read_hours(lake, BRONZE_METRICS, late.hours.start - LOOKBACK, last)
+    return earlier.unionByName(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
+
+
+def read_disturbed(lake: Lake, late: LateStops, start: datetime, unsettled: DataFrame) -> DataFrame:
+    """Return the rows of silver.observations of the hours before, those of unsettled windows marked as disturbed."""
+    return mark_disturbed(read_hours(lake, OBSERVATIONS, late.hours.start, start), unsettled)
