@@ -3,7 +3,7 @@
 One ingests the hour, the other forecasts, plans and reports.
 
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
-rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.
+rates in ``silver.observations``, the fleet trained, and the first of the two hours: ingested, forecast and planned.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def prepare(work: Path, jobs: int, operators: int) -> None:
     rows.write.format("delta").mode("append").save(lake.path(OBSERVATIONS))
     spark.stop()
     submit(Stage.TRAIN, work, END - HOUR)
+    submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:])
 
 
 def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:

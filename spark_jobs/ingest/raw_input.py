@@ -108,10 +108,10 @@ def _parse(settings: Settings, interval: Interval, contents: RawContents) -> tup
     if not read.left:
         return parsed, read
     left = read_left_lines(parsed, settings.ingest)
-    complete, of_left = replace_left_lines(parsed, left), count_contents(left, interval.start)
-    if of_left.faulty:  # which keys stand more than once among lines without fault is another question now
+    complete, counted = replace_left_lines(parsed, left), count_contents(left, interval.start)
+    if counted.faulty:  # which keys stand more than once among lines without fault is another question now
         return complete, count_contents(complete, interval.start)
-    return complete, add_left(read, of_left)
+    return complete, add_left(read, counted)
 
 
 def _select_own_contents(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> RawContents:
