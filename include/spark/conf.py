@@ -10,7 +10,9 @@ from include.place import local_beside
 from include.s3_client import S3Client, read_client
 from include.settings import Settings, s3_keys
 from include.spark.jars import LOCAL_FILES_CLASS, LOG_STORE_CLASS, SparkJars
+from include.tables.schema import AGGREGATE_NUMBERS
 
+_DICTIONARY = "spark.hadoop.parquet.enable.dictionary"
 JAVA_OPTIONS, JARS = "spark.driver.extraJavaOptions", "spark.jars"
 _JOINED = {JARS: ",", JAVA_OPTIONS: " ", "spark.driver.extraClassPath": ":", "spark.executor.extraClassPath": ":"}
 """What both sides may say: name -> what stands between."""
@@ -138,6 +140,11 @@ def _everywhere(settings: Settings) -> dict[str, str]:
                 f"-XX:+UseParallelGC -XX:+UseTransparentHugePages -Xms{settings.spark.driver_memory}",
             )
         ),
+        # Most numbers of bronze.metrics stand there once: a dictionary of them is begun, grows too large and is left.
+        # Without it an hour of 1,000 jobs is written with 13.2 s of processor time instead of 16.5, in 1% more bytes.
+        **{
+            f"spark.hadoop.parquet.enable.dictionary#metrics.list.element.{name}": "false" for name in AGGREGATE_NUMBERS
+        },
         # Threads of a stage take turns at the cores: a small query need not wait until a long write has ended.
         "spark.scheduler.mode": "FAIR",
         # One thread per Python worker: parallelism comes from Spark's tasks.

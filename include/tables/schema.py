@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PARALLELISM = "MAP<STRING, INT>"
-AGGREGATES = "ARRAY<STRUCT<id: STRING, min: DOUBLE, max: DOUBLE, avg: DOUBLE, sum: DOUBLE, skew: DOUBLE>>"
+AGGREGATE_NUMBERS = ("min", "max", "avg", "sum", "skew")
+AGGREGATES = f"ARRAY<STRUCT<id: STRING, {', '.join(f'{name}: DOUBLE' for name in AGGREGATE_NUMBERS)}>>"
 
 
 @dataclass(frozen=True, slots=True)

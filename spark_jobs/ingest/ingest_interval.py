@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, OBSERVATIONS
 from include.utc import Interval
 from spark_jobs.ingest import marked_rows
 from spark_jobs.ingest.earlier_replies import read_earlier_replies
@@ -21,6 +21,7 @@ from spark_jobs.ingest.lost_input import refuse_lost_input
 from spark_jobs.ingest.quality import Counts, merge_counts, write_quality
 from spark_jobs.ingest.quarantine import write_refused
 from spark_jobs.ingest.raw_input import list_own_files, read_raw_input
+from spark_jobs.ingest.samples_before import read_samples_before
 from spark_jobs.ingest.silver import choose_rescale_hours, read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.interpreted import open_interpreted
@@ -28,7 +29,11 @@ from spark_jobs.lake import Lake
 from spark_jobs.one_job import collect_together, local_frame, work_out
 
 WRITTEN_BY_SPARK = (BRONZE_METRICS,)
-"""Always; the logs of others are read where an hour is too large for the driver."""
+"""Always."""
+READ_OF_MANY = (*WRITTEN_BY_SPARK, BRONZE_JOB_EVENTS, OBSERVATIONS)
+"""What Spark writes or reads where an hour is too large for the driver."""
+MANY_BYTES = 32 * 2**20
+"""Raw files of so many bytes hold more than the driver takes; this much is known before they are parsed."""
 INTERPRETED_BYTES = 2**20
 """Raw files of so many bytes, about a dozen jobs polled each minute for an hour, are not worth any compiled code."""
 
@@ -62,15 +67,17 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
     own_files = list_own_files(lake, settings, interval)
-    is_interpreted = sum(file.size for file in own_files) <= INTERPRETED_BYTES
+    size = sum(file.size for file in own_files)
+    is_interpreted = size <= INTERPRETED_BYTES
     if is_interpreted:
         lake = _interpret(lake, settings)
-    preparing = pool.submit(lake.prepare, INGESTED, WRITTEN_BY_SPARK)
+    preparing = pool.submit(lake.prepare, INGESTED, READ_OF_MANY if size >= MANY_BYTES else WRITTEN_BY_SPARK)
     raw = read_raw_input(lake, settings, interval, own_files)
     preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
+    measuring = pool.submit(read_samples_before, lake, hours, is_small=raw.is_small)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
     since = choose_rescale_hours(lake, settings, hours).start - LOOKBACK
     earlier = read_earlier_replies(lake, hours.start - LOOKBACK if raw.has_few_events else since, hours.start)
@@ -101,7 +108,8 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
 
     replies = reading.result()
     drawing = pool.submit(write_graphs, replies, writes)
-    window_counts = write_observations(lake, settings, replies, metrics, writes, raw=raw)
+    measured = measuring.result()
+    window_counts = write_observations(lake, settings, replies, metrics, writes, raw=raw, before=measured)
 
     refused = refusing.result()
     counts = merge_counts(raw.line_counts, refused.counts, window_counts)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from include.tables import BRONZE_METRICS, OBSERVATIONS
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
+from spark_jobs.job_history import samples
 from spark_jobs.job_history.observations import mark_disturbed
 from spark_jobs.lake import Lake
 
@@ -56,17 +57,16 @@ def find_late_stops(stops: DataFrame, hours: Interval, first: datetime) -> LateS
     return LateStops(Interval(max(first, began), hours.end), frozenset(ids))
 
 
-def read_earlier_metrics(lake: Lake, late: LateStops, start: datetime) -> DataFrame:
-    """Return the rows of bronze.metrics before an hour that are read with those from then on.
+def read_samples_of_late(lake: Lake, late: LateStops, start: datetime) -> DataFrame | None:
+    """Return what was measured of jobs with a late stop before the hour before ``start``, which tells their load.
 
-    They are those of the hour before; of jobs with a late stop those from an hour before its hour, which tell the load.
+    From an hour before the hour of the stop on, as :func:`spark_jobs.job_history.samples.read_metrics` gives it; None
+    where there is no such stop.
     """
-    last = start - LOOKBACK
-    earlier = read_hours(lake, BRONZE_METRICS, last, start)
     if not late.job_ids or late.hours.start >= start:
-        return earlier
-    of_jobs = read_hours(lake, BRONZE_METRICS, late.hours.start - LOOKBACK, last)
-    return earlier.unionByName(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
+        return None
+    of_jobs = read_hours(lake, BRONZE_METRICS, late.hours.start - LOOKBACK, start - LOOKBACK)
+    return samples.read_metrics(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
 
 
 def read_disturbed(lake: Lake, late: LateStops, start: datetime, unsettled: DataFrame) -> DataFrame:

@@ -25,9 +25,10 @@ from include.tables import (
 )
 from include.utc import Interval
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, select_hours
-from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_earlier_metrics
+from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_samples_of_late
 from spark_jobs.ingest.quality import Counts, count_windows
 from spark_jobs.ingest.raw_input import RawInput
+from spark_jobs.ingest.samples_before import SamplesBefore
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
     disturbances,
@@ -127,6 +128,7 @@ def write_observations(
     writes: TableWrites,
     *,
     raw: RawInput,
+    before: SamplesBefore,
 ) -> Counts:
     """Write silver.observations and silver.rescales; returns what was counted of the windows that were measured.
 
@@ -137,12 +139,16 @@ def write_observations(
         metrics: rows of bronze.metrics of the hours, in ``sample`` what of their metrics is measured.
         writes: of the run.
         raw: what was read.
+        before: what was measured in the hour before.
     """
     hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
     unsettled = _find_unsettled(replies, settings, late.hours)
-    earlier = read_earlier_metrics(lake, late, hours.start)
-    replies_read = samples.read_metrics(earlier).unionByName(samples.select_read(metrics))
+    earlier = before.select(lake, settings.clusters, _find_stopped(replies))
+    of_late = read_samples_of_late(lake, late, hours.start)
+    if of_late is not None:
+        earlier = earlier.unionByName(of_late)
+    replies_read = earlier.unionByName(samples.select_read(metrics))
     named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
@@ -176,6 +182,16 @@ def _find_unsettled(replies: JobReplies, settings: Settings, hours: Interval) ->
     if replies.stops.rows is None:
         return unsettled.localCheckpoint()
     return local_frame(unsettled, disturbances.list_unsettled_windows(stops, starts, settings, hours.end, hours.start))
+
+
+def _find_stopped(replies: JobReplies) -> set[str] | None:
+    """Return the ids of all jobs that bore the name of one that stopped; None where that takes a Spark job."""
+    stops, names = replies.stops.rows, replies.names.rows
+    if stops is None or names is None:
+        return None
+    stopped = set(zip(stops["cluster"].to_pylist(), stops["job"].to_pylist(), strict=True))
+    columns = (names[name].to_pylist() for name in ("cluster", "job", "job_id"))
+    return {job_id for cluster, job, job_id in zip(*columns, strict=True) if (cluster, job) in stopped}
 
 
 def _has_closed(stops: Worked) -> bool:
