@@ -59,7 +59,7 @@ class SamplesBefore:
         if self.rows is None:
             return samples.read_metrics(read_hours(lake, BRONZE_METRICS, self.hour.start, self.hour.end))
         are_all = job_ids is None or not len(self.rows)
-        chosen = self.rows if are_all else _select_last(self.rows, self.hour.end, clusters, job_ids or ())
+        chosen = self.rows if are_all else select_last(self.rows, self.hour.end, clusters, job_ids or ())
         return frame_of(lake.spark, chosen, _schema()) if len(chosen) else empty(lake.spark, _COLUMNS)
 
 
@@ -86,7 +86,7 @@ def _read_part(part: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table([*(part.column(name) for name in REPLY_KEY), sample], schema=schema)
 
 
-def _select_last(rows: pa.Table, end: datetime, clusters: Mapping[str, Cluster], job_ids: Collection[str]) -> pa.Table:
+def select_last(rows: pa.Table, end: datetime, clusters: Mapping[str, Cluster], job_ids: Collection[str]) -> pa.Table:
     """Return the rows of some jobs, and of the others those that a difference over the end of their hour may need.
 
     Differences go back to the last row that is a measurement, over no more than some windows: all rows of these, and
