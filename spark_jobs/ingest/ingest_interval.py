@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, OBSERVATIONS
@@ -68,30 +70,32 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     """
     own_files = list_own_files(lake, settings, interval)
     size = sum(file.size for file in own_files)
-    is_interpreted = size <= INTERPRETED_BYTES
+    is_interpreted, are_many = size <= INTERPRETED_BYTES, size >= MANY_BYTES
     if is_interpreted:
         lake = _interpret(lake, settings)
-    preparing = pool.submit(lake.prepare, INGESTED, READ_OF_MANY if size >= MANY_BYTES else WRITTEN_BY_SPARK)
+    preparing = pool.submit(_prepare, lake, settings, interval, are_many=are_many)
     raw = read_raw_input(lake, settings, interval, own_files)
-    preparing.result()
-    hours = raw.hours
+    planned, hours = preparing.result(), raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
-    measuring = pool.submit(read_samples_before, lake, hours, is_small=raw.is_small)
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
-    since = choose_rescale_hours(lake, settings, hours).start - LOOKBACK
-    earlier = read_earlier_replies(lake, hours.start - LOOKBACK if raw.has_few_events else since, hours.start)
-    known = marked_rows.find_known_vertices(raw.rows, earlier, hours)
+    rescale_hours = choose_rescale_hours(lake, settings, hours)
+    since = rescale_hours.start - LOOKBACK
+    if planned is None or hours != interval:
+        planned = read_earlier_replies(lake, hours.start - LOOKBACK if raw.has_few_events else since, hours.start)
+    known = marked_rows.find_known_vertices(raw.rows, planned, hours)
     few_events: pa.Table | None = None
     if raw.has_few_events:
         collected = collect_together({"known": known, "events": events})
         few_events, known = collected["events"], local_frame(known, collected["known"])
         few = lake if is_interpreted else _interpret(lake, settings)
         few_rows = local_frame(events, few_events, few.spark)
-        before = read_earlier_replies(few, since, hours.start)
-        reading = pool.submit(read_job_replies, few, settings, few_rows, raw, pool, earlier=before)
+        earlier = read_earlier_replies(few, since, hours.start)
+        replying = partial(read_job_replies, few, settings, few_rows, raw, pool)
     else:
-        reading = pool.submit(read_job_replies, lake, settings, events, raw, pool, earlier=earlier)
+        earlier, replying = planned, partial(read_job_replies, lake, settings, events, raw, pool)
+    reading = pool.submit(replying, earlier=earlier, rescale_hours=rescale_hours)
+    if few_events is None:
         known = work_out({"known": known}, pool, is_small=raw.is_small)["known"].frame
     marked = marked_rows.mark_rows(raw.rows, known, raw.repeated, are_few=raw.has_few_values)
     checking.result()
@@ -106,6 +110,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
         writes.start_few(BRONZE_JOB_EVENTS, few_events.select(list(BRONZE_JOB_EVENTS.columns)), hours_where(hours))
     refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
 
+    measuring = pool.submit(read_samples_before, lake, hours, is_small=raw.is_small)
     replies = reading.result()
     drawing = pool.submit(write_graphs, replies, writes)
     measured = measuring.result()
@@ -117,6 +122,18 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     drawing.result()
     writes.wait()
     return Ingested(hours, counts, refused.refusals)
+
+
+def _prepare(lake: Lake, settings: Settings, interval: Interval, *, are_many: bool) -> DataFrame | None:
+    """Create the tables, and have Delta read the logs that Spark needs.
+
+    Where replies are many those before the interval are returned: their query is planned while the cores parse.
+    """
+    lake.prepare(INGESTED, READ_OF_MANY if are_many else WRITTEN_BY_SPARK)
+    if not are_many:
+        return None
+    since = choose_rescale_hours(lake, settings, interval).start - LOOKBACK
+    return read_earlier_replies(lake, since, interval.start)
 
 
 def _interpret(lake: Lake, settings: Settings) -> Lake:

@@ -80,7 +80,14 @@ class JobReplies:
 
 
 def read_job_replies(
-    lake: Lake, settings: Settings, events: DataFrame, raw: RawInput, pool: Executor, *, earlier: DataFrame
+    lake: Lake,
+    settings: Settings,
+    events: DataFrame,
+    raw: RawInput,
+    pool: Executor,
+    *,
+    earlier: DataFrame,
+    rescale_hours: Interval,
 ) -> JobReplies:
     """Read the replies about jobs.
 
@@ -91,9 +98,9 @@ def read_job_replies(
         raw: what was read, with the hours that are written.
         pool: works out what does not depend on each other.
         earlier: rows of the hours before, as far back as rescales are written, and a look-back before these.
+        rescale_hours: from :func:`choose_rescale_hours`.
     """
     hours = raw.hours
-    rescale_hours = choose_rescale_hours(lake, settings, hours)
     every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
     # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
     is_eager = not raw.has_few_events
