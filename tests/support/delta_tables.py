@@ -18,6 +18,7 @@ from spark_jobs.lake import Lake
 MADE_FROM = "made_from"
 """Column that names files of another table: they have other names in each lake."""
 
+_folder = tempfile.TemporaryDirectory(prefix="tidewise-tables-")
 _empty: dict[str, Path] = {}
 
 
@@ -37,7 +38,7 @@ def write_rows(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]], mode
 
 def _empty_table(lake: Lake, table: Table) -> Path:
     if table.name not in _empty:
-        own = Lake(lake.spark, tempfile.mkdtemp(prefix="tidewise-tables-"))
+        own = Lake(lake.spark, _folder.name)
         own.ensure(table)
         _empty[table.name] = Path(own.path(table))
     return _empty[table.name]
