@@ -43,5 +43,11 @@ def group_structs(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) ->
     count = np.bincount(at[at >= 0], minlength=len(jobs))
     ends = np.cumsum(count)
     offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32), mask=np.append(count == 0, [False]))
-    columns = [rows[name].combine_chunks().take(chosen) for name in fields]
+    columns = [_take(rows[name].combine_chunks(), chosen) for name in fields]
     return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, names=list(fields)))
+
+
+def _take(values: pa.Array, chosen: pa.Array) -> pa.Array:
+    """Return chosen values; texts as a dictionary, of which NumPy has an object each and not one for each row."""
+    taken = values.take(chosen)
+    return taken.dictionary_encode() if pa.types.is_string(taken.type) else taken

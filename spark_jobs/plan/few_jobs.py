@@ -37,7 +37,7 @@ from spark_jobs.plan.job_plan import PlanTask
 HELD_BYTES = 128 * 2**20
 """Of files with the windows that policies look at; of more the plan is left to Spark. 1,000 jobs with 8 operators and
 windows of one minute have some 60 MiB of two hours."""
-Memory = Mapping[str, str | None]
+Memory = dict[str, str | None]
 _REPLANNING = names_where(decides=Decides.REPLANS)
 _STATE = {
     "job_id": pa.string(),

@@ -72,4 +72,4 @@ def list_written(plans: pa.Table) -> list[dict[str, Any]]:
 def _to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_utc(value.replace(microsecond=0))
-    return dict(value) if isinstance(value, list) else value
+    return dict(sorted(value)) if isinstance(value, list) else value

@@ -42,7 +42,12 @@ def plan_rows(plans: DataFrame, as_of: datetime) -> list[dict[str, Any]]:
         if name not in NOT_WRITTEN
     ]
     made = plans.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == timestamp_column(as_of)))
-    return [row.asDict() for row in made.orderBy(*JOB, "step_index").select(*columns).collect()]
+    rows = [row.asDict() for row in made.orderBy(*JOB, "step_index").select(*columns).collect()]
+    return [{name: _sort_names(value) for name, value in row.items()} for row in rows]
+
+
+def _sort_names(value: Any) -> Any:
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def write(lake: Lake, table: Table, rows: DataFrame | pa.Table, where: str) -> None:
