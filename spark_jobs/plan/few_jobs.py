@@ -34,9 +34,9 @@ from spark_jobs.job_inputs.windows import WINDOW, any_observes
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.plan.job_plan import PlanTask
 
-HELD_BYTES = 128 * 2**20
+HELD_BYTES = 80 * 2**20
 """Of files with the windows that policies look at; of more the plan is left to Spark. 1,000 jobs with 8 operators and
-windows of one minute have some 60 MiB of two hours."""
+windows of one minute have 37 MiB of two hours."""
 Memory = dict[str, str | None]
 _REPLANNING = names_where(decides=Decides.REPLANS)
 _STATE = {
