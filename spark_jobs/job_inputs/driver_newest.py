@@ -40,8 +40,8 @@ def _describe_graph(rows: list[dict[str, Any]]) -> dict[str, Any]:
     current = sorted((row for row in rows if row["job_id"] == job_id), key=_order_operators)
     # As Spark writes JSON: without what is null.
     operators = [{name: row[name] for name in _OPERATOR if row[name] is not None} for row in current]
-    seen_at = max(row["observed_at"] for row in current)
-    return {"job_id": job_id, "operators": json.dumps(operators), "seen_at_s": int(seen_at.timestamp())}
+    observed_at = max(row["observed_at"] for row in current)
+    return {"job_id": job_id, "operators": json.dumps(operators), "seen_at_s": int(observed_at.timestamp())}
 
 
 def _order_operators(row: Mapping[str, Any]) -> list[Any]:
