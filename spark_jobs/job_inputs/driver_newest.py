@@ -36,7 +36,7 @@ def list_graphs(rows: pa.Table) -> dict[Job, dict[str, Any]]:
 
 
 def _describe_graph(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    job_id = max(rows, key=lambda row: (row["observed_at"], row["job_id"]))["job_id"]
+    job_id = max(rows, key=lambda row: (row["observed_at"], row["job_id"] or ""))["job_id"]
     current = sorted((row for row in rows if row["job_id"] == job_id), key=_order_operators)
     # As Spark writes JSON: without what is null.
     operators = [{name: row[name] for name in _OPERATOR if row[name] is not None} for row in current]
