@@ -6,7 +6,7 @@ A new column is a field here, and where planning computes its value (``spark_job
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -78,8 +78,8 @@ class PlanRow:
     @classmethod
     def of(cls, row: Mapping[Any, Any], **more: Any) -> Self:
         """Read a row of the table, as Arrow or pandas gives it; what it lacks or has as null gets its default."""
-        result = {one.name: _read(row.get(_column(one)), one.metadata["kind"]) for one in _FIELDS}
-        return cls(**{name: value for name, value in result.items() if value is not None}, **more)
+        values = {name: read(value) for name, column, read in _READERS if (value := row.get(column)) is not None}
+        return cls(**{name: value for name, value in values.items() if value is not None}, **more)
 
     def to_job_row(self) -> dict[str, Any]:
         """Return what the planning of a job fills, by :data:`JOB_ROW`: whole seconds, and parallelism as JSON."""
@@ -112,16 +112,28 @@ def _column(column: Field[Any]) -> str:
     return column.name.removesuffix("_s") if column.metadata["kind"] == _TIME else column.name
 
 
-def _read(value: Any, kind: str) -> Any:
-    if value is None:
+def _read_map(value: Any) -> dict[str, int]:
+    return {str(name): int(count) for name, count in dict(value).items()}
+
+
+def _read_time(value: Any) -> float | None:
+    if value != value:  # noqa: PLR0124 - pandas' NaT
         return None
+    return float((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+
+
+def _reader(kind: str) -> Callable[[Any], Any]:
+    """Return what reads a value that is not null: None for NaN, as pandas has for null."""
     if kind.startswith("MAP"):
-        return {str(name): int(count) for name, count in dict(value).items()}
-    if value != value:  # noqa: PLR0124 - NaN, or pandas' NaT
-        return None
+        return _read_map
     if kind == _TIME:
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    return {"INT": int, "DOUBLE": float}.get(kind, str)(value)
+        return _read_time
+    read = {"INT": int, "DOUBLE": float}.get(kind, str)
+    return lambda value: read(value) if value == value else None  # noqa: PLR0124
+
+
+_READERS = tuple((one.name, _column(one), _reader(one.metadata["kind"])) for one in _FIELDS)
+"""Name, column and reader of each: the page reads all rows of a plan, the controller those of its jobs."""
 
 
 def _write(value: Any, kind: str) -> Any:

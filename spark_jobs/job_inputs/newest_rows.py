@@ -17,6 +17,7 @@ from spark_jobs.timestamps import timestamp_column
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
 LOOKBACK = timedelta(days=2)
 JOB = ["cluster", "job"]
+LIMITS = ("max_parallelism", "partitions", "ship_strategies", "slot_sharing_group")
 STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
 QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
 OF_EVENTS = ["event_factor", "event_spread"]
@@ -51,8 +52,7 @@ def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
 def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``."""
-    limits = ("max_parallelism", "partitions", "ship_strategies", "slot_sharing_group")
-    operator = F.struct("position", "operator", "vertex_id", "upstream", "parallelism", "status", *limits)
+    operator = F.struct("position", "operator", "vertex_id", "upstream", "parallelism", "status", *LIMITS)
     current = (
         current_operators(graphs, as_of)
         .groupBy(*JOB, "job_id")

@@ -20,6 +20,8 @@ from spark_jobs.lake import Lake, rows_of
 _JOB = ("cluster", "job")
 _OPERATOR = (*_JOB, "operator", "vertex_id")
 _KEYS = (*_OPERATOR, "position", "upstream", "observed_at")
+FormerVersions = Mapping[tuple[str, str], list[dict[str, Any]]]
+"""Of each job whose operators have changed, rows of silver.operator_keys."""
 OperatorName = tuple[str, str, str, str | None]
 """Cluster, job, operator and vertex id."""
 _RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_id": "STRING", "current": "STRING"}
@@ -46,10 +48,18 @@ def read_versions(
     return _by_job(keys.filter(pa.array(is_changed, pa.bool_())).to_pylist())
 
 
-def list_versions(lake: Lake, versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> DataFrame:
+def list_versions(lake: Lake, versions: FormerVersions) -> DataFrame:
     """Return ``cluster, job, versions``: rows of :func:`read_versions` as JSON, for :func:`versions_of`."""
-    rows = [{"cluster": cluster, "job": job, "versions": _to_json(own)} for (cluster, job), own in versions.items()]
+    rows = [
+        {"cluster": cluster, "job": job, "versions": text}
+        for (cluster, job), text in describe_versions(versions).items()
+    ]
     return rows_of(lake.spark, dict.fromkeys((*_JOB, "versions"), "STRING"), rows)
+
+
+def describe_versions(versions: FormerVersions) -> dict[tuple[str, str], str]:
+    """Return of each job rows of :func:`read_versions` as JSON."""
+    return {job: _to_json(own) for job, own in versions.items()}
 
 
 def _to_json(rows: list[dict[str, Any]]) -> str:
@@ -68,12 +78,12 @@ def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | No
     return find_renames(lake, read_versions(lake, since, as_of))
 
 
-def find_renames(lake: Lake, versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> DataFrame | None:
+def find_renames(lake: Lake, versions: FormerVersions) -> DataFrame | None:
     """Return what :func:`read_renames` does, of given rows of :func:`read_versions`."""
     return renames_frame(lake, current_names(versions))
 
 
-def current_names(versions: Mapping[tuple[str, str], list[dict[str, Any]]]) -> dict[OperatorName, str | None]:
+def current_names(versions: FormerVersions) -> dict[OperatorName, str | None]:
     """Return the present name of every operator that has another, null of one that has gone."""
     return {
         (cluster, job, name, vertex_id): current

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from spark_jobs.arrow_schema import arrow_schema
 
+PACKED = "packed"
+"""A column whose cells hold several rows each; see :mod:`.packed_rows`."""
 Columns = Mapping[str, npt.NDArray[Any]]
 Rows = Callable[[Iterable[dict[str, Any]]], Iterable[Mapping[str, Any]]]
 
@@ -29,12 +31,21 @@ def map_rows(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]],
 
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            made = list(rows_of(rows_in(batch)))
+            made = list(rows_of(row for part in unpack(batch) for row in rows_in(part)))
             values = {name: [row.get(name) for row in made] for name in arrow.names}
             columns = [pa.array(values[one.name], one.type, from_pandas=True) for one in arrow]
             yield pa.RecordBatch.from_arrays(columns, schema=arrow)
 
     return apply
+
+
+def unpack(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a batch of :func:`.packed_rows.send_packed`; a batch that is not packed as it is."""
+    if PACKED not in batch.schema.names:
+        yield batch
+        return
+    for cell in batch[PACKED]:
+        yield from pa.ipc.open_stream(cell.as_buffer()).read_all().combine_chunks().to_batches()
 
 
 def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a worker that plans need not load it
     import pandas as pd
 
 # name in Observations -> column of silver.observations, where they differ
-_COLUMNS = {
+COLUMNS = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
     "output_rate_per_s": "observed_output_rate_per_s",
 }
@@ -67,7 +67,7 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
 
 
 def _measure(name: str) -> Column:
-    column = F.col(_COLUMNS.get(name, name))
+    column = F.col(COLUMNS.get(name, name))
     return F.when(is_demand(), column) if name == "target_data_rate_per_s" else column
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,17 +20,28 @@ from include.tables import PARALLELISM, Table
 from include.tables.plan_row import PARALLELISMS, TIMES
 from models.bundle import FleetBundle
 from spark_jobs.code_versions import version_column
-from spark_jobs.few_rows import read_few
+from spark_jobs.few_rows import from_table, read_few
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts, read_newest_hours
+from spark_jobs.job_inputs.packed_rows import send_packed, spread
 from spark_jobs.job_inputs.past_loads import any_replans, past_loads
-from spark_jobs.job_inputs.policy_memory import newest_memories
-from spark_jobs.job_inputs.renames import find_renames, follow_renames, list_versions, read_versions
+from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories
+from spark_jobs.job_inputs.renames import (
+    FormerVersions,
+    current_names,
+    describe_versions,
+    find_renames,
+    follow_renames,
+    list_versions,
+    read_versions,
+)
 from spark_jobs.job_inputs.struct_arrays import map_rows
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
 from spark_jobs.lake import Lake
+from spark_jobs.plan.few_jobs import FewJobs
 from spark_jobs.plan.job_plan import PlanTask, planner
 from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
+from spark_jobs.plan.plan_table import list_memories, list_plans
 from spark_jobs.plan.slot_budget import allocations, budgets
 from spark_jobs.timestamps import timestamp_column
 
@@ -49,17 +61,27 @@ VERSIONS_SINCE = timedelta(days=3)  # windows, forecasts and memories of a job t
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A plan that is not written yet.
+    """A plan that is not written yet: as Arrow where jobs are few, else as frames that are kept.
 
     Attributes:
-        rows: as the executors made them, kept.
         plans: rows of gold.plans.
+        memories: rows of gold.policy_memory.
         over_budget: clusters whose jobs cannot keep their budget.
     """
 
-    rows: DataFrame
-    plans: DataFrame
+    plans: DataFrame | pa.Table
+    memories: DataFrame | pa.Table
     over_budget: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no job."""
+        return len(self.plans) == 0 if isinstance(self.plans, pa.Table) else self.plans.isEmpty()
+
+    def frame(self, lake: Lake) -> DataFrame:
+        """Return the rows of gold.plans as a frame."""
+        plans = self.plans
+        return from_table(lake.spark, tables.PLANS, plans) if isinstance(plans, pa.Table) else plans
 
 
 def current_versions(lake: Lake) -> dict[str, int]:
@@ -90,48 +112,63 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
         bundle: models of the fleet; None when there are none.
         versions: table -> Delta version to read; a table that is not named did not exist.
     """
-
-    def read(table: Table) -> DataFrame:
-        return lake.read(table, versions.get(table.name))
-
     trainings = read_few(lake, tables.MODEL_VERSIONS, as_of, as_of, versions.get(tables.MODEL_VERSIONS.name))
     context = lake.spark.sparkContext
     task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
     if bundle is None:
         task = replace(task, no_champion=explain_no_champion(trainings, as_of))
+    former = read_versions(lake, as_of - VERSIONS_SINCE, as_of, versions.get(tables.OPERATOR_KEYS.name))
+    few = FewJobs(lake, versions, task)
+    is_few = few.are_few()
+    with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
+        asked = (trainings, bundle.model_version, as_of, settings.planner) if bundle else None
+        trust = pool.submit(read_trust, *asked) if asked else None
+        if is_few:
+            current = current_names(former) if any_observes(settings.planner) else {}
+            states = send_packed(lake.spark, few.read_states(describe_versions(former), current))
+        else:
+            parts = read_parts(lake, task, versions, former)
+            retained = list(pool.map(lambda part: part.localCheckpoint(), parts))
+            states = reduce(lambda states, part: states.join(part, JOB, "left"), retained)
+    task = replace(task, trust=trust.result() if trust else ModelTrust())
+    if budgets(task) and not is_few:  # they are read once for the prices and once for the plans
+        states = states.localCheckpoint()
+    result = allocations(states, task)
+    rows = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
+    over_budget = sorted(name for name, one in result.items() if not one.fits)
+    if is_few:
+        made = rows.toArrow()
+        plans = list_plans(made, task, versions, shaping(settings))
+        return Made(plans, list_memories(made, Stage.PLAN, as_of), over_budget)
+    rows = rows.localCheckpoint()  # both tables are written from them
+    return Made(make_plan_rows(rows, task, versions), memory_rows(rows, Stage.PLAN, as_of), over_budget)
+
+
+def read_parts(lake: Lake, task: PlanTask, versions: Versions, former: FormerVersions) -> list[DataFrame]:
+    """Return what is known of jobs as frames: their states, and what is joined to these by job."""
+
+    def read(table: Table) -> DataFrame:
+        return lake.read(table, versions.get(table.name))
+
+    settings, as_of = task.settings, task.as_of
     horizon, observations = timedelta(hours=settings.planner.horizon_h), read(tables.OBSERVATIONS)
     graphs, jobs = (
         read_newest_hours(lake, table, as_of, versions.get(table.name)) for table in (tables.JOB_GRAPHS, tables.JOBS)
     )
     known = job_states(graphs, jobs, observations, as_of, horizon)
     forecasts = newest_forecasts(read(tables.FORECASTS), as_of)
-    former = read_versions(lake, as_of - VERSIONS_SINCE, as_of, versions.get(tables.OPERATOR_KEYS.name))
-    versions_of_jobs = list_versions(lake, former)
     renames = find_renames(lake, former) if any_observes(settings.planner) else None
     windows = history(follow_renames(observations, renames), lake.read(tables.POLICY_MEMORY), task)
-    parts = [known, forecasts, versions_of_jobs, *windows]
-    with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
-        asked = (trainings, bundle.model_version, as_of, settings.planner) if bundle else None
-        trust = pool.submit(read_trust, *asked) if asked else None
-        retained = list(pool.map(lambda part: part.localCheckpoint(), parts))
-    task = replace(task, trust=trust.result() if trust else ModelTrust())
-    states = reduce(lambda states, part: states.join(part, JOB, "left"), retained)
-    if budgets(task):  # they are read once for the prices and once for the plans
-        states = states.localCheckpoint()
-    result = allocations(states, task)
-    rows = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
-    return Made(
-        rows, make_plan_rows(rows, task, versions), sorted(name for name, one in result.items() if not one.fits)
-    )
+    return [known, forecasts, list_versions(lake, former), *windows]
 
 
 def decide_jobs(states: DataFrame, task: PlanTask) -> DataFrame:
     """Decide on every job that has a state; a forecast without one is of a job that no longer runs.
 
-    Returns rows of ROW_SCHEMA, kept: both tables are written from them.
+    Returns rows of ROW_SCHEMA, which are worked out each time that they are asked for.
     """
-    spread = states.repartition(task.settings.spark.shuffle_partitions, *JOB)
-    return spread.mapInArrow(map_rows(planner(task), ROW_SCHEMA), ROW_SCHEMA).localCheckpoint()
+    ours = spread(states, task.settings.spark.shuffle_partitions, *JOB)
+    return ours.mapInArrow(map_rows(planner(task), ROW_SCHEMA), ROW_SCHEMA)
 
 
 def make_plan_rows(rows: DataFrame, task: PlanTask, versions: Versions) -> DataFrame:

@@ -71,7 +71,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
         }
     )
     bundle = _bundle(settings, first["model_version"])
-    made = make(lake, then, as_of, bundle, dict(first["input_versions"])).plans
+    made = make(lake, then, as_of, bundle, dict(first["input_versions"])).frame(lake)
     content = [name for name in PLANS.columns if name != "code_version"]
 
     def lines(rows: DataFrame) -> list[str]:

@@ -21,6 +21,7 @@ from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, al
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.packed_rows import spread
 from spark_jobs.job_inputs.struct_arrays import map_rows, rows_in
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
 from spark_jobs.plan.new_jobs import read_states
@@ -115,9 +116,9 @@ def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
     A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
     """
     budgeted = F.col("cluster").isin(list(budgets(task)))
-    spread = states.where(budgeted).repartition(task.settings.spark.shuffle_partitions, *JOB)
+    ours = spread(states.where(budgeted), task.settings.spark.shuffle_partitions, *JOB)
     state = map_rows(lambda known: (_row(task, state) for state in read_states(task.settings, known)), SCHEMA)
-    return spread.mapInArrow(state, SCHEMA).localCheckpoint()
+    return ours.mapInArrow(state, SCHEMA).localCheckpoint()
 
 
 def budgets(task: PlanTask) -> dict[str, int]:
@@ -141,10 +142,10 @@ def _allocate(rows: DataFrame, total: int, bins_s: Floats) -> Allocation:
     if size is None or not size["jobs"]:
         return Allocation(SlotPrices.free(), SlotDemand(np.zeros(1), 0.0), fits=True, rounds=0)
     bins = len(bins_s) - 1
-    spread = rows.repartition(-(-size["jobs"] // JOBS_PER_PARTITION)).localCheckpoint()
+    parts = rows.repartition(-(-size["jobs"] // JOBS_PER_PARTITION)).localCheckpoint()
 
     def ask(offer: SlotPrices) -> SlotDemand:
-        answers = spread.mapInArrow(_answerer(offer, bins_s), ANSWER).collect()  # one row per partition
+        answers = parts.mapInArrow(_answerer(offer, bins_s), ANSWER).collect()  # one row per partition
         slots = np.sum([answer["slots"] for answer in answers], axis=0)
         return SlotDemand(slots, sum(answer["cost"] for answer in answers))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 
 import pandas as pd
@@ -37,10 +38,12 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Write what came of days, steps and events, and ``<out>/report.html``, as of the request's ``as_of``."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     late_after_s = settings.planner.costs.late_after_s
-    days = write_job_days(lake, as_of, late_after_s)
-    results = write_step_results(lake, as_of, late_after_s)
+    with ThreadPoolExecutor() as pool:  # while one query is planned, the others keep the cores busy
+        loading = pool.submit(_champion, settings)
+        following = pool.submit(write_step_results, lake, as_of, late_after_s)
+        days = write_job_days(lake, as_of, late_after_s)
+    bundle, results = loading.result(), following.result()
     write_event_results(lake, settings, as_of)
-    bundle = _champion(settings)
     path = place(settings.paths.out) / "report.html"
     saved = save_page(
         settings,

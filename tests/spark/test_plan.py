@@ -19,6 +19,7 @@ from include.stages import Stage, StageRequest
 from models.bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
+from spark_jobs.plan import few_jobs
 from spark_jobs.plan import stage as plan
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from tests.spark import synthetic_fleet as fleet
@@ -202,6 +203,15 @@ def test_running_twice_gives_the_same_rows_and_files(runs: Runs) -> None:
     assert rising[0]["apply_at"] == "2026-11-20T21:57:20Z"
 
 
+def test_many_jobs_have_the_rows_of_few(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = make(runs.lake, runs.settings, FAR)
+    # In Spark alone, as for a fleet that is too large for the driver.
+    monkeypatch.setattr(few_jobs, "HELD_BYTES", -1)
+    many = make(runs.lake, runs.settings, FAR)
+    assert sorted(map(str, many.plans.items())) == sorted(map(str, few.plans.items()))
+    assert (many.counts, many.files) == (few.counts, few.files)
+
+
 def test_another_as_of_is_another_slice(runs: Runs) -> None:
     before, after = runs.far.plans["steady"]
     assert [before] == runs.second.plans["steady"]
@@ -283,7 +293,13 @@ def test_a_plan_is_made_again_from_the_versions_that_it_recorded(runs: Runs) -> 
         make_again(lake, settings, fleet.AS_OF + timedelta(days=1))
 
 
-def test_the_programme_plans_a_day_with_bands_and_is_made_again(lake: Lake, settings: Settings) -> None:
+def memories_of(lake: Lake) -> list[Row]:
+    return lake.read(tables.POLICY_MEMORY).orderBy("as_of", "cluster", "job").collect()
+
+
+def test_the_programme_plans_a_day_with_bands_and_is_made_again(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its law knows two hours of a constant load; ``map`` does 10,000 records/s an instance."""
     chosen = settings.planner.model_copy(update={"policy": "programme"})
     settings = settings.model_copy(update={"planner": chosen})
@@ -306,3 +322,16 @@ def test_the_programme_plans_a_day_with_bands_and_is_made_again(lake: Lake, sett
     assert json.loads(made.files["plans.json"])[0]["band_load_high_per_s"] == rise["band_load_high_per_s"]
     again = make_again(lake, settings, fleet.AS_OF)
     assert (again.rows, again.same) == (len(made.plans["rising"]), len(made.plans["rising"]))
+    memories = memories_of(lake)
+    assert [row["as_of"].replace(tzinfo=UTC) for row in memories] == [fleet.AS_OF]
+    # An hour later it is no new job: what it remembers is read, by either way.
+    later = StageRequest(Stage.PLAN, fleet.AS_OF + timedelta(hours=1))
+    few = make(lake, settings, later)
+    remembered = memories_of(lake)
+    assert len(remembered) == 2
+    monkeypatch.setattr(few_jobs, "HELD_BYTES", -1)
+    many = make(lake, settings, later)
+    assert sorted(map(str, many.plans.items())) == sorted(map(str, few.plans.items()))
+    assert memories_of(lake) == remembered
+    assert make(lake, settings, REQUEST).files == made.files
+    assert memories_of(lake) == remembered

@@ -58,63 +58,90 @@ def add_observation(
     at_s: float = 0.0,
     is_limit: bool = False,
 ) -> History:
-    """Return the history with one more observation; the oldest at that parallelism goes when there are K already.
+    """Return the history with one more observation; see :func:`add_observations`."""
+    return add_observations(history, [(parallelism, capacity_per_s, busy, at_s, is_limit)], keep)
+
+
+def add_observations(
+    history: History, observed: Iterable[tuple[int, float, float, float, bool]], keep: int = KEEP
+) -> History:
+    """Return the history with more observations; the oldest at a parallelism goes when there are K already.
 
     With a busy share only observations that are busy enough beside the others of that parallelism are kept; those
     without one go when the first with one comes, and are none from then on.
 
     Args:
         history: ascending in parallelism.
-        parallelism: at which the capacity was observed.
-        capacity_per_s: PA, Eq. 1 of ContTune; one that is not a positive number is no observation.
+        observed: one after the other, of each:
+            the parallelism at which the capacity was observed;
+            the capacity, PA, Eq. 1 of ContTune; one that is not a positive number is no observation;
+            the busy share with which it was observed, above 0; NaN when it is not known;
+            when, epoch seconds; matters with a busy share only;
+            whether it is a limit, see :class:`ObservedCapacity`; such an observation takes the place of all others.
         keep: K.
-        busy: busy share with which it was observed, above 0; NaN when it is not known.
-        at_s: when, epoch seconds; matters with a busy share only.
-        is_limit: see :class:`ObservedCapacity`; such an observation takes the place of all others.
     """
-    if parallelism < 1 or not (math.isfinite(capacity_per_s) and capacity_per_s > 0):
-        return history
-    empty = ObservedCapacity(parallelism, ())
-    there = next((known for known in history if known.parallelism == parallelism), empty)
-    if math.isfinite(busy) and busy > 0:
-        if there.is_limit and not is_limit and at_s - there.busiest_at_s <= HELD_S:
-            return history
+    known = {one.parallelism: _Observations(one) for one in history}
+    for parallelism, capacity_per_s, busy, at_s, is_limit in observed:
+        if parallelism < 1 or not (math.isfinite(capacity_per_s) and capacity_per_s > 0):
+            continue
+        if parallelism not in known:
+            known[parallelism] = _Observations(ObservedCapacity(parallelism, ()))
+        if math.isfinite(busy) and busy > 0:
+            known[parallelism].add_busy(float(capacity_per_s), float(busy), at_s, keep, is_limit=is_limit)
+        else:
+            known[parallelism].add(float(capacity_per_s), keep)
+    return tuple(known[parallelism].freeze() for parallelism in sorted(known))
+
+
+class _Observations:
+    """An observed parallelism while observations are added: a plan adds some hundred to each."""
+
+    __slots__ = ("busiest_at_s", "busiest_share", "is_limit", "parallelism", "rows")
+
+    def __init__(self, known: ObservedCapacity) -> None:
+        self.parallelism = known.parallelism
+        shares = known.recent_busy or (math.nan,) * len(known.recent_per_s)
+        # Busy share, capacity and what was processed of each, the latter in records/s.
+        self.rows = [(busy, per_s, per_s * busy) for per_s, busy in zip(known.recent_per_s, shares, strict=True)]
+        self.busiest_share, self.busiest_at_s = known.busiest_share, known.busiest_at_s
+        self.is_limit = known.is_limit
+
+    def freeze(self) -> ObservedCapacity:
+        """Return it as it is kept."""
+        shares = tuple(row[0] for row in self.rows) if self._is_busy() else ()
+        per_s = tuple(row[1] for row in self.rows)
+        return ObservedCapacity(self.parallelism, per_s, shares, self.busiest_share, self.busiest_at_s, self.is_limit)
+
+    def _is_busy(self) -> bool:
+        return bool(self.rows) and not math.isnan(self.rows[0][0])
+
+    def _mean_rate(self) -> float:
+        """Return what was processed in the windows that are kept, records/s; 0 where no busy share is known."""
+        return math.fsum([row[2] for row in self.rows]) / len(self.rows) if self._is_busy() else 0.0
+
+    def add(self, capacity_per_s: float, keep: int) -> None:
+        """Add an observation of which no busy share is known."""
+        if not self._is_busy():
+            self.rows = [*self.rows, (math.nan, capacity_per_s, math.nan)][-keep:]
+
+    def add_busy(self, capacity_per_s: float, busy: float, at_s: float, keep: int, *, is_limit: bool) -> None:
+        """Add an observation of a known busy share, if it is busy enough beside the others."""
+        is_recent = at_s - self.busiest_at_s <= HELD_S
+        if self.is_limit and not is_limit and is_recent:
+            return
+        usual, rate = self._mean_rate(), capacity_per_s * busy
         # Whoever stands still holds up others, too: one that does less than usual says nothing of its limit.
-        is_limit = is_limit and (there.is_limit or capacity_per_s * busy >= OF_BUSIEST * _mean_rate(there))
-        if is_limit and not there.is_limit:
-            there = empty
-        updated = _add(there, float(capacity_per_s), float(busy), at_s, keep, is_limit=is_limit)
-    elif there.recent_busy:
-        return history
-    else:
-        updated = ObservedCapacity(parallelism, (*there.recent_per_s, float(capacity_per_s))[-keep:])
-    if len(history) == 1 and history[0].parallelism == parallelism:  # as most are: a plan adds some hundred to each
-        return (updated,)
-    others = (known for known in history if known.parallelism != parallelism)
-    return tuple(sorted((*others, updated), key=lambda known: known.parallelism))
-
-
-def _add(
-    known: ObservedCapacity, capacity_per_s: float, busy: float, at_s: float, keep: int, *, is_limit: bool
-) -> ObservedCapacity:
-    """Return the known observations with one more of a known busy share, if it is busy enough beside them."""
-    if not known.recent_busy or at_s - known.busiest_at_s > HELD_S:
-        return ObservedCapacity(known.parallelism, (capacity_per_s,), (busy,), busy, at_s, is_limit)
-    usual = _mean_rate(known)
-    busiest, busiest_at_s = known.busiest_share, known.busiest_at_s
-    if busy >= OF_BUSIEST * busiest and capacity_per_s * busy >= OF_BUSIEST * usual:  # not a stall
-        busiest, busiest_at_s = max(busiest, busy), at_s
-    least = min(BUSY_ENOUGH, OF_BUSIEST * busiest)  # of least_busy_share, without an array
-    rows = [*zip(known.recent_per_s, known.recent_busy, strict=True), (capacity_per_s, busy)]
-    retained = [row for row in rows if row[1] >= least][-keep:]
-    per_s, shares = zip(*retained, strict=True)
-    return ObservedCapacity(known.parallelism, per_s, shares, busiest, busiest_at_s, is_limit)
-
-
-def _mean_rate(known: ObservedCapacity) -> float:
-    """Return what was processed in the windows that are kept, records/s; 0 where no busy share is known."""
-    rates = [per_s * busy for per_s, busy in zip(known.recent_per_s, known.recent_busy, strict=False)]
-    return math.fsum(rates) / len(rates) if rates else 0.0
+        is_limit = is_limit and (self.is_limit or rate >= OF_BUSIEST * usual)
+        begins = not self._is_busy() or not is_recent or (is_limit and not self.is_limit)
+        self.is_limit = is_limit
+        if begins:
+            self.rows, self.busiest_share, self.busiest_at_s = [(busy, capacity_per_s, rate)], busy, at_s
+            return
+        if busy >= OF_BUSIEST * self.busiest_share and rate >= OF_BUSIEST * usual:  # not a stall
+            self.busiest_share, self.busiest_at_s = max(self.busiest_share, busy), at_s
+        least = min(BUSY_ENOUGH, OF_BUSIEST * self.busiest_share)  # of least_busy_share, without an array
+        self.rows.append((busy, capacity_per_s, rate))
+        self.rows = [row for row in self.rows if row[0] >= least][-keep:]
 
 
 def capacity_at(history: History, parallelism: int) -> float:

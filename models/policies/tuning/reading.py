@@ -12,7 +12,7 @@ from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
 from models.capacity.held_up import CLEAR, SATURATED, find_held_up_share
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import History, add_observation
+from models.policies.tuning.capacity_history import History, add_observations
 from models.policies.window_means import hides_demand
 from models.topology import measure_edge_ratios, required_rates
 
@@ -72,11 +72,9 @@ def learn_histories(
     busy = np.where(is_limit, held_up, busy)
     at, at_s = fresh.parallelism[firsts], fresh.window_start_s[firsts].astype(float).tolist()
     for place, name in enumerate(graph.names):
-        columns = (one[:, place].tolist() for one in (at, capacity, busy, is_limit))
-        for began_s, count, one, share, at_limit in zip(at_s, *columns, strict=True):
-            learned[name] = add_observation(
-                learned[name], count, one, keep=keep, busy=share, at_s=began_s, is_limit=at_limit
-            )
+        counts, capacities, shares, limits = (one[:, place].tolist() for one in (at, capacity, busy, is_limit))
+        observed = zip(counts, capacities, shares, at_s, limits, strict=True)
+        learned[name] = add_observations(learned[name], observed, keep)
     return learned
 
 

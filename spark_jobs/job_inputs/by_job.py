@@ -1,0 +1,53 @@
+"""Rows of many jobs in the driver, brought together by job as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from models.arrays import Ints
+
+Job = tuple[str, str]
+"""Cluster and job."""
+
+
+def list_keys(rows: pa.Table) -> list[Job]:
+    """Return the job of every row."""
+    return list(zip(rows["cluster"].to_pylist(), rows["job"].to_pylist(), strict=True))
+
+
+def find_jobs(rows: pa.Table, jobs: Sequence[Job]) -> Ints:
+    """Return the index of each row's job, -1 of one that is not among ``jobs``: shape (rows,)."""
+    place = {job: at for at, job in enumerate(jobs)}
+    coded = [rows[name].combine_chunks().dictionary_encode("encode") for name in ("cluster", "job")]
+    clusters, names = (one.dictionary.to_pylist() for one in coded)  # few names in many rows: looked up once each
+    code = coded[0].indices.to_numpy().astype(np.int64) * max(1, len(names)) + coded[1].indices.to_numpy()
+    distinct, inverse = np.unique(code, return_inverse=True)
+    keys = ((clusters[one // len(names)], names[one % len(names)]) for one in distinct.tolist())
+    return np.array([place.get(key, -1) for key in keys], np.int64)[inverse]
+
+
+def group_structs(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> pa.ListArray:
+    """Return the rows of each job as an array of structs, in their order; null of a job without any.
+
+    Args:
+        rows: with ``cluster, job`` and the fields.
+        fields: of a struct.
+        jobs: without any other the rows are left out.
+    """
+    at = find_jobs(rows, jobs)
+    order = np.argsort(at, kind="stable")
+    chosen = pa.array(order[np.searchsorted(at[order], 0) :])
+    count = np.bincount(at[at >= 0], minlength=len(jobs))
+    ends = np.cumsum(count)
+    offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32), mask=np.append(count == 0, [False]))
+    columns = [_take(rows[name].combine_chunks(), chosen) for name in fields]
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, names=list(fields)))
+
+
+def _take(values: pa.Array, chosen: pa.Array) -> pa.Array:
+    """Return chosen values; texts as a dictionary, of which NumPy has an object each and not one for each row."""
+    taken = values.take(chosen)
+    return taken.dictionary_encode() if pa.types.is_string(taken.type) else taken
