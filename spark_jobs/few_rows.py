@@ -67,7 +67,21 @@ def read_newest(
     order: Sequence[str],
     version: int | None = None,
 ) -> DataFrame:
-    """Return of each job the rows that are newest, of those observed by ``until``, as a local frame.
+    """Return :func:`read_newest_rows` as a local frame."""
+    rows = read_newest_rows(lake, table, since, until, order=order, version=version)
+    return from_table(lake.spark, table, rows)
+
+
+def read_newest_rows(
+    lake: Lake,
+    table: Table,
+    since: datetime,
+    until: datetime,
+    *,
+    order: Sequence[str],
+    version: int | None = None,
+) -> pa.Table:
+    """Return of each job the rows that are newest, of those observed by ``until``.
 
     Args:
         lake: of the run.
@@ -92,5 +106,4 @@ def read_newest(
         parts.append(
             part.filter(pa.array([newest[cluster, job] == tuple(at) for cluster, job, *at in keys], pa.bool_()))
         )
-    rows = pa.concat_tables(parts) if parts else arrow_schema(table).empty_table()
-    return from_table(lake.spark, table, rows)
+    return pa.concat_tables(parts) if parts else arrow_schema(table).empty_table()

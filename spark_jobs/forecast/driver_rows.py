@@ -15,7 +15,7 @@ from include.arrow_rows import arrow_schema
 from include.tables import FORECAST_SCORES, FORECASTS, Table
 from models.arrays import Ints
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.job_inputs.source_series import SERIES
+from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
 
 _QUANTILES = ("q10", "q50", "q90", "q95")

@@ -16,8 +16,8 @@ from include.stages import StageRequest
 from spark_jobs.forecast import driver_rows
 from spark_jobs.forecast.batches import CHAMPION_MEMORY, SAMPLE_SERIES, forecast_series, keep_current, sample_order
 from spark_jobs.forecast.series import ForecastTask, fit_global
-from spark_jobs.job_inputs.source_rates import RATES, SourceRates
-from spark_jobs.job_inputs.source_series import SERIES
+from spark_jobs.job_inputs.source_rates import SourceRates
+from spark_jobs.job_inputs.source_windows import RATES, SERIES
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.timestamps import as_of_slice
 

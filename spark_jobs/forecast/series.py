@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from include.settings import Event
 from include.utc import DAY_S
 from models.arrays import Floats
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
@@ -19,8 +20,10 @@ from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
-from spark_jobs.job_inputs.source_rates import RATES
-from spark_jobs.job_inputs.source_series import SERIES, WINDOWS, HistoryFrame, SourceWindows
+from spark_jobs.job_inputs.source_windows import RATES, SERIES, WINDOWS, HistoryFrame, SourceWindows
+
+if TYPE_CHECKING:
+    from include.settings import Event  # workers need none of the settings, whose checks take half a second
 
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
@@ -113,8 +116,9 @@ def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
         calendar = task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
         histories.append(prepare(_rates(part, task)[0], calendar))
     early_s = task.now_s - task.backtest_origins * DAY_S
-    made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
-    return tuple(each for each in made if each is not None)
+    with ThreadPoolExecutor() as pool:  # LightGBM fits each on one core, for the same bits
+        made = pool.map(lambda until_s: fit(histories, until_s, task.horizon_bins), (early_s, task.now_s))
+        return tuple(each for each in made if each is not None)
 
 
 def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...] = ()) -> pd.DataFrame:
