@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
-from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, make_forecaster
+from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, make_forecaster
 from spark_jobs.job_inputs.current_sources import JobName
 from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import frame_of, rows_of
@@ -60,9 +60,10 @@ def forecast_series(series: DataFrame, task: ForecastTask, partitions: int, fits
         partitions: of Spark.
         fits: of the global model.
     """
+    schema = ", ".join(f"{name} {kind}" for name, kind in RESULT_COLUMNS.items())
     return (
         series.select("*", F.pmod(hash_names(), F.lit(BATCHES)).alias("batch"))
         .repartition(partitions, "batch")
         .groupBy("batch")
-        .applyInPandas(make_forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
+        .applyInPandas(make_forecaster(task, fits), schema)  # type: ignore[arg-type]
     )

@@ -28,16 +28,14 @@ if TYPE_CHECKING:
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
 
-RESULT_SCHEMA = (
-    "cluster string, job string, operator string, method string, fallback_reason string, input_hash string, "
-    "q10 array<double>, q50 array<double>, q90 array<double>, q95 array<double>, "
-    "event array<string>, event_factor array<double>, event_spread array<double>, "
-    "methods array<string>, origins array<int>, mase array<double>, pinball_q90 array<double>, "
-    "coverage_q90 array<double>, champion array<boolean>"
-)
-
-
-RESULT_COLUMNS = [column.split()[0] for column in RESULT_SCHEMA.split(", ")]
+RESULT_COLUMNS = {
+    **dict.fromkeys((*SERIES, "method", "fallback_reason", "input_hash"), "STRING"),
+    **dict.fromkeys(("q10", "q50", "q90", "q95"), "ARRAY<DOUBLE>"),
+    **{"event": "ARRAY<STRING>", "event_factor": "ARRAY<DOUBLE>", "event_spread": "ARRAY<DOUBLE>"},
+    **{"methods": "ARRAY<STRING>", "origins": "ARRAY<INT>", "mase": "ARRAY<DOUBLE>", "pinball_q90": "ARRAY<DOUBLE>"},
+    **{"coverage_q90": "ARRAY<DOUBLE>", "champion": "ARRAY<BOOLEAN>"},
+}
+"""Of a forecast: column -> type, as SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
         ordered = series.sort_values(["cluster", "job", "operator"], ignore_index=True)
         parts = [part.iloc[at : at + CHUNK] for part in by_calendar(ordered, task) for at in range(0, len(part), CHUNK)]
         made = [
-            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), RESULT_COLUMNS)
+            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), list(RESULT_COLUMNS))
             for part in parts
         ]
         return pd.concat(made, ignore_index=True)

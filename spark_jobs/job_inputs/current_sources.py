@@ -23,9 +23,7 @@ _OF_JOB = ("cluster", "job", *_HOUR, "observed_at", "job_type", "ended_at")
 
 def read_current_sources(lake: Lake, as_of: datetime) -> dict[JobName, frozenset[str]]:
     """Return the sources of each job that was seen within the lookback before a time; see :func:`list_sources`."""
-    graphs, jobs = (
-        read_newest_rows(lake, table, as_of - LOOKBACK, as_of, order=_HOUR) for table in (JOB_GRAPHS, JOBS)
-    )
+    graphs, jobs = (read_newest_rows(lake, table, as_of - LOOKBACK, as_of, order=_HOUR) for table in (JOB_GRAPHS, JOBS))
     return list_sources(graphs, jobs)
 
 
