@@ -28,7 +28,7 @@ from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake, frame_of
 from spark_jobs.timestamps import as_of_slice
 
-_SENT_BYTES = 48 * 2**20
+_SENT_BYTES = 32 * 2**20
 """Rates of a part: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
 
 
@@ -38,7 +38,7 @@ def forecast_few(
     """Forecast sources whose history is in the driver, without those that are left out, in the order of their names."""
     sources = driver_rows.choose_current(rates.table, current)
     hashes = read_hashes(lake.spark, sources)
-    sample = sources.take(pa.array(driver_rows.order_series(sources, hashes)[:SAMPLE_SERIES]))
+    sample = sources.take(pa.array(driver_rows.order_series(sources, hashes)[:SAMPLE_SERIES], pa.int64()))
     fits = fit_global(sample.to_pandas(), task) if len(sample) else ()
     whole = driver_rows.add_champions(sources, lake, request.as_of, CHAMPION_MEMORY)
     parts = deal_series(whole, hashes, lake.spark.sparkContext.defaultParallelism)
