@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
-from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, make_forecaster
+from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, load_worker, make_forecaster
 from spark_jobs.job_inputs.current_sources import JobName
 from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import frame_of, rows_of
@@ -49,6 +49,16 @@ def read_hashes(spark: SparkSession, series: pa.Table) -> Ints:
 def sample_order() -> list[Column]:
     """Return the order of series of which the first are a sample: by the hash of their names."""
     return [hash_names(), *(F.col(name) for name in SERIES)]
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Begin a Python worker for each core, which loads what forecasts need, by a job of no other use.
+
+    To be called while the driver reads: it takes a second that the forecasts would wait for, and Spark's own first
+    query of this kind another one.
+    """
+    count = min(spark.sparkContext.defaultParallelism, BATCHES)
+    spark.range(0, count, 1, count).mapInArrow(load_worker, "id BIGINT").toArrow()  # type: ignore[arg-type]
 
 
 def forecast_series(series: DataFrame, task: ForecastTask, partitions: int, fits: tuple[Fit, ...] = ()) -> DataFrame:

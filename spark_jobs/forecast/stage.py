@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
-from spark_jobs.forecast.batches import keep_current
+from spark_jobs.forecast.batches import keep_current, start_workers
 from spark_jobs.forecast.few_sources import forecast_few, write_few
 from spark_jobs.forecast.many_sources import forecast_many
 from spark_jobs.forecast.series import ForecastTask
@@ -23,6 +23,7 @@ from spark_jobs.job_inputs.renames import current_names, follow_renames, read_ve
 from spark_jobs.job_inputs.source_rates import HELD_BYTES, read_source_rates
 from spark_jobs.job_inputs.source_series import read_source_loads, source_series
 from spark_jobs.lake import Lake
+from spark_jobs.session import threads
 
 
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
@@ -54,7 +55,14 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         LostInputError: forecasts of that time are there, and there is no history of any source any more.
     """
-    lake = Lake(spark, settings.paths.lake)
+    with threads(spark) as pool:
+        started = pool.submit(start_workers, spark)
+        result = _forecast(Lake(spark, settings.paths.lake), settings, request)
+        started.result()
+    return result
+
+
+def _forecast(lake: Lake, settings: Settings, request: StageRequest) -> dict[str, object]:
     task = forecast_task(settings, request)
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
     current = read_current_sources(lake, request.as_of)
