@@ -1,6 +1,6 @@
 """A forecast of few sources: what it reads and writes goes through the driver, and Spark does the forecasts alone.
 
-Where Spark opens, plans, shuffles and commits every table, a pass of 100 sources takes 64 s of processor time, and
+Where Spark opens, plans, shuffles and commits every table, a pass of 100 sources took 64 s of processor time, and
 34 s here. The rows are those of :mod:`.many_sources`, bit for bit.
 """
 
