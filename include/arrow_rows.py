@@ -28,13 +28,19 @@ _KINDS = {
     "ARRAY<INT>": pa.list_(pa.int32()),
     "ARRAY<BIGINT>": pa.list_(pa.int64()),
     "ARRAY<DOUBLE>": pa.list_(pa.float64()),
+    "ARRAY<BOOLEAN>": pa.list_(pa.bool_()),
     AGGREGATES: pa.list_(pa.struct([("id", pa.string()), *((name, pa.float64()) for name in _NUMBERS)])),
 }
 
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns of a table as Arrow has them."""
-    return pa.schema([(name, _KINDS[kind]) for name, kind in table.columns.items()])
+    return arrow_columns(table.columns)
+
+
+def arrow_columns(columns: Mapping[str, str]) -> pa.Schema:
+    """Return columns as Arrow has them: name -> type, as SQL."""
+    return pa.schema([(name, _KINDS[kind]) for name, kind in columns.items()])
 
 
 def arrow_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -20,14 +20,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import lightgbm
 import numpy as np
 
 from include.utc import HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting.origin_inputs import OriginInputs, sample_leads
 from models.forecasting.rate_history import History
+
+if TYPE_CHECKING:
+    import lightgbm
 
 ROUNDS = 80
 PARAMETERS = {
@@ -74,6 +77,8 @@ class Fit:
 
 @lru_cache(maxsize=8)
 def _read_model(text: str) -> lightgbm.Booster:
+    import lightgbm  # a second and a half with scikit-learn, which it loads: not where no series needs the model
+
     return lightgbm.Booster(model_str=text)
 
 
@@ -140,5 +145,7 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         targets.append(target[useful])
     if series_days < LEAST_SERIES_DAYS:
         return None
+    import lightgbm
+
     rows = lightgbm.Dataset(np.concatenate(inputs), np.concatenate(targets), params=PARAMETERS)
     return Fit(until_s, lightgbm.train(PARAMETERS, rows, num_boost_round=ROUNDS).model_to_string())

@@ -12,6 +12,7 @@ Notation, for n series, T bins of history, K columns:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,10 +52,11 @@ class HarmonicRidge:
 
     def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
-        design = self.design(history.calendar, history.bins + horizon)
+        design = _keep_design(self, history.calendar, history.bins + horizon)
         scale = np.maximum(_mean_since_begin(history), np.finfo(float).tiny)[:, None]
         values = history.filled / scale
-        grams = _prefix_grams(design, np.concatenate([history.begin, origins]))
+        stops = np.unique(np.concatenate([history.begin, origins]))
+        grams = _keep_grams(self, history.calendar, history.bins + horizon, tuple(stops.tolist()))
         forecasts = np.empty((len(origins), values.shape[0], horizon))
         timestamps = np.zeros((values.shape[0], design.shape[1]))
         reached = 0
@@ -112,6 +114,18 @@ class HarmonicRidge:
         return remainder.forecast_remainder(
             rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s
         )
+
+
+@lru_cache(maxsize=1)  # a worker goes through batches of the same bins: 20 ms each
+def _keep_design(method: HarmonicRidge, calendar: Calendar, bins: int) -> Floats:
+    design = method.design(calendar, bins)
+    design.flags.writeable = False
+    return design
+
+
+@lru_cache(maxsize=1)
+def _keep_grams(method: HarmonicRidge, calendar: Calendar, bins: int, stops: tuple[int, ...]) -> dict[int, Floats]:
+    return _prefix_grams(_keep_design(method, calendar, bins), np.array(stops))
 
 
 def _prefix_grams(design: Floats, stops: Ints) -> dict[int, Floats]:

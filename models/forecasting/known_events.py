@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from include.settings.events import Event
 from models.arrays import Bools, Floats
 from models.scheduling.demand import LEVELS, MEDIAN, SCORES, SourceForecast
+
+if TYPE_CHECKING:
+    from include.settings.events import Event  # workers need none of the settings, whose checks take half a second
 
 _LOW, _HIGH = LEVELS.index(0.1), LEVELS.index(0.9)
 _WIDER: Final = float(SCORES[LEVELS.index(0.95)] / SCORES[_HIGH])

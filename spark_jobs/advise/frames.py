@@ -14,7 +14,7 @@ from include.utc import Interval
 from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.job_inputs.chosen_jobs import is_chosen
 from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.source_series import HistoryFrame
+from spark_jobs.job_inputs.source_windows import HistoryFrame
 from spark_jobs.job_inputs.subjects import history_frame, subjects
 from spark_jobs.job_inputs.what_ran import Followed, follow_jobs, select_span
 from spark_jobs.lake import Lake

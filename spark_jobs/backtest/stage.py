@@ -26,7 +26,7 @@ from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_back
 from spark_jobs.backtest.job_certificate import CertificateTask, make_certifier
 from spark_jobs.code_versions import version_column
 from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.source_series import HistoryFrame
+from spark_jobs.job_inputs.source_windows import HistoryFrame
 from spark_jobs.job_inputs.subjects import history_frame, subjects
 from spark_jobs.job_inputs.what_ran import Followed, follow_jobs
 from spark_jobs.lake import Lake

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -15,7 +15,8 @@ from include.arrow_rows import arrow_schema
 from include.tables import FORECAST_SCORES, FORECASTS, Table
 from models.arrays import Ints
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.job_inputs.source_series import SERIES
+from spark_jobs.job_inputs.current_sources import JobName, is_current
+from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
 
 _QUANTILES = ("q10", "q50", "q90", "q95")
@@ -23,10 +24,15 @@ _OF_EVENTS = ("event", "event_factor", "event_spread")
 _SCORES = ("mase", "pinball_q90", "coverage_q90")
 
 
-def choose_sources(sources: pa.Table, names: pa.Table) -> pa.Table:
-    """Return the rows of some sources, (cluster, job, operator) each, in the order of these."""
-    place = {name: at for at, name in enumerate(_keys(sources))}
-    return sources.take(pa.array([place[name] for name in _keys(names)], pa.int64()))
+def choose_current(sources: pa.Table, current: Mapping[JobName, frozenset[str]]) -> pa.Table:
+    """Return the sources without those that are left out; see :func:`.current_sources.is_current`."""
+    return sources.filter(pa.array([is_current(current, *name) for name in _keys(sources)], pa.bool_()))
+
+
+def order_series(sources: pa.Table, hashes: Ints) -> list[int]:
+    """Return the order of sources of which the first are a sample: by a hash of their names, (n,), then by these."""
+    names = list(zip(hashes.tolist(), _keys(sources), strict=True))
+    return sorted(range(len(names)), key=names.__getitem__)
 
 
 def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timedelta) -> pa.Table:

@@ -1,62 +1,82 @@
 """A forecast of few sources: what it reads and writes goes through the driver, and Spark does the forecasts alone.
 
-Where Spark opens, plans, shuffles and commits every table, a pass of 100 sources takes 64 s of processor time, and
+Where Spark opens, plans, shuffles and commits every table, a pass of 100 sources took 64 s of processor time, and
 34 s here. The rows are those of :mod:`.many_sources`, bit for bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from include import tables
+from include.arrow_rows import arrow_columns
 from include.stages import StageRequest
+from models.arrays import Ints
+from models.forecasting.boosting import Fit
 from spark_jobs.forecast import driver_rows
-from spark_jobs.forecast.batches import CHAMPION_MEMORY, SAMPLE_SERIES, forecast_series, keep_current, sample_order
-from spark_jobs.forecast.series import ForecastTask, fit_global
-from spark_jobs.job_inputs.source_rates import RATES, SourceRates
-from spark_jobs.job_inputs.source_series import SERIES
-from spark_jobs.lake import Lake, empty, frame_of
+from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
+from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
+from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
+from spark_jobs.job_inputs.current_sources import JobName
+from spark_jobs.job_inputs.source_rates import SourceRates
+from spark_jobs.job_inputs.source_windows import SERIES
+from spark_jobs.lake import Lake, frame_of
 from spark_jobs.timestamps import as_of_slice
 
-_HISTORY = dict.fromkeys(SERIES, "STRING") | {
-    **dict(zip(RATES, ("ARRAY<DOUBLE>", "DOUBLE"), strict=True)),
-    "previous_champion": "STRING",
-    "is_chosen": "BOOLEAN",
-}
-_SENT_BYTES = 16 * 2**20
-"""Rates in one piece: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
+_SENT_BYTES = 32 * 2**20
+"""Rates of a part: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
 
 
-def choose_current(
-    lake: Lake, sources: SourceRates, graphs: DataFrame, jobs: DataFrame, request: StageRequest
+def forecast_few(
+    lake: Lake, rates: SourceRates, current: Mapping[JobName, frozenset[str]], task: ForecastTask, request: StageRequest
 ) -> pa.Table:
-    """Return the sources that are not left out, in the order in which the global model's sample is drawn."""
-    rows = sources.table
-    if not len(rows):
-        return rows
-    names = keep_current(frame_of(lake.spark, rows.select(list(SERIES))), graphs, jobs, request.as_of)
-    return driver_rows.choose_sources(rows, names.orderBy(*sample_order()).toArrow())
-
-
-def forecast_few(lake: Lake, sources: pa.Table, task: ForecastTask, request: StageRequest, partitions: int) -> pa.Table:
-    """Forecast sources whose history is in the driver, in the order of their names."""
-    fits = fit_global(sources.slice(0, SAMPLE_SERIES).to_pandas(), task) if len(sources) else ()
+    """Forecast sources whose history is in the driver, without those that are left out, in the order of their names."""
+    sources = driver_rows.choose_current(rates.table, current)
+    hashes = read_hashes(lake.spark, sources)
+    sample = sources.take(pa.array(driver_rows.order_series(sources, hashes)[:SAMPLE_SERIES], pa.int64()))
+    fits = fit_global(sample.to_pandas(), task) if len(sample) else ()
     whole = driver_rows.add_champions(sources, lake, request.as_of, CHAMPION_MEMORY)
-    made = forecast_series(_send(lake, whole, task), task, partitions, fits).toArrow()
+    parts = deal_series(whole, hashes, lake.spark.sparkContext.defaultParallelism)
+    made = forecast_parts(lake.spark, parts, task, fits)
     return made.sort_by([(name, "ascending") for name in SERIES])
 
 
-def _send(lake: Lake, sources: pa.Table, task: ForecastTask) -> DataFrame:
-    """Return rows of the driver as a frame."""
-    if not len(sources):
-        return empty(lake.spark, _HISTORY)
-    step = max(1, _SENT_BYTES // (8 * task.history_bins))
-    return reduce(
-        DataFrame.union, [frame_of(lake.spark, sources[at : at + step]) for at in range(0, len(sources), step)]
-    )
+def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
+    """Return series in parts of about the same size, of whole batches, which are those of Spark.
+
+    A worker takes a fifth of a second to begin with a part, so there are no more of them than ``least``, which is one
+    for each core, unless a part would be too large to be sent.
+
+    Args:
+        series: one row each.
+        hashes: of their names, (n,).
+        least: number of parts, where there are so many batches.
+    """
+    batch = hashes % BATCHES
+    sizes = np.bincount(batch, minlength=BATCHES)
+    count = max(1, least, -(-series.nbytes // _SENT_BYTES))
+    parts: list[list[int]] = [[] for _ in range(min(count, BATCHES))]
+    for one in np.argsort(-sizes, kind="stable").tolist():  # the largest first, each to the smallest part
+        min(parts, key=lambda part: sizes[part].sum()).append(one)
+    whole = series.append_column(BATCH, pa.array(batch))
+    chosen = [np.flatnonzero(np.isin(batch, part)) for part in parts]
+    return [whole.take(pa.array(rows)) for rows in chosen if len(rows)]
+
+
+def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> pa.Table:
+    """Forecast parts of the series, each in a task of its own."""
+    schema = arrow_columns(RESULT_COLUMNS)
+    if not parts:
+        return schema.empty_table()
+    frames = [frame_of(spark, pa.table({COLUMN: pa.array([to_bytes(one)], pa.binary())})) for one in parts]
+    worker = make_worker(make_forecaster(task, fits), schema)
+    made = reduce(DataFrame.union, frames).mapInArrow(worker, f"{COLUMN} BINARY").toArrow()  # type: ignore[arg-type]
+    return pa.concat_tables(from_bytes(one.as_buffer()) for one in made[COLUMN])
 
 
 def write_few(lake: Lake, made: pa.Table, task: ForecastTask, request: StageRequest) -> dict[str, object]:

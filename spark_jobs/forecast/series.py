@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from include.settings import Event
 from include.utc import DAY_S
 from models.arrays import Floats
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
@@ -19,22 +21,22 @@ from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
-from spark_jobs.job_inputs.source_rates import RATES
-from spark_jobs.job_inputs.source_series import SERIES, WINDOWS, HistoryFrame, SourceWindows
+from spark_jobs.job_inputs.source_windows import RATES, SERIES, WINDOWS, HistoryFrame, SourceWindows
+
+if TYPE_CHECKING:
+    from include.settings import Event  # workers need none of the settings, whose checks take half a second
 
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
 
-RESULT_SCHEMA = (
-    "cluster string, job string, operator string, method string, fallback_reason string, input_hash string, "
-    "q10 array<double>, q50 array<double>, q90 array<double>, q95 array<double>, "
-    "event array<string>, event_factor array<double>, event_spread array<double>, "
-    "methods array<string>, origins array<int>, mase array<double>, pinball_q90 array<double>, "
-    "coverage_q90 array<double>, champion array<boolean>"
-)
-
-
-RESULT_COLUMNS = [column.split()[0] for column in RESULT_SCHEMA.split(", ")]
+RESULT_COLUMNS = {
+    **dict.fromkeys((*SERIES, "method", "fallback_reason", "input_hash"), "STRING"),
+    **dict.fromkeys(("q10", "q50", "q90", "q95"), "ARRAY<DOUBLE>"),
+    **{"event": "ARRAY<STRING>", "event_factor": "ARRAY<DOUBLE>", "event_spread": "ARRAY<DOUBLE>"},
+    **{"methods": "ARRAY<STRING>", "origins": "ARRAY<INT>", "mase": "ARRAY<DOUBLE>", "pinball_q90": "ARRAY<DOUBLE>"},
+    **{"coverage_q90": "ARRAY<DOUBLE>", "champion": "ARRAY<BOOLEAN>"},
+}
+"""Of a forecast: column -> type, as SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,17 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
         ordered = series.sort_values(["cluster", "job", "operator"], ignore_index=True)
         parts = [part.iloc[at : at + CHUNK] for part in by_calendar(ordered, task) for at in range(0, len(part), CHUNK)]
         made = [
-            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), RESULT_COLUMNS)
+            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), list(RESULT_COLUMNS))
             for part in parts
         ]
         return pd.concat(made, ignore_index=True)
 
     return forecast
+
+
+def load_worker(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return rows as they are: whoever applies it has loaded this module."""
+    yield from rows
 
 
 def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:
@@ -113,8 +120,9 @@ def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
         calendar = task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0])
         histories.append(prepare(_rates(part, task)[0], calendar))
     early_s = task.now_s - task.backtest_origins * DAY_S
-    made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
-    return tuple(each for each in made if each is not None)
+    with ThreadPoolExecutor() as pool:  # LightGBM fits each on one core, for the same bits
+        made = pool.map(lambda until_s: fit(histories, until_s, task.horizon_bins), (early_s, task.now_s))
+        return tuple(each for each in made if each is not None)
 
 
 def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...] = ()) -> pd.DataFrame:

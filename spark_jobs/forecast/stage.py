@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import lightgbm  # noqa: F401 (here, while Java starts; the fit would wait a second and a half for it)
 from pyspark.sql import SparkSession
 
-from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
-from spark_jobs.forecast.batches import keep_current
-from spark_jobs.forecast.few_sources import choose_current, forecast_few, write_few
+from spark_jobs.forecast.batches import keep_current, start_workers
+from spark_jobs.forecast.few_sources import forecast_few, write_few
 from spark_jobs.forecast.many_sources import forecast_many
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.job_inputs.newest_rows import read_newest_hours
+from spark_jobs.job_inputs.current_sources import read_current_sources
 from spark_jobs.job_inputs.renames import current_names, follow_renames, read_versions, renames_frame
 from spark_jobs.job_inputs.source_rates import HELD_BYTES, read_source_rates
 from spark_jobs.job_inputs.source_series import read_source_loads, source_series
 from spark_jobs.lake import Lake
+from spark_jobs.session import threads
 
 
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
@@ -54,14 +55,19 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         LostInputError: forecasts of that time are there, and there is no history of any source any more.
     """
-    lake = Lake(spark, settings.paths.lake)
+    with threads(spark) as pool:
+        started = pool.submit(start_workers, spark)
+        result = _forecast(Lake(spark, settings.paths.lake), settings, request)
+        started.result()
+    return result
+
+
+def _forecast(lake: Lake, settings: Settings, request: StageRequest) -> dict[str, object]:
     task = forecast_task(settings, request)
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
-    graphs, jobs = (read_newest_hours(lake, table, request.as_of) for table in (tables.JOB_GRAPHS, tables.JOBS))
-    partitions = settings.spark.shuffle_partitions
+    current = read_current_sources(lake, request.as_of)
     few = read_source_rates(lake.root, task, names, HELD_BYTES // (8 * task.history_bins))
     if few is None:
         windows = source_series(follow_renames(read_source_loads(lake, task), renames_frame(lake, names)), task)
-        return forecast_many(lake, keep_current(windows, graphs, jobs, request.as_of), task, request, partitions)
-    current = choose_current(lake, few, graphs, jobs, request)
-    return write_few(lake, forecast_few(lake, current, task, request, partitions), task, request)
+        return forecast_many(lake, keep_current(windows, current), task, request, settings.spark.shuffle_partitions)
+    return write_few(lake, forecast_few(lake, few, current, task, request), task, request)

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.domain.finished_operators import FINISHED
-from include.flink.job_states import BATCH
 from include.tables import Table
 from spark_jobs.few_rows import read_newest
 from spark_jobs.lake import Lake
@@ -69,24 +67,6 @@ def newest_jobs(jobs: DataFrame, as_of: datetime) -> DataFrame:
     one = F.struct("state", "job_type", "ended_at", F.col("observed_at").alias("polled_at"))
     newest = observed.groupBy(*JOB).agg(F.max_by(one, F.struct("date", "hour", "observed_at")).alias("newest"))
     return newest.select(*JOB, "newest.*")
-
-
-def current_sources(graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job with ``sources``, the names of the sources of its newest graph that may send more.
-
-    None of a job that has ended, or of a batch job: what is left of its work is no load to be forecast.
-    """
-    may_send = (F.size("upstream") == 0) & ~F.col("status").eqNullSafe(F.lit(FINISHED))
-    sources = (
-        current_operators(graphs, as_of)
-        .groupBy(*JOB)
-        .agg(F.collect_set(F.when(may_send, F.col("operator"))).alias("all"))
-    )
-    known = sources.join(newest_jobs(jobs, as_of), JOB, "full")
-    has_ended = F.col("ended_at").isNotNull() | F.col("job_type").eqNullSafe(F.lit(BATCH))
-    return known.select(
-        *JOB, F.when(has_ended, F.array().cast("ARRAY<STRING>")).otherwise(F.col("all")).alias("sources")
-    )
 
 
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:

@@ -6,7 +6,8 @@ planning and compiling; here they are read by column and averaged in 4 s, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -19,11 +20,10 @@ from include.utc import DAY_S
 from models.arrays import Bools, Floats, Ints
 from spark_jobs.job_inputs.renames import OperatorName
 from spark_jobs.job_inputs.source_loads import update_source_loads
-from spark_jobs.job_inputs.source_series import SERIES, HistoryFrame
+from spark_jobs.job_inputs.source_windows import RATES, SERIES, HistoryFrame
 
 HELD_BYTES = 256 * 2**20
 """So many rates are held in the driver, more are left to Spark: of 4,161 sources with 28 days of five minutes."""
-RATES = ("rate_per_s", "last_seen_s")
 _NAMES = (*SERIES, "vertex_id")
 _ARRAYS = ("start_s", "window_s", "demand_per_s")
 
@@ -67,12 +67,28 @@ def read_source_rates(
     update_source_loads(lake, since, until)
     loads = LakeTable(lake, SOURCE_LOADS)
     places, bins = _Places(current), _Bins(frame)
-    for day in (since + timedelta(days=back) for back in range((until - since).days + 1)):
-        windows = _read_windows(loads.read([*_NAMES, *_ARRAYS], day, day, "operator IS NOT NULL"), places)
+    for day, rows in _read_days(loads, since, until):
+        windows = _read_windows(rows, places)
         if len(places.names) > most:
             return None
         bins.add(windows, len(places.names), day, is_last=day == until)
     return bins.average(places.names)
+
+
+def _read_days(loads: LakeTable, since: date, until: date) -> Iterator[tuple[date, pa.Table]]:
+    """Yield each day with its rows; while one is worked on, the next is read."""
+
+    def read(day: date) -> pa.Table:
+        return loads.read([*_NAMES, *_ARRAYS], day, day, "operator IS NOT NULL")
+
+    days = [since + timedelta(days=back) for back in range((until - since).days + 1)]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead = pool.submit(read, days[0])
+        for day, following in zip(days, [*days[1:], None], strict=True):
+            rows = ahead.result()
+            if following is not None:
+                ahead = pool.submit(read, following)
+            yield day, rows
 
 
 class _Places:

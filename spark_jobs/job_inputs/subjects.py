@@ -21,7 +21,8 @@ from models.evaluation.rate_series import fill_gaps
 from spark_jobs.job_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, read_newest_hours
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import WINDOWS, HistoryFrame, SourceWindows, read_source_loads, source_series
+from spark_jobs.job_inputs.source_series import read_source_loads, source_series
+from spark_jobs.job_inputs.source_windows import WINDOWS, HistoryFrame, SourceWindows
 from spark_jobs.lake import Lake
 
 

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from include.lake_table import is_between
 from include.tables import FORECAST_SCORES
-from spark_jobs.job_inputs.source_series import SERIES
+from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
 from spark_jobs.plot_text import plot_text
 

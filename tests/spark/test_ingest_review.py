@@ -23,7 +23,8 @@ from models.live.job_layout import name_operators
 from models.live.job_replies import Vertex
 from spark_jobs.job_history.operator_names import operators_of
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import HistoryFrame, SourceWindows, read_source_loads, source_series
+from spark_jobs.job_inputs.source_series import read_source_loads, source_series
+from spark_jobs.job_inputs.source_windows import HistoryFrame, SourceWindows
 from spark_jobs.job_inputs.windows import windows_between
 from tests.spark.hostile_input import (
     BAD_REPLIES,

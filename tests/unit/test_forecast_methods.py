@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pipeline.forecasting import SklearnHarmonic
+from models.forecasting import harmonic
 from models.forecasting.calendar import Calendar
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import prepare
@@ -81,3 +82,21 @@ def test_part_of_a_change_of_level_is_kept() -> None:
     rest = np.concatenate([np.zeros(3 * DAY), np.full(DAY, 8.0)])[None]
     path = HarmonicRidge().remainder(rest, CALENDAR, 300)[0]
     assert path[-1] == pytest.approx(0.6 * 8.0, abs=0.5)
+
+
+def test_harmonic_forecasts_do_not_depend_on_the_batch_before() -> None:
+    whole = 100 + np.random.default_rng(5).random((3, 14 * DAY))
+    late = whole.copy()
+    late[:, :60] = np.nan
+    cases = [(whole, CALENDAR), (late, CALENDAR), (whole, Calendar(86_400, 3600)), (whole[:, :-1], CALENDAR)]
+
+    def predict(rates: np.ndarray, calendar: Calendar) -> bytes:
+        origins = np.array([12 * DAY, rates.shape[1]])
+        return HarmonicRidge().predict(prepare(rates, calendar), origins, DAY).tobytes()
+
+    alone = []
+    for case in cases:
+        harmonic._keep_design.cache_clear()
+        harmonic._keep_grams.cache_clear()
+        alone.append(predict(*case))
+    assert [predict(*case) for case in (*cases, *reversed(cases))] == [*alone, *reversed(alone)]

@@ -1,0 +1,50 @@
+"""Series that travel between the driver and Spark's workers as bytes of Arrow, a row for many of them.
+
+Spark neither takes their arrays apart nor shuffles them. Loaded by the workers: without Spark and the lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import pyarrow as pa
+
+BATCH, COLUMN = "batch", "rows"
+
+
+def make_worker(
+    work: Callable[[pd.DataFrame], pd.DataFrame], schema: pa.Schema
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark applies to rows of :data:`COLUMN`: each is a table of some batches.
+
+    Args:
+        work: applied to each batch, the rows of one value of :data:`BATCH`.
+        schema: of what it returns.
+    """
+
+    def apply(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in packed:
+            made = [to_bytes(work_on(from_bytes(one.as_buffer()))) for one in rows.column(0)]
+            yield pa.record_batch({COLUMN: pa.array(made, pa.binary())})
+
+    def work_on(part: pa.Table) -> pa.Table:
+        batches = part.to_pandas().groupby(BATCH)
+        made = [work(own.drop(columns=BATCH).reset_index(drop=True)) for _, own in batches]
+        return pa.concat_tables(pa.Table.from_pandas(one, schema, preserve_index=False) for one in made)
+
+    return apply
+
+
+def to_bytes(rows: pa.Table) -> bytes:
+    """Return rows as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
+
+
+def from_bytes(packed: pa.Buffer) -> pa.Table:
+    """Return the rows of a stream of Arrow."""
+    return pa.ipc.open_stream(packed).read_all()
