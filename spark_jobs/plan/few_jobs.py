@@ -39,6 +39,7 @@ HELD_BYTES = 80 * 2**20
 windows of one minute have 37 MiB of two hours."""
 Memory = dict[str, str | None]
 _REPLANNING = names_where(decides=Decides.REPLANS)
+_OBSERVING = names_where(observes=True)
 _STATE = {
     "job_id": pa.string(),
     "operators": pa.string(),
@@ -76,6 +77,9 @@ class FewJobs:
         windows = self._table(tables.OBSERVATIONS)
         return windows.count_bytes(since.replace(minute=0, second=0, microsecond=0), as_of) <= HELD_BYTES
 
+    def _observes(self, job: Job) -> bool:
+        return self._options.policy_of(*job) in _OBSERVING
+
     def _version(self, table: Table) -> int | None:
         return self._versions.get(table.name)
 
@@ -88,15 +92,13 @@ class FewJobs:
         """
         options, as_of = self._options, self._task.as_of
         looks, windows = any_observes(options), self._table(tables.OBSERVATIONS)
-        observing = names_where(observes=True)
         horizon_end, observed = as_of + timedelta(hours=options.horizon_h), timedelta(hours=options.observed_h)
         also = (Stage.LEARN, Stage.PROFILE)  # as of the same moment they come before the plan
         with ThreadPoolExecutor() as pool:  # files are read and decoded without Python's lock
             until = pool.submit(read_observed_until, windows, as_of)
             recent, memories = pool.submit(pa.table, {}), pool.submit(dict[Job, Memory])
             if looks:
-                observes = lambda job: options.policy_of(*job) in observing  # noqa: E731
-                recent = pool.submit(read_recent_windows, windows, observed, as_of, observes, current)
+                recent = pool.submit(read_recent_windows, windows, observed, as_of, self._observes, current)
                 memories = pool.submit(read_newest_memories, self._lake.few(tables.POLICY_MEMORY), as_of, also)
             after = read_clusters_past(windows, horizon_end)
             graphs = list_graphs(self._read_newest(tables.JOB_GRAPHS))
