@@ -39,6 +39,11 @@ def least_busy_share(busiest: Floats) -> Floats:
     return np.asarray(np.minimum(BUSY_ENOUGH, OF_BUSIEST * busiest), float)
 
 
+def least_share_beside(busiest: float) -> float:
+    """Return :func:`least_busy_share` of one number: a plan asks hundreds of times a job, for which arrays are slow."""
+    return min(BUSY_ENOUGH, OF_BUSIEST * busiest)
+
+
 def find_busiest(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floats) -> Floats:
     """Return (points,) the highest busy share at each (operator, parallelism).
 

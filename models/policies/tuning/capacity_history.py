@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.capacity.busy_windows import BUSY_ENOUGH, HELD_S, OF_BUSIEST, light_load_sd
+from models.capacity.busy_windows import HELD_S, OF_BUSIEST, least_share_beside, light_load_sd
 from models.policies.tuning.tuning_options import KEEP
 
 # K is not published; the repository's README lists five samples per parallelism.
@@ -139,7 +139,7 @@ class _Observations:
             return
         if busy >= OF_BUSIEST * self.busiest_share and rate >= OF_BUSIEST * usual:  # not a stall
             self.busiest_share, self.busiest_at_s = max(self.busiest_share, busy), at_s
-        least = min(BUSY_ENOUGH, OF_BUSIEST * self.busiest_share)  # of least_busy_share, without an array
+        least = least_share_beside(self.busiest_share)
         self.rows.append((busy, capacity_per_s, rate))
         self.rows = [row for row in self.rows if row[0] >= least][-keep:]
 
