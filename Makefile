@@ -40,7 +40,7 @@ run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists
 
 .PHONY: demo
 demo: setup  ## a Flink cluster with a load, the controller and the page on this machine; ARGS="--mode dry-run"
-	@$(PY) -m cli.demo $(ARGS)
+	@$(PY) -m lab.commands.demo $(ARGS)
 
 .PHONY: ui
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run`; ARGS="--on all" switches DAGs on
@@ -48,11 +48,11 @@ ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make
 
 .PHONY: backtest
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
-	@$(PY) -m cli.backtest $(ARGS)
+	@$(PY) -m lab.commands.backtest $(ARGS)
 
 .PHONY: advise
 advise: setup  ## what the last days would have cost under Tidewise and others: one page; ARGS="--raw DIR"
-	@$(PY) -m cli.advise $(ARGS)
+	@$(PY) -m lab.commands.advise $(ARGS)
 
 ##@ Connect a cluster
 .PHONY: init
@@ -152,7 +152,7 @@ lift:  ## let a parallelism be tried again under which a job failed; ARGS="clust
 ##@ Measure and compare
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
-	@$(PY) -m cli.record $(ARGS)
+	@$(PY) -m tools.record $(ARGS)
 
 .PHONY: bench
 bench: setup  ## measure ingest, training, forecast and an hourly pass; writes out/bench.json

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from cli.local_flink.build import JAVA_RELEASE, FlinkSetupError, java_tool, pack_classes
+from cli.java_build import JAVA_RELEASE, JavaBuildError, java_tool, pack_classes
 from include.spark.jars import DELTA_JARS, LOG_STORE_SOURCE, log_store_jar
 
 
@@ -20,14 +20,14 @@ def build_log_store(folder: Path) -> Path:
     """Return the jar of the log store, compiled unless it is there.
 
     Raises:
-        FlinkSetupError: there is no JDK, or it refuses the source.
+        JavaBuildError: there is no JDK, or it refuses the source.
     """
     target = log_store_jar(folder)
     if target.is_file():
         return target
     spark = find_spec("pyspark")
     if spark is None or spark.origin is None:
-        raise FlinkSetupError("pyspark is not installed: run `make setup`")
+        raise JavaBuildError("pyspark is not installed: run `make setup`")
     libraries = [*(Path(spark.origin).parent / "jars").glob("hadoop-client-api-*.jar")]
     libraries += [folder / jar.file_name for jar in DELTA_JARS]
     with tempfile.TemporaryDirectory(prefix="tidewise-javac-") as classes:
@@ -35,7 +35,7 @@ def build_log_store(folder: Path) -> Path:
         command += ["-cp", ":".join(map(str, libraries)), "-d", classes, str(LOG_STORE_SOURCE)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise FlinkSetupError(f"javac failed (is it a JDK {JAVA_RELEASE} or later?):\n{done.stderr.strip()}")
+            raise JavaBuildError(f"javac failed (is it a JDK {JAVA_RELEASE} or later?):\n{done.stderr.strip()}")
         pack_classes(Path(classes), target)
     for old in folder.glob("tidewise-log-store-*.jar"):
         if old != target:
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     (folder,) = argv
     try:
         print(build_log_store(Path(folder).resolve()))
-    except FlinkSetupError as error:
+    except JavaBuildError as error:
         print(f"log_store: {error}", file=sys.stderr)
         return 1
     return 0

@@ -21,7 +21,7 @@ from include.control.interventions import Act, Intervention, record_intervention
 from include.place import place
 from include.settings import Settings, load_settings
 from include.spark.submission import anchor_paths
-from models.bundle import BundleError
+from models.bundle.fleet_bundle import BundleError
 
 if TYPE_CHECKING:
     from spark_jobs.model_acts import Done, ModelActs

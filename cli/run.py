@@ -25,15 +25,17 @@ from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
+from include.entry_points import EntryPointError, find_command
 from include.place import local_beside, place
 from include.raw_files import list_file_hours
 from include.settings import PROJECT, Settings, SettingsError
-from include.stages import Stage
+from include.stage_names import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
 RECORDING = PROJECT / "data" / "recording"
 RECORDINGS = (RECORDING, PROJECT / "data" / "recording_sql")  # of a DataStream job, and of SQL jobs
 MOST_DAYS = 366
+RECOVERY_S = 60  # after a restart, jobs of the history are polled each minute so long
 PARTS = {
     "data": "the recordings, and a simulated history",
     "ingest": "raw files become observations of every operator",
@@ -63,13 +65,13 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
 
 def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     """Put the recordings and the history below the raw root (what is there already is kept)."""
-    from cli.history import RECOVERY_S, HistoryRequest, write_history  # loads for seconds: after the first lines
-
     raw = place(settings.paths.raw)
     for recording in RECORDINGS:
         if recording.is_dir():
             FileSource(recording).deliver(raw)
-    write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw, recovery_s=RECOVERY_S))
+    asked = {"--days": days, "--end": format_utc(ceil_hour(as_of)), "--out": raw, "--recovery-s": RECOVERY_S}
+    if find_command("history")([str(word) for option in asked.items() for word in option]):
+        raise RunError("the simulated history was not made: the line above says why")
 
 
 def choose_tick(settings: Settings, as_of: datetime) -> datetime:
@@ -164,7 +166,7 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"run: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (RunError, DagFailedError, SettingsError, IntervalError) as error:
+    except (RunError, DagFailedError, EntryPointError, SettingsError, IntervalError) as error:
         print(f"run: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -29,6 +29,7 @@ VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
 FLINK = CACHE / "flink"
+LABORATORY = ROOT / "lab"
 REQUIREMENTS = ROOT / "requirements.txt"
 UV_REQUIREMENTS = ROOT / "requirements-uv.txt"
 FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
@@ -49,7 +50,8 @@ def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
 def _requirements_hash() -> str:
     """Return a hash of what is installed, how, and for which Python."""
     how = " ".join((*INSTALL_OPTIONS, PYTHON_MINOR))
-    return hashlib.sha256(REQUIREMENTS.read_bytes() + how.encode()).hexdigest()
+    pinned = UV_REQUIREMENTS.read_bytes() + REQUIREMENTS.read_bytes()
+    return hashlib.sha256(pinned + how.encode()).hexdigest()
 
 
 def _is_installed() -> bool:
@@ -71,6 +73,19 @@ def install_python_packages() -> None:
     assert_pyspark()
     note_place(VENV)
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
+
+
+def _laboratory_stamp() -> str:
+    """Return what the installed laboratory depends on: its entry points, and where it lies, for it is not copied."""
+    return f"{LABORATORY}\n{(LABORATORY / 'pyproject.toml').read_text()}"
+
+
+def install_laboratory() -> None:
+    """Install the entry points of lab/; its code stays where it is."""
+    python = VENV / "bin" / "python"
+    options = ("--offline", "--no-deps", "--no-build-isolation", "--python", python)
+    run([VENV / "bin" / "uv", "pip", "install", *options, "-e", LABORATORY], "remove .venv and run `make setup` again")
+    write_text(VENV / ".tidewise-lab", _laboratory_stamp())
 
 
 def install_extra(extra: str) -> None:
@@ -172,7 +187,7 @@ def archive_classes(jdk: Jdk) -> None:
     """Write an archive of the classes that Spark loads; without one its applications start some 5 s slower."""
     stamp = JARS / f"{CLASS_ARCHIVE}.stamp"
     try:
-        run([VENV / "bin" / "python", "-m", "cli.class_archive", JARS / CLASS_ARCHIVE], "nothing to be done")
+        run([VENV / "bin" / "python", "-m", "tools.class_archive", JARS / CLASS_ARCHIVE], "nothing to be done")
     except SetupError as error:
         print(f"setup: no archive of classes, Spark starts without: {error}", flush=True)
     write_text(stamp, _archive_stamp(jdk))
@@ -197,7 +212,7 @@ def install_flink() -> None:
 
 def compile_flink_job() -> None:
     """Compile the Flink job against Flink's jars (the build itself checks whether anything changed)."""
-    build = "from cli.local_flink.build import build_job; build_job()"
+    build = "from lab.local_flink.build import build_job; build_job()"
     run([VENV / "bin" / "python", "-c", build], "fix flink_job/ and run `make setup` again")
 
 
@@ -252,6 +267,11 @@ def main(argv: Sequence[str]) -> int:
             print(f"setup: takes {taken}", flush=True)
         step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
         step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+        step(
+            "Laboratory into .venv",
+            lambda: stamp_matches(VENV / ".tidewise-lab", _laboratory_stamp()),
+            install_laboratory,
+        )
         for extra in extras:
             pinned = extra_requirements(extra).read_text()
             step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))

@@ -21,7 +21,8 @@ STAMP = Path(".cache", "setup.json")
 _CODE = (
     "requirements*.txt",
     "cli/*.py",
-    "cli/local_flink/*.py",
+    "lab/pyproject.toml",
+    "lab/local_flink/*.py",
     "include/*.py",
     "include/spark/*.py",
     "include/spark/log_store/**/*.java",

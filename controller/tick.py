@@ -28,7 +28,7 @@ from include.flink.raw_format import RawRecord
 from include.settings import Settings, SettingsError
 from include.version import controller_version
 from models.control.state import Intention
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 FORGET_AFTER_S = 6 * 3600  # a job that was not polled for so long is gone
 AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set back: the job is begun anew

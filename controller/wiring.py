@@ -22,7 +22,7 @@ from controller.view.plan_tables import PlanTables
 from controller.view.recent_files import polls_kept
 from include.settings import Settings
 from include.version import controller_version
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 Clock = Callable[[], float]
 LEASE_TICKS, LEASE_LEAST_S = 3, 30.0

@@ -14,7 +14,7 @@ from airflow.sdk import chain, dag
 from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
-from include.stages import Stage
+from include.stage_names import Stage
 
 
 @dag(
@@ -25,7 +25,7 @@ from include.stages import Stage
 )
 def tidewise_backtest() -> None:
     """Wire the DAG."""
-    chain(stage_step(Stage.BACKTEST), stage_step(Stage.REPORT))
+    chain(stage_step("backtest"), stage_step(Stage.REPORT))
 
 
 tidewise_backtest()

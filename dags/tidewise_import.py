@@ -20,7 +20,7 @@ from include.orchestration.run_window import requested_interval
 from include.orchestration.tasks import PAST_HOURS_PARAMS, dag_options, stage_step
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
-from include.stages import Stage
+from include.stage_names import Stage
 
 CLUSTER = Param(None, description="default: every cluster that has a Prometheus", type=["null", "string"])
 

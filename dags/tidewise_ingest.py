@@ -30,7 +30,7 @@ from include.orchestration.missed_hours import missed_hours_step
 from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, stage_steps, trigger_step
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
-from include.stages import Stage
+from include.stage_names import Stage
 from include.utc import parse_utc
 
 END = "{{ end_of(params, data_interval_start | default(none), data_interval_end | default(none)) }}"

@@ -15,7 +15,7 @@ from airflow.sdk import dag
 from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
-from include.stages import Stage
+from include.stage_names import Stage
 
 
 @dag(

@@ -10,7 +10,6 @@ real cluster can be named instead; there a profile takes hours and one worker fo
 from airflow.sdk import dag
 
 from include.orchestration.tasks import AS_OF_PARAM, JOB_PARAM, dag_options, stage_step
-from include.stages import Stage
 
 
 @dag(
@@ -21,7 +20,7 @@ from include.stages import Stage
 )
 def tidewise_profile() -> None:
     """Wire the DAG."""
-    stage_step(Stage.PROFILE)
+    stage_step("profiling")
 
 
 tidewise_profile()

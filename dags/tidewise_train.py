@@ -16,7 +16,7 @@ from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF, AS_OF_PARAM, THEN_PLAN_PARAM, dag_options, stage_step, trigger_step
 from include.policy_catalogue import names_where
 from include.settings import load_settings
-from include.stages import Stage
+from include.stage_names import Stage
 
 
 @task.short_circuit(task_id="policies_learn")
@@ -40,7 +40,7 @@ def plan_is_wanted(then_plan: bool | str) -> bool:
 def tidewise_train() -> None:
     """Wire the DAG."""
     train, plan = stage_step(Stage.TRAIN), trigger_step("first_plan", "tidewise_plan", as_of=AS_OF)
-    chain(train, some_policy_learns(), stage_step(Stage.LEARN))
+    chain(train, some_policy_learns(), stage_step("learn"))
     chain(train, plan_is_wanted("{{ params.then_plan }}"), plan)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from models.advice.intervals import Estimate, estimate
+from models.intervals import Estimate, estimate
 
 Row = Mapping[str, Any]
 JobKey = tuple[str, str]

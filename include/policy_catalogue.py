@@ -1,21 +1,21 @@
 """Policies by name, each with everything that is to be known of it before it is imported.
 
-A policy is one package and one entry here.  A policy of another project is an entry point of the group
-``tidewise.policies``: its name is the policy's, its value ``module:ENTRY`` names a :class:`PolicyEntry` in a module
-that imports nothing heavy, since DAG files read it.
+A policy is one package and one entry.  Those of the product stand here.  Those of other distributions, the laboratory
+among them, are entry points of the group ``tidewise.policies``: the name is the policy's, the value ``module:ENTRY``
+names a :class:`PolicyEntry` in a module that imports nothing heavy, since DAG files read it.
 """
 
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Any
+
+from include.entry_points import load_entries
 
 GROUP = "tidewise.policies"
 
@@ -73,183 +73,43 @@ class PolicyEntry:
 
 
 class PolicyCatalogueError(ValueError):
-    """A policy that is not known, twice known, or whose entry is none."""
+    """A policy that is not known."""
 
 
-_P = "models.policies"
-_CONTTUNE = f"{_P}.conttune.conttune_options:Options"
-_DRAGSTER = f"{_P}.dragster.dragster_options:Options"
-_DS2 = f"{_P}.ds2.ds2_options:ManagerOptions"
-# The window after a restart still holds the catching up; the ratio is that of the paper's experiments.
-_DS2_PRESET = {"warm_up_intervals": 1, "target_rate_ratio": 1.0}
-_AUTOSCALER = f"{_P}.flink_autoscaler.config:AutoscalerConfig"
-
-
-def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
-    return PolicyEntry(
-        f"{_P}.mdp_rl.mdp_rl_policy:{kind}",
-        title,
-        Decides.WITH_PLANS,
-        reads_models=True,
-        learns_nightly=True,
-        parameters=f"{_P}.mdp_rl.mdp_rl_options:{options}",
-    )
-
-
+_TIDEWISE = "models.policies.tidewise"
 BUILT_IN: Mapping[str, PolicyEntry] = {
     "planner": PolicyEntry(
-        f"{_P}.tidewise.tidewise_policy:Planner",
+        f"{_TIDEWISE}.tidewise_policy:Planner",
         "Tidewise: schedule by optimisation",
         Decides.AHEAD,
-        slot_problem=f"{_P}.tidewise.tidewise_policy:price_slots",
-    ),
-    "planner_v2": PolicyEntry(
-        f"{_P}.tidewise.tidewise_policy:Planner",
-        "Tidewise: schedule by optimisation, under a name that stays",
-        Decides.AHEAD,
-        slot_problem=f"{_P}.tidewise.tidewise_policy:price_slots",
+        slot_problem=f"{_TIDEWISE}.tidewise_policy:price_slots",
     ),
     "controller_alone": PolicyEntry(
-        f"{_P}.tidewise.controller_alone:ControllerAlone",
+        f"{_TIDEWISE}.controller_alone:ControllerAlone",
         "Tidewise: the reactive controller without plans",
         Decides.AHEAD,
     ),
     "programme": PolicyEntry(
-        f"{_P}.tidewise.programme_policy:Programme",
+        f"{_TIDEWISE}.programme_policy:Programme",
         "Tidewise: a Markov decision process at every evaluation",
         Decides.REPLANS,
-        slot_problem=f"{_P}.tidewise.programme_policy:price_slots",
-        past_learner=f"{_P}.tidewise.past_law:learn_past_loads",
-    ),
-    "need_vector": PolicyEntry(
-        f"{_P}.need_vector.need_vector_policy:NeedVector",
-        "schedule that covers a forecast quantile",
-        Decides.AHEAD,
-        observes=False,
-        parameters=f"{_P}.need_vector.need_vector_options:NeedVectorOptions",
-    ),
-    "ds2": PolicyEntry(f"{_P}.ds2.ds2_policy:Ds2", "DS2", parameters=_DS2, preset=_DS2_PRESET),
-    "ds2_timely": PolicyEntry(
-        f"{_P}.ds2.ds2_policy:Ds2",
-        "DS2, one number of workers per job",
-        parameters=_DS2,
-        preset={**_DS2_PRESET, "shared_workers": True},
-    ),
-    "conttune_a3": PolicyEntry(f"{_P}.conttune.conttune_policy:ContTune", "ContTune, alpha 3", parameters=_CONTTUNE),
-    "conttune_a0": PolicyEntry(
-        f"{_P}.conttune.conttune_policy:ContTuneAlpha0", "ContTune, alpha 0", parameters=_CONTTUNE, preset={"alpha": 0}
-    ),
-    "big_ds2": PolicyEntry(
-        f"{_P}.conttune.conttune_policy:BigDs2",
-        "Big phase, then DS2",
-        parameters=_CONTTUNE,
-        preset={"acquisition": "linear", "always_big": True},
-    ),
-    "random_search": PolicyEntry(
-        f"{_P}.baselines.random_search:RandomSearch",
-        "random search",
-        parameters=f"{_P}.baselines.baseline_options:RandomSearchOptions",
-    ),
-    "dragster_saddle": PolicyEntry(
-        f"{_P}.dragster.dragster_policy:Dragster",
-        "Dragster, online saddle point",
-        reads_models=True,
-        parameters=_DRAGSTER,
-        preset={"target": "saddle"},
-    ),
-    "dragster_gradient": PolicyEntry(
-        f"{_P}.dragster.dragster_policy:Dragster",
-        "Dragster, online gradient descent",
-        reads_models=True,
-        parameters=_DRAGSTER,
-        preset={"target": "gradient"},
-    ),
-    "dhalion": PolicyEntry(
-        f"{_P}.dhalion.dhalion_policy:Dhalion", "Dhalion", parameters=f"{_P}.dhalion.dhalion_options:Options"
-    ),
-    "mdp": _learning_agent("CentralisedMdp", "centralised MDP", "CentralisedOptions"),
-    "rl_plus": _learning_agent("CentralisedRlPlus", "centralised RL, response model known", "CentralisedOptions"),
-    "rl": _learning_agent("CentralisedRl", "centralised RL", "CentralisedOptions"),
-    "rl_decentralised": _learning_agent("DecentralisedRl", "decentralised RL", "DecentralisedOptions"),
-    "phoebe": PolicyEntry(
-        f"{_P}.phoebe.phoebe_policy:Phoebe",
-        "Phoebe",
-        Decides.AHEAD,
-        needs_profile=True,
-        parameters=f"{_P}.phoebe.phoebe_options:PhoebeOptions",
-    ),
-    "twres": PolicyEntry(
-        f"{_P}.phoebe.twres:Twres",
-        "TWRES",
-        Decides.AHEAD,
-        needs_profile=True,
-        parameters=f"{_P}.phoebe.phoebe_options:TwresOptions",
-    ),
-    "flink_autoscaler": PolicyEntry(
-        f"{_P}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler", "Flink autoscaler, defaults", parameters=_AUTOSCALER
-    ),
-    "flink_autoscaler_tuned": PolicyEntry(
-        f"{_P}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler",
-        "Flink autoscaler, tuned",
-        parameters=_AUTOSCALER,
-        preset={"utilization_target": 0.8, "target_utilization_boundary": 0.1},
-    ),
-    "reactive": PolicyEntry(
-        f"{_P}.baselines.reactive:Reactive",
-        "Flink reactive mode with a CPU rule",
-        parameters=f"{_P}.baselines.baseline_options:ReactiveOptions",
-    ),
-    "static": PolicyEntry(
-        f"{_P}.baselines.static:Static",
-        "no rescale at all",
-        observes=False,
-        parameters=f"{_P}.baselines.baseline_options:StaticOptions",
+        slot_problem=f"{_TIDEWISE}.programme_policy:price_slots",
+        past_learner=f"{_TIDEWISE}.past_law:learn_past_loads",
     ),
 }
-
-
+"""Those of the product; the policies of papers and peers are entry points of the laboratory."""
 REFERENCES = ("static_max", "static_mean", "clairvoyant")
 """What policies are compared with in a backtest or replay; no job can have one."""
-ABLATIONS = (
-    "planner_no_uncertainty",
-    "planner_no_recovery",
-    "planner_no_lead",
-    "planner_no_margin",
-    "planner_no_failure_margin",
-    "planner_no_restart_reaction",
-    "planner_no_overload_reaction",
-    "planner_no_reactive",
-)
-"""The planner without one of its parts each, which can be compared as well."""
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, PolicyEntry]:
-    """Return all policies by name: the built-in ones, then those of other projects.
+    """Return all policies by name: the built-in ones, then those of other distributions.
 
     Raises:
-        PolicyCatalogueError: two policies have one name, or an entry point names no entry.
+        EntryPointError: (a ValueError) two policies have one name, or an entry point names no entry.
     """
-    result, owners = dict(BUILT_IN), dict.fromkeys(BUILT_IN, "Tidewise")
-    for point in entry_points(group=GROUP):
-        owner = point.dist.name if point.dist else point.value
-        if point.name in result:
-            raise PolicyCatalogueError(
-                f"two policies are called {point.name!r}, of {owners[point.name]} and of {owner}; "
-                f"rename the entry point of {owner}"
-            )
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", point.name):
-            raise PolicyCatalogueError(
-                f"policy {point.name!r} of {owner}: a name has small letters, digits and underscores; rename it"
-            )
-        try:
-            entry = point.load()
-        except Exception as error:
-            raise PolicyCatalogueError(f"policy {point.name!r} of {owner} cannot be loaded: {error!r}") from error
-        if not isinstance(entry, PolicyEntry):
-            raise PolicyCatalogueError(f"policy {point.name!r} of {owner}: {point.value} is no PolicyEntry")
-        result[point.name], owners[point.name] = entry, owner
-    return result
+    return {**BUILT_IN, **load_entries(GROUP, PolicyEntry, BUILT_IN)}
 
 
 def entry_of(name: str) -> PolicyEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from include.stages import Stage
+from include.stage_names import Stage
 
 
 def list_warnings(stage: str, summary: Mapping[str, Any]) -> list[str]:

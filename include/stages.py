@@ -9,23 +9,10 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 
+from include.stage_catalogue import StageCatalogueError, stage_of
+from include.stage_names import Stage
 from include.utc import Interval, IntervalError, format_utc, parse_utc
-
-
-class Stage(StrEnum):
-    """The Spark stages, in the order of the data; the value names the module in ``spark_jobs/``."""
-
-    INGEST = "ingest"
-    TRAIN = "train"
-    LEARN = "learn"
-    FORECAST = "forecast"
-    PROFILE = "profiling"  # not "profile": beside launch.py that would hide Python's own module
-    PLAN = "plan"
-    BACKTEST = "backtest"
-    ADVISE = "advise"
-    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +29,7 @@ class StageRequest:
         is_forced: whether rows whose input is gone may be replaced by what is left.
     """
 
-    stage: Stage
+    stage: str
     as_of: datetime
     start: datetime | None = None
     end: datetime | None = None
@@ -84,7 +71,7 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     argparse exits with 2 and a usage line when the arguments are wrong.
     """
     parser = argparse.ArgumentParser(prog="launch.py", description="Run stages of the pipeline, one after the other.")
-    parser.add_argument("stages", type=Stage, choices=list(Stage), nargs="+", metavar="stage")
+    parser.add_argument("stages", type=_known, nargs="+", metavar="stage")
     parser.add_argument("--as-of", required=True, type=parse_utc, help="ISO 8601, UTC")
     parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
     parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
@@ -109,3 +96,12 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
         is_forced=result.force == "yes",
     )
     return tuple(replace(request, stage=stage) for stage in result.stages)
+
+
+def _known(name: str) -> str:
+    """Return the name of a stage that there is, for argparse."""
+    try:
+        stage_of(name)
+    except StageCatalogueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name

@@ -12,21 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from include.import_closure import close_over_imports
-from include.policy_catalogue import BUILT_IN
-from include.spark.code_zip import PACKAGES, content_hash, packed_files
-from include.stages import Stage
+from include.policy_catalogue import catalogue
+from include.spark.code_zip import PACKAGES, content_hash, laboratory_files, packed_files
+from include.stage_catalogue import stage_of
 
 VERSION = "0.2.0"
 
 
-def stage_version(stage: Stage, policies: Iterable[str] = ()) -> str:
+def stage_version(stage: str, policies: Iterable[str] = ()) -> str:
     """Return ``<release>+<hash>`` of a stage's code, the same in a checkout and in the zip that Spark has.
 
     Args:
         stage: which.
-        policies: that decide in it; names that are no policies of the project are passed over.
+        policies: that decide in it; those whose code is elsewhere are passed over.
     """
-    return _version(("spark_jobs.launch", f"spark_jobs.{stage}"), PACKAGES, frozenset(policies))
+    return _version(("spark_jobs.launch", stage_of(stage).package), PACKAGES, frozenset(policies))
 
 
 def controller_version(policies: Iterable[str] = ()) -> str:
@@ -43,7 +43,7 @@ def _version(roots: tuple[str, ...], packages: tuple[str, ...], policies: frozen
 
 def _modules_of_policy(name: str) -> Iterator[str]:
     """Yield the modules that the entry of a policy names."""
-    entry = BUILT_IN.get(name)
+    entry = catalogue().get(name)
     if entry is not None:
         paths = (entry.factory, entry.parameters, entry.slot_problem, entry.past_learner, entry.memory_codec)
         yield from (path.partition(":")[0] for path in paths if path)
@@ -53,7 +53,8 @@ def _modules_of_policy(name: str) -> Iterator[str]:
 def _read_files(packages: tuple[str, ...]) -> Mapping[str, bytes]:
     archive = getattr(globals().get("__loader__"), "archive", None)
     if archive is None:
-        return dict(packed_files(Path(__file__).resolve().parent.parent, packages))
+        root = Path(__file__).resolve().parent.parent
+        return {**dict(packed_files(root, packages)), **dict(laboratory_files(root))}
     return dict(_read_archive(archive))
 
 

@@ -16,7 +16,7 @@ from fleet.fleet_reader import FleetReader
 from fleet.results import JobKey, JobResult, Period, Promises, judge_jobs, keep_promises
 from fleet.small_tables import RowsOfJobs, select_newest
 from include.place import place
-from models.advice.intervals import Estimate
+from models.intervals import Estimate
 from page.money import Price, price_of
 from page.shortfall import SlotPrice, slot_price_of
 

@@ -21,6 +21,7 @@ from include.atomic_write import write_text
 from include.place import place
 from include.settings import Settings, load_settings
 from include.spark.shipped_settings import split_argv, take_settings
+from include.stage_catalogue import stage_of
 from include.stage_warnings import list_warnings
 from include.stages import StageRequest, parse_requests
 from spark_jobs.failures import describe_failure
@@ -40,7 +41,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
     started_s = time.monotonic()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # While Java starts or works, Python would only wait.
-        modules = [pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage") for request in requests]
+        modules = [pool.submit(importlib.import_module, stage_of(request.stage).module) for request in requests]
         for index, (request, module) in enumerate(zip(requests, modules, strict=True)):
             try:
                 print(f"tidewise: stage {request.stage} starts", flush=True)

@@ -1,8 +1,8 @@
 """``spark-submit spark_jobs/load_classes.py LAKE``: load what most stages load, on a few rows.
 
-`make setup` runs it to archive those classes (``cli/class_archive.py``): text and tables are read and written, rows go
-to Python and back as Arrow, and are joined, grouped and checkpointed. An ingestion gave an archive of the same size for
-148 instead of 87 CPU seconds.
+`make setup` runs it to archive those classes (``tools/class_archive.py``): text and tables are read and written, rows
+go to Python and back as Arrow, and are joined, grouped and checkpointed. An ingestion gave an archive of the same size
+for 148 instead of 87 CPU seconds.
 """
 
 from __future__ import annotations

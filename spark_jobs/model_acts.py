@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from include.model_registry import PINNED
-from models.bundle import FleetBundle, JobKey
-from models.bundle_merge import merge_jobs
+from models.bundle.fleet_bundle import FleetBundle, JobKey
+from models.bundle.merging import merge_jobs
 from models.training.gate import Verdict
 from models.training.model_review import (
     PINNED_TAG,

@@ -25,7 +25,7 @@ from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
 from include.model_registry import BUNDLE_FILE, CHAMPION, PINNED, find_alias, list_versions, read_bundle
 from include.settings import Mlflow, Settings
-from models.bundle import BundleError, FleetBundle
+from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.training.model_review import (
     PROMOTED_TAG,
     VERSION_TAG,

@@ -28,7 +28,7 @@ from include.settings import PROJECT
 # What mutmut says of a mutant that the tests noticed; without tests or surviving it counts as not noticed.
 NOTICED = {"killed", "timeout", "segfault", "suspicious"}
 _SEED = 20
-_CODE = ("include", "models", "fleet", "page", "spark_jobs", "controller", "cli", "tools", "benchmarks")
+_CODE = ("include", "models", "fleet", "page", "spark_jobs", "controller", "cli", "lab", "tools", "benchmarks")
 _COPIED = ("data", "dags", "flink_job", "docs", "tidewise.toml")
 
 

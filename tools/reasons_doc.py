@@ -11,8 +11,8 @@ from include.atomic_write import write_text
 from include.domain.named_reason import NamedReason
 from include.domain.quarantine_rules import Rule
 from include.settings import PROJECT
+from lab.stages.inputs.skipped_jobs import BacktestSkip, LearnSkip, ProfilingSkip
 from models.control.reasons import Reason
-from spark_jobs.job_inputs.skipped_jobs import BacktestSkip, LearnSkip, ProfilingSkip
 from spark_jobs.plan.refusals import PlanRefusal
 from tools.markdown import format_table
 from tools.marked_page import put_between_marks

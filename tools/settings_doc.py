@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from include.policy_catalogue import BUILT_IN, PolicyEntry
+from include.policy_catalogue import PolicyEntry, catalogue
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
 from include.settings.refusals import model_in, show_value
@@ -94,7 +94,7 @@ def _setting(name: str, field: FieldInfo) -> Key | None:
 def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]]]:
     """Yield the name to head each class of parameters with, the class, and the policies that have it."""
     users: dict[type[Any], dict[str, PolicyEntry]] = {}
-    for name, entry in BUILT_IN.items():
+    for name, entry in catalogue().items():
         kind = parameters_class(name)
         if kind is not None:
             users.setdefault(kind, {})[name] = entry
@@ -137,7 +137,7 @@ def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
 
 
 def _policy_rows() -> Iterator[tuple[str, ...]]:
-    for name, entry in BUILT_IN.items():
+    for name, entry in catalogue().items():
         yield f"`{name}`", entry.title, str(entry.decides)
 
 

@@ -24,7 +24,7 @@ from cli.embedded import below
 from include.flink.endpoints import requirements_body
 from include.settings import PROJECT, Settings, load_settings
 from include.tables import BRONZE_METRICS, CONTROL_LOG, FORECASTS, JOB_GRAPHS, OBSERVATIONS, PLANS, Table
-from models.job_models import CapacityCurve
+from models.bundle.job_models import CapacityCurve
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.session import start_session

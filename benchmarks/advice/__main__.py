@@ -22,15 +22,15 @@ from rich.table import Table
 
 from benchmarks.advice.follow_steps import FollowSteps
 from cli.arguments import CommandParser, readable_file
-from cli.history import POLL_BEFORE_WINDOW_END_S, HistoryRequest, run
 from include.settings import PROJECT, load_settings
 from include.utc import parse_utc
-from models.advice.appraisal import weigh
+from lab.advice.appraisal import weigh
+from lab.commands.history import POLL_BEFORE_WINDOW_END_S, HistoryRequest, run
+from lab.replay.conditions import Prices
+from lab.simulation.fleet import Fleet
+from lab.simulation.history import SimulatedHistory
+from lab.simulation.state import RestartKind
 from models.arrays import Floats, Ints
-from models.evaluation.conditions import Prices
-from models.simulation.fleet import Fleet
-from models.simulation.history import SimulatedHistory
-from models.simulation.state import RestartKind
 
 CLUSTER = "simulated"
 WIDTH = 140

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cli.history import POLL_BEFORE_WINDOW_END_S
+from lab.commands.history import POLL_BEFORE_WINDOW_END_S
+from lab.simulation.control import FleetController, FleetSnapshot
 from models.arrays import Ints
-from models.simulation.control import FleetController, FleetSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
+from models.capacity.conformal import Z
 from models.capacity.interval_calibration import find_places
-from models.conformal import Z
 from models.training.calibration import Residuals, scale_intervals
 from models.training.job_tests import WINDOWS_PER_POINT
 from models.training.operator_fits import OperatorFit, fit_operators, list_saturated

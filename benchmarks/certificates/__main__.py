@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.certificates.simulated_week import DAYS, list_weeks
 from cli.arguments import CommandParser, whole_number
 from include.settings import Backtest, Settings
-from models.advice.certificate import certify
+from lab.advice.certificate import certify
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from cli.history import STEP_S, HistoryRequest, draw_rates, run
-from models.advice.history import History
+from lab.advice.history import History
+from lab.backtest.comparison import BIN_S, Subject
+from lab.commands.history import STEP_S, HistoryRequest, draw_rates, run
+from lab.replay.workload import compute_curves
+from lab.simulation.history import SimulatedHistory
+from lab.simulation.spec import JobSpec
+from lab.simulation.state import RestartKind
 from models.arrays import Floats
-from models.backtest.comparison import BIN_S, Subject
-from models.evaluation.workload import compute_curves
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.simulation.history import SimulatedHistory
-from models.simulation.spec import JobSpec
-from models.simulation.state import RestartKind
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 DAYS = 7
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)

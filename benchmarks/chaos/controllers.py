@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 
 from benchmarks.waiting import NotReachedError, wait_until
-from cli.local_flink.processes import end_process, start_process
 from include.settings import PROJECT
+from lab.local_flink.processes import end_process, start_process
 
 _ENDS_S = 40.0
 

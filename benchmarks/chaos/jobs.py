@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.waiting import wait_until
-from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import Form, LoadOptions, submit_load
 from include.atomic_write import replace_atomically
 from include.flink.client import FlinkClient, FlinkError
 from include.flink.endpoints import job_path, running_parallelism
 from include.flink.job_states import TERMINAL_STATES
+from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.load import Form, LoadOptions, submit_load
 
 REACTIVE = "orders"  # without plans: the reactive part of the controller follows its load
 PLANNED = ("clicks", "billing")

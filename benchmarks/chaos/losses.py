@@ -11,9 +11,9 @@ from benchmarks.chaos.checkpoint_watch import CheckpointTrail
 from benchmarks.chaos.jobs import Jobs
 from benchmarks.chaos.world import World
 from benchmarks.waiting import NotReachedError, wait_until
-from cli.local_flink.load import AGGREGATE, SOURCE, LoadOptions, due_after
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
+from lab.local_flink.load import AGGREGATE, SOURCE, LoadOptions, due_after
 
 _METRICS_AGE_S, _CLOCK_S = 5.0, 1.0
 _ON_THE_WAY_S = 2.0  # of a job that keeps up: between source and state, and between the metrics of the two

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE
 from include.flink.client import FlinkClient
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
+from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE
 
 _ID = "snapshotId"
 _COUNTS = {

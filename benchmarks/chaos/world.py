@@ -22,9 +22,9 @@ from benchmarks.chaos.proxy import Proxy, serving
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX, Conditions, RunSettings
 from benchmarks.chaos.snapshot_counts import SnapshotWatch
 from benchmarks.waiting import wait_until
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import ENRICH
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.load import ENRICH
 
 TASK_MANAGERS = 2
 _LEASE_S = 60.0  # a controller that was killed is followed by the next after its lease and both margins

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.conformance.cases import CaseError, Json, Outcome, attempt, number
 from include.domain.graph import JobGraph, Operator
-from models.policies.ds2.optimum import OperatorRates, optimum
+from lab.policies.ds2.optimum import OperatorRates, optimum
 
 _WHOLE_TOLERANCE = 1e-4
 _LEAST_RELATIVE = 1e-9

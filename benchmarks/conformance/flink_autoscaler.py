@@ -10,17 +10,17 @@ import numpy as np
 
 from benchmarks.conformance.cases import CaseError, Json, Outcome, attempt, differences, number
 from benchmarks.conformance.flink_inputs import ANY_PARALLELISM, demand_of, history_of, state_of, topology_of, window_of
-from models.policies.flink_autoscaler.alignment import Limits, align, is_aligned
-from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Scaling
-from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
-from models.policies.flink_autoscaler.gates import Resources
-from models.policies.flink_autoscaler.job_scaling import decide
-from models.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
-from models.policies.flink_autoscaler.true_rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
-from models.policies.flink_autoscaler.vertex_scaling import Change, scale_parallelism, scale_vertex
-from models.policies.flink_autoscaler.window import OBSERVED_TPR, Window
+from lab.policies.flink_autoscaler.alignment import Limits, align, is_aligned
+from lab.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Scaling
+from lab.policies.flink_autoscaler.config import AutoscalerConfig
+from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate
+from lab.policies.flink_autoscaler.gates import Resources
+from lab.policies.flink_autoscaler.job_scaling import decide
+from lab.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient
+from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.true_rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
+from lab.policies.flink_autoscaler.vertex_scaling import Change, scale_parallelism, scale_vertex
+from lab.policies.flink_autoscaler.window import OBSERVED_TPR, Window
 
 
 def check(case: Json) -> Outcome:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.conformance.cases import CaseError, Json, number
-from models.policies.flink_autoscaler.autoscaler_memory import Scaling
-from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.target_capacity import Demand, bounds
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
-from models.policies.flink_autoscaler.vertex_scaling import VertexState
-from models.policies.flink_autoscaler.window import RECORDS_IN, RECORDS_OUT, Window
+from lab.policies.flink_autoscaler.autoscaler_memory import Scaling
+from lab.policies.flink_autoscaler.config import AutoscalerConfig
+from lab.policies.flink_autoscaler.target_capacity import Demand, bounds
+from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.vertex_scaling import VertexState
+from lab.policies.flink_autoscaler.window import RECORDS_IN, RECORDS_OUT, Window
 
 ANY_PARALLELISM = 2**15  # Flink's own limit, where a case names none
 _TIMES_S = {"t_s": 1.0, "t_ms": 1e-3}

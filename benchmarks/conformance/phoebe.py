@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.conformance.cases import Json, Outcome, attempt, differences, number
 from include.settings import PROJECT
-from models.policies.phoebe.capacity_profile import LatencyClasses
-from models.policies.phoebe.rule import Candidate, Decision, logged_rule
+from lab.policies.phoebe.capacity_profile import LatencyClasses
+from lab.policies.phoebe.rule import Candidate, Decision, logged_rule
 
 _CHECKED = ("valid_rec", "valid_both", "first_valid", "decision")
 

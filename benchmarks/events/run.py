@@ -10,12 +10,12 @@ import numpy as np
 from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from include.utc import DAY_S, HOUR_S
+from lab.replay.candidate_policies import build_candidates
+from lab.replay.conditions import Conditions
+from lab.replay.replay_run import ReplayRun
+from lab.replay.scores import Score, compute_score
+from lab.replay.workload import Workload
 from models.arrays import Bools
-from models.evaluation.candidate_policies import build_candidates
-from models.evaluation.conditions import Conditions
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.scores import Score, compute_score
-from models.evaluation.workload import Workload
 from models.forecasting.known_events import KnownEvent
 
 JOB = "wordcount"

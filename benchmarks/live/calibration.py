@@ -14,10 +14,10 @@ from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, set_cluster, submit
 from benchmarks.nexmark.counters import Flow, compare, read_counters
-from cli.local_flink.cluster import LocalCluster
-from cli.record_queries import rescale, wait_until_running
 from include.atomic_write import write_json
 from include.flink.client import FlinkClient
+from lab.local_flink.cluster import LocalCluster
+from tools.record_queries import rescale, wait_until_running
 
 PARALLELISMS = tuple(range(SLOTS, 0, -1))
 """Each one: between those that divide the key groups evenly a job carries less than what lies on a line."""

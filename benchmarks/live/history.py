@@ -16,17 +16,18 @@ from benchmarks.live.calibration import Calibration
 from benchmarks.live.live_job import CHECKPOINT_EVERY_S, SLOTS, START_UTILISATION
 from benchmarks.live.load_window import BIN_S, LoadWindow
 from benchmarks.live.settings import CLUSTER, PRODUCT, write_settings
-from cli.history import RECOVERY_S, HistoryRequest, write_history
 from cli.progress import ProgressLog
 from cli.spark_application import run_application
-from cli.traces import week_second
 from include.settings import load_settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.utc import floor_hour
-from models.simulation.catalogue import CatalogueJob
-from models.simulation.control import CpuRuleOptions
-from models.simulation.source_load import SourceLoad, TracePart, WeeklyTrace
-from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts
+from lab.commands.history import RECOVERY_S, HistoryRequest, write_history
+from lab.commands.traces import week_second
+from lab.simulation.catalogue import CatalogueJob
+from lab.simulation.control import CpuRuleOptions
+from lab.simulation.source_load import SourceLoad, TracePart, WeeklyTrace
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts
 
 STAGES = (Stage.INGEST, Stage.TRAIN, Stage.FORECAST, Stage.PLAN)
 _TRACE = "window"

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.live.load_window import Trace
-from cli.local_flink.build import FLINK_HOME, build_nexmark, java_tool
-from cli.local_flink.cluster import ClusterOptions
-from cli.local_flink.nexmark import QUERIES, Query, submit_query
+from cli.java_build import java_tool
 from include.flink.client import FlinkClient
+from lab.local_flink.build import FLINK_HOME, build_nexmark
+from lab.local_flink.cluster import ClusterOptions
+from lab.local_flink.nexmark import QUERIES, Query, submit_query
 
 JOBS = ("q2", "q3")
 _SLOWER = 4

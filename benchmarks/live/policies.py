@@ -15,14 +15,14 @@ from benchmarks.live.live_job import SLOTS
 from benchmarks.live.settings import CLUSTER, Pace, write_settings
 from benchmarks.nexmark.autoscaler_process import start_autoscaler
 from benchmarks.nexmark.rival import Rival
-from cli.local_flink.processes import end_process, start_process
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from include.threads import running_beside
-from models.live.poll_history import PollHistory
-from models.live.seen_job import SeenJob
+from lab.local_flink.processes import end_process, start_process
 from models.policies.observations import Observations
+from models.polling.poll_history import PollHistory
+from models.polling.seen_job import SeenJob
 
 TIDEWISE = "tidewise"
 

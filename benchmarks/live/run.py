@@ -21,10 +21,10 @@ from benchmarks.live.policies import POLICIES, deciding
 from benchmarks.live.results import RunResult
 from benchmarks.live.settings import Pace
 from benchmarks.nexmark.cpu import CpuMeter
-from cli.local_flink.cluster import LocalCluster
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import Planner
+from lab.local_flink.cluster import LocalCluster
 
 T = TypeVar("T", Reading, Moment)
 

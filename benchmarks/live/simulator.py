@@ -19,7 +19,7 @@ from benchmarks.live.load_window import integrate
 from benchmarks.live.measures import Measures, Prices, Reading, RunSpan, measure
 from benchmarks.live.results import RunResult
 from benchmarks.live.run import LOST_FOR_S
-from models.simulation.testbed import Testbed
+from lab.simulation.testbed import Testbed
 
 CORRECTS = "corrects"
 REPORTS = "reports"

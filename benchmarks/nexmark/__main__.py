@@ -23,16 +23,16 @@ from benchmarks.nexmark.tables import judge, print_tables
 from benchmarks.nexmark.trial import Trial
 from benchmarks.nexmark.truth import find_truth
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
-from cli.local_flink.build import build_nexmark
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.nexmark import QUERIES
-from cli.local_flink.processes import end_process, start_process
 from cli.out_lock import hold_folder
 from include.atomic_write import write_json, write_text
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
 from include.threads import running_beside
+from lab.local_flink.build import build_nexmark
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.nexmark import QUERIES
+from lab.local_flink.processes import end_process, start_process
 from tools.marked_page import put_between_marks
 
 DOCUMENT = PROJECT / "docs" / "nexmark.md"

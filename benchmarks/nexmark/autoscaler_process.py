@@ -11,8 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.nexmark.experiment import WINDOW_S
-from cli.local_flink.build import FLINK_HOME, java_tool
-from cli.local_flink.processes import start_process
+from cli.java_build import java_tool
+from lab.local_flink.build import FLINK_HOME
+from lab.local_flink.processes import start_process
 
 AUTOSCALER_SETTINGS: Mapping[str, str] = {
     "job.autoscaler.enabled": "true",

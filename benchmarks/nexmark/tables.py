@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from benchmarks.nexmark.experiment import BUSY_ENOUGH, RIVALS, STEPS, TIDEWISE, JobTrial, Truth
-from cli.local_flink.nexmark import QUERIES
 from include.settings import PROJECT
+from lab.local_flink.nexmark import QUERIES
 
 _PUBLISHED = PROJECT / "data" / "papers"
 _TOLERANCE = {"rates": 0.05, "capacities": 0.10}

@@ -30,15 +30,15 @@ from benchmarks.nexmark.experiment import (
     make_trace,
 )
 from benchmarks.nexmark.rival import Rival
-from cli.local_flink.nexmark import Query, submit_query
-from cli.record_queries import wait_until_running
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from include.tables import CONTROL_LOG
-from models.live.poll_history import PollHistory
-from models.live.seen_job import SeenJob
+from lab.local_flink.nexmark import Query, submit_query
 from models.policies.observations import Observations
+from models.polling.poll_history import PollHistory
+from models.polling.seen_job import SeenJob
+from tools.record_queries import wait_until_running
 
 _RETAINED_WINDOWS = 60
 

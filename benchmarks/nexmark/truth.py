@@ -8,9 +8,9 @@ from pathlib import Path
 
 from benchmarks.nexmark.counters import FETCHED_AFTER_S, Flow, compare, read_counters
 from benchmarks.nexmark.experiment import FLOOD, HIGH, LOW, MOST, Truth
-from cli.local_flink.nexmark import Query, submit_query
-from cli.record_queries import rescale, wait_until_running
 from include.flink.client import FlinkClient
+from lab.local_flink.nexmark import Query, submit_query
+from tools.record_queries import rescale, wait_until_running
 
 _SETTLES = 0.4  # share of a measurement's time that passes before its first reading
 _WINDOW_S = 10.0  # of the queries' windows: their aggregates are sent at its end, so readings are whole windows apart

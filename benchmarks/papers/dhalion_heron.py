@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dhalion.dhalion_options import Options
-from models.policies.dhalion.rules import resolve
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed, observations
+from lab.policies.dhalion.dhalion_inputs import readings
+from lab.policies.dhalion.dhalion_options import Options
+from lab.policies.dhalion.rules import resolve
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed, observations
 
 _MIN = 60.0
 # Section 5.2: 1M sentences/min, of which an instance splits 100K; an instance counts 1M words/min; 10 and 20 instances

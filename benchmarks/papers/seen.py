@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from include.settings import Planner
+from lab.simulation.spec import JobSpec
+from lab.simulation.testbed import Window, observations
 from models.arrays import Floats
-from models.job_models import JobModels, LatencyModel, RecoveryModel
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.protocol import Situation
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import JobSpec
-from models.simulation.testbed import Window, observations
 
 # The planner's expectation of a step is not used: one bin is enough for it.
 _HORIZON = Planner(horizon_h=1, bin_s=3600)

@@ -23,11 +23,12 @@ from pyspark.sql import functions as F
 
 from benchmarks.measurement import Measurement
 from benchmarks.processes import Usage, measure
-from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest, form_argv
+from include.stage_names import Stage
+from include.stages import StageRequest, form_argv
 from include.tables import OBSERVATIONS
+from lab.commands.history import HistoryRequest, write_history
 from spark_jobs.lake import Lake
 from spark_jobs.session import start_session
 

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, MASTER, environment, submit
 from benchmarks.processes import Usage, measure
-from cli.history import HistoryRequest, write_history
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, OBSERVATIONS, Table
+from lab.commands.history import HistoryRequest, write_history
 from spark_jobs.raw_parsing.typed_lines import read_schema
 from spark_jobs.session import start_session
 

@@ -14,10 +14,11 @@ import psutil
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, MASTER, environment
 from benchmarks.processes import CommandFailedError
-from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
+from lab.commands.history import HistoryRequest, write_history
 
 SAMPLE_EVERY_S = 0.15
 _UNIT = "CPU s"

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from benchmarks.measurement import Measurement
 from benchmarks.processes import measure
-from cli.history import JOBS_PER_FILE, HistoryRequest
-from cli.history import run as simulate
 from include.flink.raw_format import RawRecord, read_records, write_lines
-from models.live.poll_history import PollHistory
-from models.simulation.fleet import pack
-from models.simulation.rest.job_timeline import Origin
-from models.simulation.rest.lines import LineWriter
+from lab.commands.history import JOBS_PER_FILE, HistoryRequest
+from lab.commands.history import run as simulate
+from lab.simulation.fleet import pack
+from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.lines import LineWriter
+from models.polling.poll_history import PollHistory
 
 SIZES = (100, 300, 1_000, 3_000)
 OPERATORS = 8

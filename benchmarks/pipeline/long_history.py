@@ -19,7 +19,7 @@ from benchmarks.pipeline.made_fleet import Size, log_rows
 from controller.wiring import build_ticker
 from include.lake_table import LakeTable
 from include.settings import load_settings
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import CONTROL_LOG, OBSERVATIONS
 from spark_jobs.lake import Lake, date_hour_columns
 from spark_jobs.session import start_session

@@ -22,9 +22,9 @@ from benchmarks.pipeline.hourly import CLUSTER, END, environment, submit
 from include import tables
 from include.model_registry import CHAMPION
 from include.settings import load_settings
-from include.stages import Stage
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from include.stage_names import Stage
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.model_store import ModelStore
 from spark_jobs.session import start_session

@@ -17,7 +17,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import BIN_S, CLUSTER, END, HOUR, environment, submit
 from benchmarks.pipeline.made_fleet import complete_table
 from include.lake_table import LakeTable
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import OBSERVATIONS
 from models.arrays import Floats
 

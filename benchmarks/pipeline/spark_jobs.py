@@ -26,9 +26,10 @@ import spark_jobs
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, environment
 from benchmarks.processes import tree_cpu_s
-from cli.history import HistoryRequest, write_history
 from include.settings import Settings, load_settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
+from lab.commands.history import HistoryRequest, write_history
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.session import start_session
 

@@ -18,7 +18,7 @@ from benchmarks.pipeline.hourly import CLUSTER, environment, submit
 from benchmarks.pipeline.made_fleet import complete_table
 from include.arrow_rows import arrow_rows
 from include.lake_table import LakeTable
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from models.arrays import Floats
 

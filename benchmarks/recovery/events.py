@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import Ingest, Training
+from lab.simulation.fleet import Fleet
+from lab.simulation.samples import Samples
+from lab.simulation.state import Restart
 from models.arrays import Bools, Floats, Ints
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
-from models.simulation.fleet import Fleet
-from models.simulation.samples import Samples
-from models.simulation.state import Restart
 from models.training.job_facts import learn_facts
 from models.training.job_windows import JobHistory, JobWindows, KnownOperator
 from models.training.operator_fits import fit_operators

@@ -28,14 +28,14 @@ from benchmarks.measurement import Measurement
 from benchmarks.recovery.events import LAG_S, EventReader, JobPolls, fit_capacities
 from benchmarks.recovery.truth import Simulator
 from cli.arguments import CommandParser, whole_number
-from cli.history import RECOVERY_S, HistoryRequest, run
+from lab.commands.history import RECOVERY_S, HistoryRequest, run
+from lab.simulation.state import RestartKind
 from models.arrays import Bools, Floats
-from models.downtime import find_change_s, fit_downtimes
-from models.job_models import CauseKind, closed_form_recovery_s
-from models.recovery import CAUSE_PRIOR_S
-from models.recovery_intervals import error_scale, is_inside_ahead, standardise_errors
-from models.recovery_labels import count_load_per_s, find_catch_up_s
-from models.simulation.state import RestartKind
+from models.bundle.job_models import CauseKind, closed_form_recovery_s
+from models.recovery.downtime import find_change_s, fit_downtimes
+from models.recovery.intervals import error_scale, is_inside_ahead, standardise_errors
+from models.recovery.labels import count_load_per_s, find_catch_up_s
+from models.recovery.recovery_model import CAUSE_PRIOR_S
 from models.training.recovery_fits import RECENT_EVENTS
 from spark_jobs.train.recovery_scores import recovery_errors
 from spark_jobs.train.training_measures import NEWEST_SHARE

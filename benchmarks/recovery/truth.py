@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cli.history import STEP_S, HistoryRequest, draw_rates
+from lab.commands.history import STEP_S, HistoryRequest, draw_rates
+from lab.simulation.catalogue import CatalogueJob
+from lab.simulation.fleet import Fleet
+from lab.simulation.history import SimulatedHistory
+from lab.simulation.queueing import fetch_wait_s
+from lab.simulation.randomness import capacity_noise
+from lab.simulation.state import Restart, compute_downtime
 from models.arrays import Floats, Ints
-from models.queueing.network import fetch_wait_s
-from models.simulation.catalogue import CatalogueJob
-from models.simulation.fleet import Fleet
-from models.simulation.history import SimulatedHistory
-from models.simulation.randomness import capacity_noise
-from models.simulation.state import Restart, compute_downtime
 
 LONGEST_STEPS = 60
 

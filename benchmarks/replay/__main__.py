@@ -31,11 +31,11 @@ from cli.workers import exit_on_sigterm
 from include.policy_catalogue import Decides
 from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S
-from models.evaluation.candidate_policies import list_deciding
-from models.evaluation.conditions import Cadence, Conditions, ConditionsError, Prices
-from models.evaluation.replay_run import CandidateError
-from models.evaluation.scores import SEGMENTS
-from models.simulation.spec import SpecError
+from lab.replay.candidate_policies import list_deciding
+from lab.replay.conditions import Cadence, Conditions, ConditionsError, Prices
+from lab.replay.replay_run import CandidateError
+from lab.replay.scores import SEGMENTS
+from lab.simulation.spec import SpecError
 
 TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal

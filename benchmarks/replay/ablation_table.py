@@ -24,8 +24,8 @@ from benchmarks.replay.tables import PUBLISHED
 from cli.arguments import CommandParser, number, readable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.settings import PROJECT
-from models.evaluation.ablations import ABLATIONS
-from models.evaluation.conditions import Conditions
+from lab.replay.ablations import ABLATIONS
+from lab.replay.conditions import Conditions
 
 PAGE = PROJECT / "docs" / "replay.md"
 BEGIN, END = "<!-- parts: written by benchmarks.replay.ablation_table -->\n", "<!-- end of parts -->"

@@ -26,7 +26,7 @@ from cli.arguments import CommandParser, number, readable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT
-from models.evaluation.conditions import Conditions
+from lab.replay.conditions import Conditions
 from tools.marked_page import put_between_marks
 
 PAGE = PROJECT / "docs" / "replay.md"

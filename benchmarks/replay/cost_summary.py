@@ -19,7 +19,7 @@ from benchmarks.replay.replay_tables import compute_mean
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT
 from benchmarks.replay.tables import format_table
 from cli.arguments import CommandParser, readable_file
-from models.evaluation.scores import SEGMENTS
+from lab.replay.scores import SEGMENTS
 
 PLANNER = "planner"
 AFTER = "after_first_day"

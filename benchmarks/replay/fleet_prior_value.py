@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, read_job
-from cli.simulated_jobs import load_simulated_jobs
+from lab.commands.simulated_jobs import load_simulated_jobs
+from lab.replay.conditions import Disturbances
+from lab.replay.workload import compute_curves
+from lab.simulation.spec import JobSpec
 from models.arrays import Floats, Ints
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
 from models.capacity.prior_learning import learn_prior
 from models.capacity.prior_posterior import posterior
-from models.evaluation.conditions import Disturbances
-from models.evaluation.workload import compute_curves
-from models.simulation.spec import JobSpec
 from models.training.operator_fits import OperatorFit, fit_operators, list_saturated
 
 # A job that has run for weeks was observed from its nights to its peaks.

@@ -12,11 +12,11 @@ from benchmarks.replay.rivals.formed_driver import FormedDriver, WithHeadroom
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, build_rival, list_rivals
 from benchmarks.replay.rivals.rival_options import CandidateForm
 from include.policy_catalogue import REFERENCES
-from models.evaluation import candidate_policies
-from models.evaluation.candidate_policies import CandidatePolicy, asks_in_restarts, build_driver
-from models.evaluation.conditions import Conditions
-from models.evaluation.drivers import Driver, ScheduleDriver
-from models.evaluation.workload import Workload
+from lab.replay import candidate_policies
+from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_driver
+from lab.replay.conditions import Conditions
+from lab.replay.drivers import Driver, ScheduleDriver
+from lab.replay.workload import Workload
 
 Forms = Mapping[str, CandidateForm]
 BOUND = "bound"

@@ -22,13 +22,13 @@ from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
 from include.utc import DAY_S
+from lab.replay.ablations import FLEET
+from lab.replay.bound.solve_bound import BoundDriver, solve_bound
+from lab.replay.candidate_policies import CandidatePolicy
+from lab.replay.conditions import Conditions
+from lab.replay.replay_run import ReplayRun
+from lab.replay.scores import SEGMENTS, compute_score, find_span
 from models.arrays import Floats, Ints
-from models.evaluation.ablations import FLEET
-from models.evaluation.bound.solve_bound import BoundDriver, solve_bound
-from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import Conditions
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.scores import SEGMENTS, compute_score, find_span
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"

@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import query
 from benchmarks.replay.replay_traces import BIN_S, Trace
+from lab.replay.rate_series import interpolate_steps
+from lab.replay.workload import Workload, compute_curves, compute_source_gains
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
 from models.arrays import Floats
-from models.evaluation.rate_series import interpolate_steps
-from models.evaluation.workload import Workload, compute_curves, compute_source_gains
-from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
 
 SLOTS = 32
 # The trace's peak needs so much of the maximum parallelism.
@@ -27,7 +27,7 @@ FILE_HELP = """A job file is JSON:
                   "selectivity": 1.0}, ...],
    "sources": {"source": {"weight": 1.0, "lag_h": 0}}}
 operators stand in topological order and may have curvature, max_parallelism, measured_per_s (capacity at 1, 2, ...) and
-output_shares (records to a successor per record in, of side outputs) too, see models/simulation/spec.py.  A source gets
+output_shares (records to a successor per record in, of side outputs) too, see lab/simulation/spec.py.  A source gets
 weight x the trace, lag_h hours later; 1 and 0 unless given."""
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.replay.replay_cases import Row
 from include.atomic_write import write_text
-from models.evaluation.scores import SEGMENTS
+from lab.replay.scores import SEGMENTS
 
 _COLUMNS = {
     "rescales_per_day": ("rescales/day", "{:.1f}"),

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.replay.trace_columns import ColumnChoice, TraceError, read_columns
+from lab.replay.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
 from models.arrays import Bools, Floats
-from models.evaluation.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
 
 __all__ = ["ColumnChoice", "Trace", "TraceError", "read_trace"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.replay.replay_jobs import PEAK_SHARE
 from benchmarks.replay.replay_traces import DAY_BINS, Trace
+from lab.replay.conditions import Disturbances
 from models.arrays import Floats
-from models.evaluation.conditions import Disturbances
 
 HOUR_BINS = DAY_BINS // 24
 NEW_JOB_HISTORY_H, NEW_JOB_H = 2, 24

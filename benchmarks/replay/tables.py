@@ -41,7 +41,7 @@ def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
 
     Args:
         rows: of a replay's JSON file.
-        segment: of ``models.evaluation.scores.SEGMENTS``.
+        segment: of ``lab.replay.scores.SEGMENTS``.
     """
     retained = [row for row in rows if row["segment"] == segment]
     pairs = sorted({(str(row["trace"]), str(row["job"])) for row in retained})

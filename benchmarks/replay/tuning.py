@@ -27,7 +27,7 @@ from benchmarks.replay.search_spaces import SPACES
 from benchmarks.replay.split import UNSEEN, Piece, SplitSide, read_piece, read_split
 from cli.arguments import CommandParser, whole_number
 from cli.workers import end_with_parent, exit_on_sigterm
-from models.evaluation.conditions import Conditions
+from lab.replay.conditions import Conditions
 
 SEED = 0
 JOB = "wordcount"

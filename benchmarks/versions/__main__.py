@@ -20,14 +20,14 @@ from benchmarks.versions.run_settings import VersionSettings
 from benchmarks.versions.situations import SITUATIONS, try_situation
 from benchmarks.waiting import NotReachedError
 from cli.arguments import CommandParser
-from cli.local_flink.build import FLINK_HOME
-from cli.local_flink.releases import install_release
 from cli.setup import FLINK_REQUIREMENTS, read_pin
 from cli.setup_steps import SetupError
 from cli.spark_application import ApplicationError
 from include.atomic_write import write_text
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from lab.local_flink.build import FLINK_HOME
+from lab.local_flink.releases import install_release
 
 VERSIONS = ("1.18.1", "1.20.5", "2.0.2", "2.1.3", "2.2.1", "2.3.0")
 DOCUMENT = PROJECT / "docs" / "versions.md"

@@ -8,12 +8,12 @@ from benchmarks.versions.flink_processes import running_beside, running_zookeepe
 from benchmarks.versions.observing import observe_running
 from benchmarks.versions.results import Seen
 from benchmarks.waiting import wait_until
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.configuration import JOB_MANAGER
-from cli.local_flink.load import LoadOptions, submit_load
 from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.client import FlinkClient
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.configuration import JOB_MANAGER
+from lab.local_flink.load import LoadOptions, submit_load
 
 _WITHIN_S = 180.0
 _JOB = "failover/orders"

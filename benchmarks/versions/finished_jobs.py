@@ -7,12 +7,12 @@ from pathlib import Path
 from benchmarks.versions.flink_processes import LOOPBACK, running_beside
 from benchmarks.versions.results import Seen
 from benchmarks.waiting import wait_until
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load
 from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.load import LoadOptions, submit_load
 
 _HISTORY_SERVER = "org.apache.flink.runtime.webmonitor.history.HistoryServer"
 _WITHIN_S = 180.0

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.local_flink.build import flink_version, java_tool
-from cli.local_flink.cluster import free_ports
-from cli.local_flink.configuration import ClusterOptions, flink_configuration, java_command, write_configuration
-from cli.local_flink.processes import end_process, start_process
+from cli.java_build import java_tool
+from lab.local_flink.build import flink_version
+from lab.local_flink.cluster import free_ports
+from lab.local_flink.configuration import ClusterOptions, flink_configuration, java_command, write_configuration
+from lab.local_flink.processes import end_process, start_process
 
 _ZOOKEEPER = "org.apache.flink.shaded.zookeeper3.org.apache.zookeeper.server.ZooKeeperServerMain"
 LOOPBACK = "127.0.0.1"

@@ -14,14 +14,14 @@ from benchmarks.versions.results import Results, Seen
 from benchmarks.waiting import wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
-from cli.local_flink.build import build_job
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.configuration import Application
-from cli.local_flink.load import ENRICH, LoadOptions, daily_trace, submit_load, write_trace
 from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.settings import Cluster, Settings
+from lab.local_flink.build import build_job
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.configuration import Application
+from lab.local_flink.load import ENRICH, LoadOptions, daily_trace, submit_load, write_trace
 
 FindFlink = Callable[[str], Path]
 OWN, TOO_OLD = "2.1.3", "1.17.2"

@@ -20,9 +20,9 @@ from include.metric_sources.collection import open_client
 from include.settings import Settings
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
-from models.live import job_replies
-from models.live.faults import ReplyError, shorten
-from models.live.job_replies import JobReply, ListedJob, Requirements, Slots
+from models.polling import job_replies
+from models.polling.faults import ReplyError, shorten
+from models.polling.job_replies import JobReply, ListedJob, Requirements, Slots
 
 log = logging.getLogger(__name__)
 

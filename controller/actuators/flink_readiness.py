@@ -14,9 +14,9 @@ from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
 from include.flink.rescale_times import WAITS_FOR_CHECKPOINT_SINCE, RescaleTimes, read_rescale_times
 from include.flink.versions import GC_TIME_SINCE, Version
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness
-from models.live import failure_replies, memory_replies
-from models.live.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
-from models.live.faults import ReplyError
+from models.polling import failure_replies, memory_replies
+from models.polling.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
+from models.polling.faults import ReplyError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
-from models.live.job_replies import Slots
-from models.live.seen_job import SeenJob
+from models.polling.job_replies import Slots
+from models.polling.seen_job import SeenJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from models.control.outcome import Measurements
-from models.live.seen_job import SeenJob
 from models.policies.observations import Observations
+from models.polling.seen_job import SeenJob
 
 WINDOWS = 3  # the last ones count: one alone varies too much
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Mlflow
-from models.bundle import BundleError, FleetBundle
-from models.job_models import JobModels
+from models.bundle.fleet_bundle import BundleError, FleetBundle
+from models.bundle.job_models import JobModels
 from models.training.model_review import Reviewed, rank_usable
 
 _SQLITE = "sqlite:///"

@@ -11,13 +11,13 @@ from include.domain.graph import JobGraph
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Settings
 from include.utc import HOUR_S
+from models.bundle.job_models import JobModels, RecoveryModel
 from models.control.state import Origin
-from models.job_models import JobModels, RecoveryModel
-from models.live.seen_job import SeenJob
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
-from models.recovery import UNTRAINED
+from models.polling.seen_job import SeenJob
+from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.slot_bounds import SlotBounds
 
 FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail

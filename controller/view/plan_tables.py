@@ -20,7 +20,7 @@ from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPla
 from include.control.restores import RestoreStore
 from include.domain.operator_matching import PlacedOperator
 from include.lake_table import LakeTable, date_of, is_after, is_between, is_in, timestamp_of
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
 from include.tables.plan_row import READ_COLUMNS, PlanRow
 

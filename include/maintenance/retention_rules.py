@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from include.settings import Retention
-from include.stages import Stage
+from include.stage_names import PROFILING
 from include.tables import (
     CONTROL_LOG,
     CONTROLLER_MEMORY,
@@ -24,7 +24,7 @@ TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
 LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, INTERVENTIONS.name, RESCALE_OUTCOMES.name})
 _FILES_LONGER_DAYS = 30  # than raw files: their removal may be late
 # Profiles are expensive and few: a policy reads them however old they are.
-_RETAINED_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
+_RETAINED_ROWS = {POLICY_MEMORY.name: f"stage <> '{PROFILING}'"}
 
 
 @dataclass(frozen=True, slots=True)

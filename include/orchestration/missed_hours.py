@@ -13,7 +13,8 @@ from include.missed_hours import find_missed_hours
 from include.orchestration.run_window import requested_interval
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from include.own_python import find_python
 from include.place import local_beside
 from include.settings import PROJECT, Settings, load_settings
 from include.spark.submission import anchor_paths, prepare_submission
-from include.stages import Stage, StageRequest, parse_requests
+from include.stages import StageRequest, parse_requests
 from include.submitting.requests import Request
 from include.utc import format_utc
 
@@ -37,7 +37,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
 
     application_args: list[str] | None
 
-    def __init__(self, *, stages: Sequence[Stage], **options: Any) -> None:
+    def __init__(self, *, stages: Sequence[str], **options: Any) -> None:
         options = {
             "application": str(PROJECT / "spark_jobs" / "launch.py"),
             "name": f"tidewise-{'-'.join(stages)}",
@@ -140,6 +140,7 @@ def name_log(settings: Settings, task: str) -> Path:
 def describe_requests(requests: Sequence[StageRequest]) -> str:
     """Return which hours, or which moment, an application is about.
 
+    >>> from include.stage_names import Stage
     >>> from include.utc import parse_utc
     >>> hour = [parse_utc(f"2026-11-20T{hour}:00:00Z") for hour in (16, 17)]
     >>> describe_requests([StageRequest(Stage.INGEST, hour[1], *hour)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +21,7 @@ from include.orchestration.run_window import (
 from include.orchestration.stage_operator import RUNBOOK, StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.webhook_notifier import WebhookNotifier
-from include.stages import Stage
+from include.stage_catalogue import Span, stage_of
 
 OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
@@ -82,36 +81,7 @@ _FORCE = "--force={{ 'yes' if params.force else 'no' }}"
 AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"
 
 
-@dataclass(frozen=True, slots=True)
-class StagePolicy:
-    """How often a stage is retried, how long it may take and what goes first.
-
-    Attributes:
-        timeout: of one try; several times what the stage takes for a fleet of a thousand jobs.
-        retries: a stage may always be run again, so a passing fault of storage or cluster costs only time.
-        priority: weight in the pool: steps that are due must not wait for a training.
-    """
-
-    timeout: timedelta
-    retries: int = 2
-    priority: int = 1
-
-
-POLICIES = {
-    Stage.INGEST: StagePolicy(timedelta(minutes=60), retries=3),
-    Stage.TRAIN: StagePolicy(timedelta(hours=3)),
-    Stage.LEARN: StagePolicy(timedelta(hours=1)),
-    Stage.FORECAST: StagePolicy(timedelta(minutes=30), priority=5),
-    # On a real cluster a phase takes hours; a retry begins from the start.
-    Stage.PROFILE: StagePolicy(timedelta(hours=3), retries=1),
-    Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
-    Stage.REPORT: StagePolicy(timedelta(minutes=15)),
-    Stage.BACKTEST: StagePolicy(timedelta(hours=3)),
-    Stage.ADVISE: StagePolicy(timedelta(hours=3)),
-}
-
-
-def stage_step(*stages: Stage, **options: Any) -> StageOperator:
+def stage_step(*stages: str, **options: Any) -> StageOperator:
     """Return the task that runs Spark stages, one after the other in one application.
 
     Its arguments are rendered from the run's parameters and interval.  It is tried as often as the least tried of its
@@ -125,7 +95,7 @@ def stage_step(*stages: Stage, **options: Any) -> StageOperator:
     return StageOperator(application_args=_arguments(stages), **chosen)
 
 
-def stage_steps(stage: Stage, arguments: Any, **options: Any) -> Any:
+def stage_steps(stage: str, arguments: Any, **options: Any) -> Any:
     """Return tasks that run a stage one after the other, one for each list of arguments that another task returns.
 
     Args:
@@ -137,26 +107,27 @@ def stage_steps(stage: Stage, arguments: Any, **options: Any) -> Any:
     return StageOperator.partial(**chosen).expand(application_args=arguments)
 
 
-def _task_options(stages: Sequence[Stage]) -> dict[str, Any]:
-    policies = [POLICIES[stage] for stage in stages]
+def _task_options(stages: Sequence[str]) -> dict[str, Any]:
+    entries = [stage_of(stage) for stage in stages]
     return {
         "stages": stages,
         "inlets": application_inlets(stages),
         "outlets": application_outlets(stages),
         "pool": SPARK_POOL,
-        "priority_weight": max(policy.priority for policy in policies),
-        "retries": min(policy.retries for policy in policies),
-        "execution_timeout": sum((policy.timeout for policy in policies), timedelta()),
+        "priority_weight": max(entry.priority for entry in entries),
+        "retries": min(entry.retries for entry in entries),
+        "execution_timeout": timedelta(seconds=sum(entry.timeout_s for entry in entries)),
     }
 
 
-def _arguments(stages: Sequence[Stage]) -> list[str]:
+def _arguments(stages: Sequence[str]) -> list[str]:
     """Return what :func:`include.stages.parse_requests` reads, as templates."""
     names = [str(stage) for stage in stages]
-    if Stage.INGEST in stages:
+    spans = {stage_of(stage).span for stage in stages}
+    if Span.HOURS in spans:
         start, end = f"{{{{ start_of({_INTERVAL}) }}}}", f"{{{{ end_of({_INTERVAL}) }}}}"
         return [*names, "--as-of", end, "--start", start, "--end", end, _FORCE]
-    if Stage.PROFILE in stages:
+    if Span.JOB in spans:
         return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
     return [*names, "--as-of", AS_OF]
 

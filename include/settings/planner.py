@@ -12,7 +12,7 @@ from include.utc import DAY_S, HOUR_S
 
 RECOVERS = "programme"
 """The policy that plans for a time of recovery."""
-TOLERATE = frozenset({RECOVERS, "planner", "planner_v2", "controller_alone"})
+TOLERATE = frozenset({RECOVERS, "planner", "controller_alone"})
 """Policies that ask how late a job may be."""
 _PLANNERS_KEYS = {
     "": ("load_quantile",),

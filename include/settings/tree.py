@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
+from include.policy_catalogue import REFERENCES, check_names
 from include.policy_parameters import read_parameters
 from include.settings.advise import Advise, find_empty_objective
 from include.settings.changes import SettingsChanges
@@ -135,7 +135,7 @@ class Settings(Section):
         }
         for key, names in named.items():
             try:
-                check_names(names, (*REFERENCES, *ABLATIONS) if key == "backtest.policies" else ())
+                check_names(names, REFERENCES if key == "backtest.policies" else ())
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from error
         for name, given in self.policies.items():

@@ -6,6 +6,7 @@ A wheel in ``--py-files`` works on the driver and not on executors; a zip works 
 from __future__ import annotations
 
 import hashlib
+import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from include.atomic_write import temporary_beside
 from include.spark.byte_code import add_byte_code, write_entry
 
 PACKAGES = ("fleet", "include", "models", "page", "spark_jobs")
+LABORATORY = "lab"
+"""A distribution of its own, which a checkout may lack: it is packed with its entry points where it is."""
 RETAINED_ARCHIVES = 5
 
 
@@ -30,7 +33,7 @@ def build_package(root: Path, archive: Path) -> Path:
     Raises:
         PackagingError: a package is missing below ``root``.
     """
-    files = list(packed_files(root))
+    files = [*packed_files(root), *laboratory_files(root)]
     target = archive.with_stem(f"{archive.stem}-{content_hash(files)}")
     if not target.exists():
         with temporary_beside(target) as temporary:
@@ -51,8 +54,29 @@ def packed_files(root: Path, packages: Sequence[str] = PACKAGES) -> Iterator[tup
         if not (root / package / "__init__.py").is_file():
             raise PackagingError(f"no package {package} in {root}: run from the project's own checkout")
         for path in sorted((root / package).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+            is_made = "__pycache__" in path.parts or path.parent.suffix == ".egg-info"
+            if path.is_file() and not is_made and not path.name.startswith("."):
                 yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
+def laboratory_files(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the laboratory's files, with the entry points by which an archive of it is found."""
+    about = root / LABORATORY / "pyproject.toml"
+    if not about.is_file():
+        return
+    project = tomllib.loads(about.read_text(encoding="utf-8"))["project"]
+    name = f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    lines = [
+        line
+        for group, points in sorted(project["entry-points"].items())
+        for line in (f"[{group}]", *(f"{point} = {value}" for point, value in sorted(points.items())), "")
+    ]
+    yield from packed_files(root, [LABORATORY])
+    yield (
+        f"{name}/METADATA",
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n".encode(),
+    )
+    yield f"{name}/entry_points.txt", "\n".join(lines).encode()
 
 
 def content_hash(files: Iterable[tuple[str, bytes]]) -> str:

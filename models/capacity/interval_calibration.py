@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from models.arrays import Bools, Floats, Ints
-from models.conformal import LEVELS, Z, conformal_rank
+from models.capacity.conformal import LEVELS, Z, conformal_rank
 
 PRIOR_RESIDUALS: Final = 20
 _SCALE_LIMITS: Final = (0.25, 8.0)

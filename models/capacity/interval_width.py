@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.job_models import JobModels
+from models.bundle.job_models import JobModels
 
 
 def widen_intervals(models: JobModels, factor: float) -> JobModels:

@@ -10,10 +10,10 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats
+from models.bundle.job_models import CapacityCurve, JobModels
 from models.capacity.fleet_prior import MIN_POINTS, MIN_RANGE, FleetPrior
 from models.capacity.kinds import kind_of
 from models.capacity.prior_posterior import posterior
-from models.job_models import CapacityCurve, JobModels
 
 # Where the level varies more than this over a kind, a planner could only take all slots: an operator that was never
 # observed then stays without a model and keeps its parallelism.

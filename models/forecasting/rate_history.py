@@ -14,7 +14,7 @@ import numpy as np
 
 from models.arrays import Bools, Floats, Ints
 from models.forecasting.calendar import Calendar
-from models.plausibility import find_single_spikes
+from models.polling.plausibility import find_single_spikes
 
 NOTHING_SHARE = 0.01
 """A rate below this share of the usual rate of its hour of day is treated as missing data."""

@@ -33,7 +33,7 @@ CORRECTED = "planner"
 
 A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
 """
-ALL_CORRECTED = frozenset({CORRECTED, "planner_v2", "controller_alone"})
+ALL_CORRECTED = frozenset({CORRECTED, "controller_alone"})
 """The same under its other names: one that stays, and one without plans."""
 
 

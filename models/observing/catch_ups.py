@@ -2,7 +2,7 @@
 
 A catch-up that came while a running job was not measured has no known time and is left out.  It ended at most
 ``unseen_s`` before the sample that shows it; what all sources took in since the job ran, and what was pending at that
-poll and before the stop, tells more (``models/recovery_labels.py``).
+poll and before the stop, tells more (``models/recovery/labels.py``).
 """
 
 from __future__ import annotations

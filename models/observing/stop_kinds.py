@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.job_models import CauseKind, EventKind
+from models.bundle.job_models import CauseKind, EventKind
 from models.observing.stops import Stop, Vertices
 
 # How Flink words the loss of a TaskManager: by its heartbeat, its connections or the resource manager.

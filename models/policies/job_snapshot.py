@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.job_models import JobModels, RecoveryModel
+from models.bundle.job_models import JobModels, RecoveryModel
 from models.policies.observations import Observations
-from models.recovery import UNTRAINED
+from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.slot_bounds import SlotBounds
 
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import StrEnum
 
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.profiling.rows import Latency
+
+
+class Latency(StrEnum):
+    """What a latency is of: end to end where the job sends latency markers, else the age of the backlog at sources."""
+
+    END_TO_END = "end to end"
+    BACKLOG_AGE = "backlog age"
 
 
 @dataclass(frozen=True, slots=True)

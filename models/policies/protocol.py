@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.arrays import Floats, Ints
-from models.job_models import JobModels
+from models.bundle.job_models import JobModels
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import JobModels, LatencyModel
+from models.bundle.job_models import JobModels, LatencyModel
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.protocol import Situation
 from models.policies.window_means import source_rates
-from models.recovery import UNTRAINED
+from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from models.topology import learn_edge_ratios

@@ -29,8 +29,8 @@ from scipy.special import ndtr
 from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
+from models.bundle.job_models import RecoveryModel
 from models.capacity.lower_tail import sd_towards
-from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds

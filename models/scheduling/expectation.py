@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from models.arrays import Floats, Ints
+from models.bundle.job_models import RecoveryModel
 from models.capacity.interval_calibration import half_widths
 from models.capacity.lower_tail import sd_towards
-from models.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
 

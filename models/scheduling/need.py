@@ -10,8 +10,8 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.arrays import Bools, Floats, Ints
+from models.bundle.job_models import CapacityCurve
 from models.capacity.interval_calibration import half_widths
-from models.job_models import CapacityCurve
 from models.scheduling.demand import Demand, quantile_at_level
 
 

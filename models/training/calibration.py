@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats, Ints
+from models.capacity.conformal import Z
 from models.capacity.interval_calibration import find_places_of, learn_scales
-from models.conformal import Z
 from models.training.job_tests import JobTests
 from models.training.operator_fits import Fits, OperatorFit
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.bundle import FleetBundle, JobKey, pack_edges
+from models.bundle.fleet_bundle import FleetBundle, JobKey, pack_edges
+from models.bundle.job_models import LatencyModel
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
-from models.job_models import LatencyModel
-from models.latency import pool_latency
+from models.recovery.latency import pool_latency
 from models.training.job_facts import JobFacts
 from models.training.operator_fits import Fits, OperatorFit
 

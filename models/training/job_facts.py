@@ -12,9 +12,9 @@ from include.domain.graph import JobGraph
 from include.settings import Training
 from include.utc import DAY_S
 from models.arrays import Bools, Floats
-from models.bundle import JobKey
-from models.job_models import LatencyModel
-from models.latency import fit_windows
+from models.bundle.fleet_bundle import JobKey
+from models.bundle.job_models import LatencyModel
+from models.recovery.latency import fit_windows
 from models.topology import Edge, learn_edge_ratios
 from models.training.busy_choice import choose_busy
 from models.training.held_out import find_held

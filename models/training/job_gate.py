@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from models.arrays import Bools, Floats, Ints
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.training.gate import Criterion, Gate, Verdict, judge
 
 RISK: Final = 0.05

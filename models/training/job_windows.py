@@ -8,7 +8,7 @@ import numpy as np
 
 from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Bools, Floats, Ints
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.capacity.held_up import CLEAR
 from models.capacity.kinds import kind_of
 

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 
 VERSION_TAG: Final = "tidewise.model_version"
 REJECTED_TAG: Final = "tidewise.rejected"

@@ -9,7 +9,7 @@ import numpy as np
 
 from include.settings import Training
 from models.arrays import Floats, Ints
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.capacity.busy_windows import split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.operator_curves import fit_operator_curves
@@ -53,7 +53,7 @@ class OperatorFit:
         mean_per_s, sd_per_s: (P,).
         observed, observed_count, observed_per_s: (m,) parallelism, windows without gross errors, and their mean.
         doubt: (m,) see models.capacity.busy_windows.
-        slope_per_s, length_scale, signal_ratio, noise_share: see models.job_models.CapacityCurve.
+        slope_per_s, length_scale, signal_ratio, noise_share: see models.bundle.job_models.CapacityCurve.
         at_bound: whether noise and residual could not be distinguished.
         idle: whether the operator is never busy.
         busiest_share: highest busy share.

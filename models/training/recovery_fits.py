@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Floats, Ints, Texts
-from models.downtime import find_change_s, fit_downtimes
-from models.job_models import CauseKind
-from models.recovery import CAUSE_PRIOR_S, CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
-from models.recovery_intervals import find_factors
+from models.bundle.job_models import CauseKind
+from models.recovery.downtime import find_change_s, fit_downtimes
+from models.recovery.intervals import find_factors
+from models.recovery.recovery_model import CAUSE_PRIOR_S, CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
 
 RECENT_EVENTS: Final = 40
 """Per job and kind; older ones are not typical of the present job."""
@@ -23,7 +23,7 @@ class Events:
 
     Attributes:
         job: place of the event's job.
-        kind: ``rescale`` or ``restart``; cause_kind: see models.job_models.CauseKind.
+        kind: ``rescale`` or ``restart``; cause_kind: see models.bundle.job_models.CauseKind.
         downtime_s, checkpoint_age_s: not negative.
         state_bytes: size of the state.
     """

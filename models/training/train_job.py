@@ -10,8 +10,8 @@ import numpy as np
 
 from include.settings import Training
 from models.arrays import Floats
-from models.bundle import FleetBundle
-from models.job_models import JobModels
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import JobModels
 from models.training.calibration import Residuals, scale_intervals, standardise_ahead
 from models.training.fleet_bundle import assemble_bundle, list_fits, number_clusters
 from models.training.job_facts import JobFacts, learn_facts

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, load_worker, make_forecaster
-from spark_jobs.job_inputs.current_sources import JobName
-from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import frame_of, rows_of
+from spark_jobs.source_inputs.current_sources import JobName
+from spark_jobs.source_inputs.source_windows import SERIES
 
 BATCHES = 16
 """Groups that the series are dealt into; each is cut into chunks of bounded size again."""

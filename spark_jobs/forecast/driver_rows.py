@@ -15,9 +15,9 @@ from include.arrow_rows import arrow_schema
 from include.tables import FORECAST_SCORES, FORECASTS, Table
 from models.arrays import Ints
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.job_inputs.current_sources import JobName, is_current
-from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
+from spark_jobs.source_inputs.current_sources import JobName, is_current
+from spark_jobs.source_inputs.source_windows import SERIES
 
 _QUANTILES = ("q10", "q50", "q90", "q95")
 _OF_EVENTS = ("event", "event_factor", "event_spread")

@@ -22,10 +22,10 @@ from spark_jobs.forecast import driver_rows
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
-from spark_jobs.job_inputs.current_sources import JobName
-from spark_jobs.job_inputs.source_rates import SourceRates
-from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake, frame_of
+from spark_jobs.source_inputs.current_sources import JobName
+from spark_jobs.source_inputs.source_rates import SourceRates
+from spark_jobs.source_inputs.source_windows import SERIES
 from spark_jobs.timestamps import as_of_slice
 
 _SENT_BYTES = 32 * 2**20

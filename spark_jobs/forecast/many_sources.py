@@ -13,9 +13,9 @@ from include.stages import StageRequest
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.batches import CHAMPION_MEMORY, SAMPLE_SERIES, forecast_series, sample_order
 from spark_jobs.forecast.series import ForecastTask, fit_global
-from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
+from spark_jobs.source_inputs.source_windows import SERIES
 from spark_jobs.timestamps import as_of_slice
 
 

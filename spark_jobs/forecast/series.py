@@ -20,8 +20,8 @@ from models.forecasting import Calendar, ForecastBatch, ForecastSettings, defaul
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
-from spark_jobs.job_inputs.one_by_one import apply_with_fallback
-from spark_jobs.job_inputs.source_windows import RATES, SERIES, WINDOWS, HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.one_by_one import apply_with_fallback
+from spark_jobs.source_inputs.source_windows import RATES, SERIES, WINDOWS, HistoryFrame, SourceWindows
 
 if TYPE_CHECKING:
     from include.settings import Event  # workers need none of the settings, whose checks take half a second

@@ -18,12 +18,12 @@ from spark_jobs.forecast.batches import keep_current, start_workers
 from spark_jobs.forecast.few_sources import forecast_few, write_few
 from spark_jobs.forecast.many_sources import forecast_many
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.job_inputs.current_sources import read_current_sources
-from spark_jobs.job_inputs.renames import current_names, follow_renames, read_versions, renames_frame
-from spark_jobs.job_inputs.source_rates import HELD_BYTES, read_source_rates
-from spark_jobs.job_inputs.source_series import read_source_loads, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
+from spark_jobs.source_inputs.current_sources import read_current_sources
+from spark_jobs.source_inputs.renames import current_names, follow_renames, read_versions, renames_frame
+from spark_jobs.source_inputs.source_rates import HELD_BYTES, read_source_rates
+from spark_jobs.source_inputs.source_series import read_source_loads, source_series
 
 
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:

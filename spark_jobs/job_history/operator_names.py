@@ -1,6 +1,6 @@
 """The names by which every table knows jobs and operators, unique where Flink's are not.
 
-The names of operators are those of :func:`models.live.job_layout.name_operators`.
+The names of operators are those of :func:`models.polling.job_layout.name_operators`.
 """
 
 from __future__ import annotations

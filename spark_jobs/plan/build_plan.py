@@ -15,17 +15,26 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Settings
-from include.stages import Stage
+from include.stage_names import LEARN, PROFILING, Stage
 from include.tables import PARALLELISM, Table
 from include.tables.plan_row import PARALLELISMS, TIMES
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.code_versions import version_column
 from spark_jobs.few_rows import from_table, read_few
-from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts, read_newest_hours
-from spark_jobs.job_inputs.packed_rows import send_packed, spread
-from spark_jobs.job_inputs.past_loads import any_replans, past_loads
-from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories
-from spark_jobs.job_inputs.renames import (
+from spark_jobs.lake import Lake
+from spark_jobs.newest_rows import JOB, job_states, newest_forecasts, read_newest_hours
+from spark_jobs.plan.few_jobs import FewJobs
+from spark_jobs.plan.job_plan import PlanTask, planner
+from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
+from spark_jobs.plan.plan_rows import ROW_SCHEMA
+from spark_jobs.plan.plan_table import list_memories, list_plans
+from spark_jobs.plan.slot_budget import allocations, budgets
+from spark_jobs.plan_inputs.packed_rows import send_packed, spread
+from spark_jobs.plan_inputs.past_loads import any_replans, past_loads
+from spark_jobs.plan_inputs.policy_memory import memory_rows, newest_memories
+from spark_jobs.plan_inputs.struct_arrays import map_rows
+from spark_jobs.plan_inputs.windows import any_observes, recent_windows
+from spark_jobs.source_inputs.renames import (
     FormerVersions,
     current_names,
     describe_versions,
@@ -34,15 +43,6 @@ from spark_jobs.job_inputs.renames import (
     list_versions,
     read_versions,
 )
-from spark_jobs.job_inputs.struct_arrays import map_rows
-from spark_jobs.job_inputs.windows import any_observes, recent_windows
-from spark_jobs.lake import Lake
-from spark_jobs.plan.few_jobs import FewJobs
-from spark_jobs.plan.job_plan import PlanTask, planner
-from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
-from spark_jobs.plan.plan_rows import ROW_SCHEMA
-from spark_jobs.plan.plan_table import list_memories, list_plans
-from spark_jobs.plan.slot_budget import allocations, budgets
 from spark_jobs.timestamps import timestamp_column
 
 # Memories are read as they are: only those from before the plan count, and a plan that is made twice writes its own in
@@ -194,7 +194,7 @@ def history(observations: DataFrame, memories: DataFrame, task: PlanTask) -> lis
         return []
     windows = recent_windows(observations, options, task.as_of)
     # Learning and profiling as of the same moment come before the plan.
-    remembered = newest_memories(memories, task.as_of, also=(Stage.LEARN, Stage.PROFILE))
+    remembered = newest_memories(memories, task.as_of, also=(LEARN, PROFILING))
     if not any_replans(options):
         return [windows, remembered]
     return [windows, remembered, past_loads(observations, remembered, options, task.as_of)]

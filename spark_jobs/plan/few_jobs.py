@@ -16,23 +16,23 @@ import pyarrow as pa
 from include import tables
 from include.lake_table import LakeTable
 from include.policy_catalogue import Decides, names_where
-from include.stages import Stage
+from include.stage_names import LEARN, PROFILING
 from include.tables import Table
 from spark_jobs.few_rows import read_newest_rows
-from spark_jobs.job_inputs.by_job import Job, group_structs, list_keys
-from spark_jobs.job_inputs.driver_newest import (
+from spark_jobs.lake import Lake, rows_of
+from spark_jobs.newest_rows import JOB, LOOKBACK
+from spark_jobs.plan.job_plan import PlanTask
+from spark_jobs.plan_inputs.by_job import Job, group_structs, list_keys
+from spark_jobs.plan_inputs.driver_newest import (
     list_graphs,
     list_job_states,
     read_newest_forecasts,
     read_newest_memories,
 )
-from spark_jobs.job_inputs.driver_windows import read_clusters_past, read_observed_until, read_recent_windows
-from spark_jobs.job_inputs.newest_rows import JOB, LOOKBACK
-from spark_jobs.job_inputs.past_loads import any_replans, past_loads
-from spark_jobs.job_inputs.renames import OperatorName, follow_renames, renames_frame
-from spark_jobs.job_inputs.windows import WINDOW, any_observes
-from spark_jobs.lake import Lake, rows_of
-from spark_jobs.plan.job_plan import PlanTask
+from spark_jobs.plan_inputs.driver_windows import read_clusters_past, read_observed_until, read_recent_windows
+from spark_jobs.plan_inputs.past_loads import any_replans, past_loads
+from spark_jobs.plan_inputs.windows import WINDOW, any_observes
+from spark_jobs.source_inputs.renames import OperatorName, follow_renames, renames_frame
 
 HELD_BYTES = 80 * 2**20
 """Of files with the windows that policies look at; of more the plan is left to Spark. 1,000 jobs with 8 operators and
@@ -84,16 +84,16 @@ class FewJobs:
         return self._versions.get(table.name)
 
     def read_states(self, versions: Mapping[Job, str], current: Mapping[OperatorName, str | None]) -> pa.Table:
-        """Return one row per job, ordered, with the columns of :class:`spark_jobs.job_inputs.job_state.JobState`.
+        """Return one row per job, ordered, with the columns of :class:`spark_jobs.plan_inputs.job_state.JobState`.
 
         Args:
             versions: graphs of the jobs whose operators have changed, as JSON.
-            current: see :func:`spark_jobs.job_inputs.renames.current_names`.
+            current: see :func:`spark_jobs.source_inputs.renames.current_names`.
         """
         options, as_of = self._options, self._task.as_of
         looks, windows = any_observes(options), self._table(tables.OBSERVATIONS)
         horizon_end, observed = as_of + timedelta(hours=options.horizon_h), timedelta(hours=options.observed_h)
-        also = (Stage.LEARN, Stage.PROFILE)  # as of the same moment they come before the plan
+        also = (LEARN, PROFILING)  # as of the same moment they come before the plan
         with ThreadPoolExecutor() as pool:  # files are read and decoded without Python's lock
             until = pool.submit(read_observed_until, windows, as_of)
             recent, memories = pool.submit(pa.table, {}), pool.submit(dict[Job, Memory])

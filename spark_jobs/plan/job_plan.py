@@ -20,12 +20,12 @@ from include.short_names import shorten_name
 from include.tables.plan_row import PlanRow
 from include.utc import HOUR_S
 from models.arrays import Floats, Ints
-from models.bundle import BundleError, FleetBundle
+from models.bundle.fleet_bundle import BundleError, FleetBundle
+from models.bundle.job_models import JobModels
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.hosting.memories import store
-from models.job_models import JobModels
 from models.policies.immediate_change import add_expectations, name_schedules
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Schedule, Situation
@@ -35,15 +35,15 @@ from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices, weight_of
-from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
-from spark_jobs.job_inputs.newest_rows import OF_EVENTS, QUANTILES
-from spark_jobs.job_inputs.policy_memory import recall
-from spark_jobs.job_inputs.struct_arrays import Columns, Rows
-from spark_jobs.job_inputs.windows import observations_of
+from spark_jobs.newest_rows import OF_EVENTS, QUANTILES
 from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.new_jobs import past_loads_of, read_states
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
 from spark_jobs.plan.refusals import PlanRefusal
+from spark_jobs.plan_inputs.job_state import JobState, find_working, limited_graph_of
+from spark_jobs.plan_inputs.policy_memory import recall
+from spark_jobs.plan_inputs.struct_arrays import Columns, Rows
+from spark_jobs.plan_inputs.windows import observations_of
 
 log = logging.getLogger(__name__)
 

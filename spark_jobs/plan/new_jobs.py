@@ -13,8 +13,8 @@ from include.policy_catalogue import entry_of, import_object
 from include.settings import Settings
 from models.hosting.memories import store
 from models.policies.protocol import PastLoads
-from spark_jobs.job_inputs.job_state import JobState
-from spark_jobs.job_inputs.struct_arrays import Columns
+from spark_jobs.plan_inputs.job_state import JobState
+from spark_jobs.plan_inputs.struct_arrays import Columns
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def read_states(settings: Settings, rows: Iterable[Mapping[Any, Any]]) -> Iterat
 
     Args:
         settings: of the run.
-        rows: as :func:`spark_jobs.job_inputs.struct_arrays.rows_in` gives them.
+        rows: as :func:`spark_jobs.plan_inputs.struct_arrays.rows_in` gives them.
     """
     states, new = [JobState.of(row) for row in rows], dict[str, list[int]]()
     for place, state in enumerate(states):

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.arrow_rows import arrow_schema
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import PLANS, POLICY_MEMORY
 from include.tables.plan_row import PARALLELISMS, TIMES
 from include.utc import format_utc
 from spark_jobs.code_versions import find_versions
-from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.job_plan import PlanTask
 
 _MOMENT = pa.timestamp("us", "UTC")
@@ -54,7 +54,7 @@ def list_plans(rows: pa.Table, task: PlanTask, versions: Mapping[str, int], sett
     return pa.table(columns, names=list(PLANS.columns)).cast(schema)
 
 
-def list_memories(rows: pa.Table, stage: Stage, as_of: datetime) -> pa.Table:
+def list_memories(rows: pa.Table, stage: str, as_of: datetime) -> pa.Table:
     """Return the rows of gold.policy_memory among the rows that a stage made."""
     own = rows.filter(pc.is_valid(rows["memory"]))
     schema = arrow_schema(POLICY_MEMORY)

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from include.settings import Cluster, Planner, Settings
 from include.settings.limits import JobLimits
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import PLANS
 from include.version import stage_version
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan.build_plan import make

@@ -19,12 +19,12 @@ from models.arrays import Floats, Ints
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
-from spark_jobs.job_inputs.job_state import JobState
-from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.packed_rows import spread
-from spark_jobs.job_inputs.struct_arrays import map_rows, rows_in
+from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
 from spark_jobs.plan.new_jobs import read_states
+from spark_jobs.plan_inputs.job_state import JobState
+from spark_jobs.plan_inputs.packed_rows import spread
+from spark_jobs.plan_inputs.struct_arrays import map_rows, rows_in
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, weight DOUBLE, slot_price DOUBLE, bins INT, edges BINARY,
             slots BINARY, minutes BINARY, stage BINARY, switch BINARY"""

@@ -20,15 +20,16 @@ from include import tables
 from include.atomic_write import write_json
 from include.place import place
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import Table
-from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.policy_memory import own_memories
-from spark_jobs.job_inputs.windows import any_observes
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
+from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.build_plan import current_versions, make
 from spark_jobs.plan.plan_table import NOT_WRITTEN, list_written
+from spark_jobs.plan_inputs.policy_memory import own_memories
+from spark_jobs.plan_inputs.windows import any_observes
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 PLANS_FILE = "plans.json"

@@ -14,10 +14,11 @@ from include import tables
 from include.arrow_rows import arrow_rows
 from include.place import place
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.utc import floor_day
 from include.version import stage_version
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from page.curves import Curve
 from page.saving import save_page
 from spark_jobs.lake import Lake, rows_of

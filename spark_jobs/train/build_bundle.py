@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from models.bundle import FleetBundle, JobKey
+from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.training.job_facts import JobFacts, learn_nothing
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import Fits

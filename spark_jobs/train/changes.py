@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Floats
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from models.training.gate import Criterion, Gate
 
 MOST_LINES = 10

@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 
 from include.lake_table import is_between
 from include.tables import FORECAST_SCORES
-from spark_jobs.job_inputs.source_windows import SERIES
 from spark_jobs.lake import Lake
 from spark_jobs.plot_text import plot_text
+from spark_jobs.source_inputs.source_windows import SERIES
 
 LOOK_BACK = timedelta(days=7)
 CHAMPIONS = "champions"

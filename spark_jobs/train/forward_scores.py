@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from models.arrays import Floats
-from models.bundle import FleetBundle
-from models.conformal import LEVELS
+from models.bundle.fleet_bundle import FleetBundle
+from models.capacity.conformal import LEVELS
 from models.training.calibration import Residuals
 from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.holdout_scores import (

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from models.arrays import Floats
-from models.conformal import LEVELS
+from models.capacity.conformal import LEVELS
 from models.training.gate import Criterion, compare
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores

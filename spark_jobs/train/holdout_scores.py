@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from models.arrays import Floats, Ints
-from models.bundle import BundleError, FleetBundle
-from models.conformal import LEVELS, Z
-from models.latency import latency_errors
+from models.bundle.fleet_bundle import BundleError, FleetBundle
+from models.capacity.conformal import LEVELS, Z
+from models.recovery.latency import latency_errors
 from spark_jobs.train.day_windows import JOB, OPERATOR
 
-INSIDE = ("inside", "inside_95")  # of the levels of models.conformal.LEVELS
+INSIDE = ("inside", "inside_95")  # of the levels of models.capacity.conformal.LEVELS
 
 
 def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
@@ -26,7 +26,7 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     """Return mean and calibrated half-widths of intervals of the capacity of one window; NaN where it is not known.
 
     Returns:
-        (n,) records/s, and (n, levels) of models.conformal.LEVELS.
+        (n,) records/s, and (n, levels) of models.capacity.conformal.LEVELS.
     """
     mean, widths = np.full(len(rows), np.nan), np.full((len(rows), len(LEVELS)), np.nan)
     if bundle is None or not bundle.index:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from models.capacity.conformal import LEVELS, Z
 from models.capacity.interval_calibration import Place
-from models.conformal import LEVELS, Z
 from models.training.calibration import Residuals, scale_intervals
 from models.training.operator_fits import OperatorFit
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.training.job_gate import JobErrors
 from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.gate_criteria import read_column

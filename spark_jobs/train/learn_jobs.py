@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from include.settings import Cluster, Settings
 from include.short_names import shorten_name
 from models.arrays import Floats
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.training.job_tests import measure_sustained
 from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job

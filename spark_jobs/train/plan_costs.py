@@ -20,7 +20,7 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError
 from include.settings import Settings
 from include.utc import format_utc
-from models.advice.plan_costs import (
+from lab.advice.plan_costs import (
     LEVEL,
     FleetDifference,
     OtherStep,
@@ -29,14 +29,14 @@ from models.advice.plan_costs import (
     sample_jobs,
     summarise_costs,
 )
-from models.backtest.comparison import HistoryError
-from models.bundle import BundleError, FleetBundle
-from models.evaluation.replay_run import CandidateError
-from models.simulation.spec import SpecError
-from spark_jobs.job_inputs.job_state import placed_of
-from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.subjects import NoLoadError, build_subject, history_frame, subjects
+from lab.backtest.comparison import HistoryError
+from lab.replay.replay_run import CandidateError
+from lab.simulation.spec import SpecError
+from lab.stages.inputs.subjects import NoLoadError, build_subject, history_frame, subjects
+from models.bundle.fleet_bundle import BundleError, FleetBundle
 from spark_jobs.lake import Lake
+from spark_jobs.newest_rows import JOB
+from spark_jobs.plan_inputs.job_state import placed_of
 
 log = logging.getLogger(__name__)
 BUDGET_S = 270.0  # of each core, so that the whole takes five minutes; jobs for which no time is left are left out

@@ -29,7 +29,7 @@ SHOWN = 3
 
 
 class FleetModels(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
-    """Reads models from the bundle's flat arrays (layout: models/bundle.py)."""
+    """Reads models from the bundle's flat arrays (layout: models/bundle/fleet_bundle.py)."""
 
     def load_context(self, context: Any) -> None:
         """Read the arrays; nothing is unpickled."""

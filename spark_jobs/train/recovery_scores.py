@@ -11,11 +11,11 @@ from pyspark import SparkContext
 
 from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Floats
-from models.bundle import BundleError, FleetBundle, JobKey
-from models.conformal import LEVELS
-from models.job_models import closed_form_recovery_s
-from models.recovery_intervals import error_scale, standardise_errors
-from models.recovery_labels import count_load_per_s, find_catch_up_s
+from models.bundle.fleet_bundle import BundleError, FleetBundle, JobKey
+from models.bundle.job_models import closed_form_recovery_s
+from models.capacity.conformal import LEVELS
+from models.recovery.intervals import error_scale, standardise_errors
+from models.recovery.labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.day_windows import JOB
 

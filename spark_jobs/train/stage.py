@@ -23,7 +23,7 @@ from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from models.training.model_review import Review, decide_promotion
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import Champion as InUse

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from include.settings import Settings
-from include.stages import Stage
+from include.stage_names import Stage
 from include.utc import parse_utc
 from include.version import stage_version
-from models.bundle import FleetBundle, JobKey
-from models.bundle_merge import merge_jobs
+from models.bundle.fleet_bundle import FleetBundle, JobKey
+from models.bundle.merging import merge_jobs
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
 from models.training.gate import Gate, Verdict

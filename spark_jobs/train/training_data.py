@@ -16,9 +16,9 @@ from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from spark_jobs.few_rows import keep_few, read_few, read_newest
-from spark_jobs.job_inputs.chosen_jobs import is_chosen
-from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.lake import Lake, planned_once, rows_of
+from spark_jobs.plan_inputs.chosen_jobs import is_chosen
+from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.day_windows import JOB, OPERATOR, is_worth_it, pack_windows, read_days, select_windows
 from spark_jobs.train.training_events import recent_events

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from include.settings import Training
 from models.arrays import Floats, Ints
-from models.bundle import JobKey
+from models.bundle.fleet_bundle import JobKey
 from models.training.recovery_fits import RECENT_EVENTS, Events
 from spark_jobs.timestamps import timestamp_column
 

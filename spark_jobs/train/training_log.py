@@ -12,7 +12,7 @@ from mlflow.data.delta_dataset_source import DeltaDatasetSource
 from mlflow.data.meta_dataset import MetaDataset
 
 from include.settings import Settings
-from include.stages import Stage
+from include.stage_names import Stage
 from include.tables import OBSERVATIONS
 from include.version import stage_version
 from models.training.job_gate import Choice, JobJudgement

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from models.job_models import CauseKind
-from models.recovery_intervals import is_inside_ahead
+from models.bundle.job_models import CauseKind
+from models.recovery.intervals import is_inside_ahead
 from models.training.gate import Gate
 from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.forward_scores import ForwardScores

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from include.short_names import shorten_names
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve
 from models.capacity.fleet_prior import FleetPrior
-from models.job_models import CapacityCurve
 from spark_jobs.plot_text import escape_dollars, plot_text
 from spark_jobs.train.day_windows import OPERATOR
 

@@ -17,7 +17,7 @@ from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.tasks import FAILURE_NOTIFIER, OWNER
 from include.orchestration.watch_step import report_watch_failure
 from include.settings import load_settings
-from include.stages import Stage
+from include.stage_names import Stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = {
@@ -160,7 +160,7 @@ def test_every_task_states_its_policy(dags):
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
     stages = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
-    by_command = {Stage.ADVISE}  # `make advise`: of what is not installed yet
+    by_command = {"advise"}  # `make advise`: of what is not installed yet
     assert {stage for task in stages for stage in task.stages} == set(Stage) - by_command
     for task in stages:
         assert task.pool == SPARK_POOL

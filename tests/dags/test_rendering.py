@@ -9,7 +9,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
 
 from include.orchestration.controller_step import controller_step
-from include.stages import Stage, StageRequest, parse_requests
+from include.stage_names import PROFILING, Stage
+from include.stages import StageRequest, parse_requests
 from include.utc import IntervalError
 
 pytestmark = pytest.mark.airflow
@@ -131,9 +132,9 @@ def test_a_plain_trigger_looks_from_when_it_was_asked_for(dags):
 
 def test_profiling_is_of_one_job_or_of_all(dags):
     run = Run("manual", SIX_OH_FIVE)
-    assert rendered(dags, "tidewise_profile", "profiling", run=run) == StageRequest(Stage.PROFILE, SIX_OH_FIVE)
+    assert rendered(dags, "tidewise_profile", "profiling", run=run) == StageRequest(PROFILING, SIX_OH_FIVE)
     one = rendered(dags, "tidewise_profile", "profiling", run=run, params={"job": "prod/word count"})
-    assert one == StageRequest(Stage.PROFILE, SIX_OH_FIVE, job="prod/word count")
+    assert one == StageRequest(PROFILING, SIX_OH_FIVE, job="prod/word count")
 
 
 def test_as_of_wins(dags):

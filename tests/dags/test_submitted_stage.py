@@ -10,7 +10,8 @@ import pytest
 from services import SERVICES
 
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, load_settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.submitting.connection_types import KEY
 from include.utc import parse_utc
 

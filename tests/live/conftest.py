@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from live_flink import LiveFlink, job_on
 
-from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions
+from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.load import LoadOptions
 
 
 @pytest.fixture(scope="package")

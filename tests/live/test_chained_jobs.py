@@ -9,10 +9,10 @@ import pytest
 from live_flink import LiveFlink, job_on
 from waiting import wait_until
 
-from cli.local_flink.load import CHAINED, ENRICHED, EXPRESS, ROUTED, Form, LoadOptions, due_after
 from include.flink.endpoints import vertex_metric_names_path, vertex_metrics_path
 from include.flink.poller import RestSource
-from models.live.poll_history import PollHistory
+from lab.local_flink.load import CHAINED, ENRICHED, EXPRESS, ROUTED, Form, LoadOptions, due_after
+from models.polling.poll_history import PollHistory
 
 pytestmark = pytest.mark.e2e
 LEAST = 3000  # orders, before a ratio is judged

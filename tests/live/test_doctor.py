@@ -16,9 +16,9 @@ from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from cli.doctor.probe import Probe
 from cli.doctor.series import check_series
-from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
-from cli.local_flink.load import LoadOptions, submit_load
 from include.settings import Cluster, Settings
+from lab.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
+from lab.local_flink.load import LoadOptions, submit_load
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]

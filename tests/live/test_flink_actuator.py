@@ -11,12 +11,12 @@ from planted_secrets import HEADER, connection_values, find_secrets, plant
 from proxies import server_context, tls_gateway
 from waiting import wait_until
 
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
 from controller.actuators.actuator import RequestRefusedError
 from controller.actuators.flink_actuator import FlinkActuator, open_actuator
 from controller.decisions.job_control import JobControl, JobTask
 from include.metric_sources.collection import collect_for
 from include.settings import check_settings
+from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, Origin
 

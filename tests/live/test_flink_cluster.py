@@ -13,14 +13,14 @@ import psutil
 import pytest
 from waiting import is_running, wait_until
 
-from cli.local_flink.cluster import free_ports
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
 from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
+from lab.local_flink.cluster import free_ports
+from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,10 +147,10 @@ def test_collecting_writes_the_live_cluster_and_names_the_dead_one(flink_cluster
 
 @pytest.mark.long
 def test_an_interrupted_demo_leaves_no_process(tmp_path):
-    """``python -m cli.cluster``: Ctrl-C ends it, and so does SIGKILL (the kernel ends its children)."""
+    """``python -m tools.cluster``: Ctrl-C ends it, and so does SIGKILL (the kernel ends its children)."""
     for stop in (signal.SIGINT, signal.SIGKILL):
         demo = subprocess.Popen(
-            [sys.executable, "-m", "cli.cluster", "--work-dir", str(tmp_path / stop.name)],
+            [sys.executable, "-m", "tools.cluster", "--work-dir", str(tmp_path / stop.name)],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
@@ -170,7 +170,7 @@ def test_the_whole_demo_shows_its_job_and_leaves_no_process(tmp_path):
     """``make demo``: the page knows the job once the controller has looked at it; Ctrl-C ends all of it."""
     (port,) = free_ports(1)
     demo = subprocess.Popen(
-        [sys.executable, "-m", "cli.demo", "--out", str(tmp_path), "--port", str(port), "--mode", "dry-run"],
+        [sys.executable, "-m", "lab.commands.demo", "--out", str(tmp_path), "--port", str(port), "--mode", "dry-run"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -197,7 +197,7 @@ def test_a_recording_ended_early_keeps_what_it_has_and_replaces_nothing(tmp_path
     out = tmp_path / "recording"
     out.mkdir()
     (out / "README.md").write_text("the recording before")
-    command = [sys.executable, "-m", "cli.record", "--minutes", "5", "--out", str(out), "--poll-every-s", "1"]
+    command = [sys.executable, "-m", "tools.record", "--minutes", "5", "--out", str(out), "--poll-every-s", "1"]
     recording = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     partial = tmp_path / "recording.partial"
     assert recording.stdout is not None

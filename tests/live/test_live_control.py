@@ -12,9 +12,10 @@ from live_flink import job_on
 from small_world import World
 from waiting import wait_until
 
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.utc import floor_hour
+from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 CLUSTER = "live"

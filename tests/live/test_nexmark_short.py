@@ -10,12 +10,12 @@ from controller_process import controlling, read_log
 from small_world import World
 from waiting import wait_until
 
-from cli.local_flink.build import build_nexmark
-from cli.local_flink.nexmark import QUERIES, submit_query
-from cli.record_queries import wait_until_running
 from include.flink.client import FlinkClient
 from include.flink.poller import RestSource
-from models.live.poll_history import PollHistory
+from lab.local_flink.build import build_nexmark
+from lab.local_flink.nexmark import QUERIES, submit_query
+from models.polling.poll_history import PollHistory
+from tools.record_queries import wait_until_running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 CLUSTER = "sql"

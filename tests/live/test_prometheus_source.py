@@ -7,8 +7,8 @@ from local_prometheus import running_prometheus
 from small_world import World
 from two_recordings import LATER, LIVE, REST, Pace, differences, ingest, record, same_windows
 
-from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
-from cli.local_flink.load import ENRICH, LoadOptions
+from lab.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
+from lab.local_flink.load import ENRICH, LoadOptions
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1200)]
 # Both ways count the same records at other moments: over two minutes these are few of all, over seconds many.

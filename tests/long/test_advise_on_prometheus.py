@@ -51,7 +51,7 @@ def advice(tmp_path_factory):
     pace = {f"{server}WINDOW_S": 300, f"{server}PROMETHEUS__STEP_S": EVERY_S}
     pace |= {f"{server}PROMETHEUS__MAX_SAMPLE_AGE_S": EVERY_S - 1, f"{server}PROMETHEUS__REQUESTS_PER_S": 1000}
     with running_prometheus(work) as url:
-        command = [sys.executable, "-m", "cli.advise", "--prometheus", url, "--history-days", str(DAYS)]
+        command = [sys.executable, "-m", "lab.commands.advise", "--prometheus", url, "--history-days", str(DAYS)]
         command += ["--graphs", str(work / "graphs")]
         command += ["--days", str(APPRAISED), "--seeds", "1", "--job-regex", "prometheus/orders"]
         command += ["--as-of", END.isoformat(), "--out", str(work / "out")]

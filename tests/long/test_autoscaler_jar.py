@@ -12,10 +12,10 @@ from benchmarks.replay.autoscaler_java.jar_driver import NAME, AutoscalerProcess
 from benchmarks.replay.replay_cases import ReplayCase, replay_case
 from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.split import Piece, read_piece
-from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import Conditions
-from models.evaluation.replay_run import ReplayRun
-from models.policies.flink_autoscaler.config import Release
+from lab.policies.flink_autoscaler.config import Release
+from lab.replay.candidate_policies import CandidatePolicy
+from lab.replay.conditions import Conditions
+from lab.replay.replay_run import ReplayRun
 
 pytestmark = [
     pytest.mark.long,

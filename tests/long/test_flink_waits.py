@@ -12,14 +12,14 @@ import pytest
 from waiting import wait_until
 
 from benchmarks.versions.__main__ import VERSIONS
-from cli.local_flink.build import FLINK_HOME
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import ENRICH, LoadOptions, submit_load
-from cli.local_flink.releases import RELEASES, install_release
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import JobControl
 from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
+from lab.local_flink.build import FLINK_HOME
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.load import ENRICH, LoadOptions, submit_load
+from lab.local_flink.releases import RELEASES, install_release
 from models.control.limits import Limits
 from models.control.reconcile import Action
 from models.control.state import Intention, JobHistory, Mode, Origin

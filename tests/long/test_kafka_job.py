@@ -13,11 +13,12 @@ from kafka_job import JOB, SOURCE, build_kafka_job, submit_kafka_job
 from local_kafka import running_kafka
 from small_world import World
 
-from cli.local_flink.cluster import LocalCluster
 from include.metric_sources.collection import collect_for
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.utc import ceil_hour, floor_hour
+from lab.local_flink.cluster import LocalCluster
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 WINDOW_S, PER_S, UP_S, DOWN_S = 5, 300, 60, 30

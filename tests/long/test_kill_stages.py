@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from small_world import AS_OF, World, write_small_history
 
-from include.stages import Stage, StageRequest
+from include.stage_names import LEARN, Stage
+from include.stages import StageRequest
 
 HOURS = 6
 KILLS = 4  # of each stage,
@@ -25,7 +26,7 @@ IN_A_ROW = 2  # the second of them while what the first left is being made good
 REQUESTS = (
     StageRequest(Stage.INGEST, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF),
     StageRequest(Stage.TRAIN, AS_OF),
-    StageRequest(Stage.LEARN, AS_OF),
+    StageRequest(LEARN, AS_OF),
     StageRequest(Stage.FORECAST, AS_OF),
     StageRequest(Stage.PLAN, AS_OF),
 )

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cli.local_flink.build import ENTRY_CLASS, build_job
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load, write_trace
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.job_states import TERMINAL_STATES
 from include.settings.profiling import ProfiledJob, Profiling
-from models.policies.phoebe.capacity_profile import Capacity
-from models.profiling.journal import Journal
-from models.profiling.profiling import ProfilingOptions, profile
-from models.profiling.rows import Latency
-from spark_jobs.profiling.flink_deployments import FlinkDeployments
+from lab.local_flink.build import ENTRY_CLASS, build_job
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.load import LoadOptions, submit_load, write_trace
+from lab.policies.phoebe.capacity_profile import Capacity
+from lab.profiling.journal import Journal
+from lab.profiling.profiling import ProfilingOptions, profile
+from lab.stages.profiling.flink_deployments import FlinkDeployments
+from models.policies.observations import Latency
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 NAME = "prod/orders"

@@ -13,9 +13,9 @@ from local_prometheus import running_prometheus
 from small_world import World
 from two_recordings import LATER, LIVE, REST, Pace, differences, ingest, record, same_windows
 
-from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
-from cli.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions
 from include.utc import DAY_S
+from lab.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
+from lab.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions
 
 LENGTH_S = 60 * float(os.environ.get("PROMETHEUS_MINUTES", "120"))
 PACE = Pace(length_s=LENGTH_S, window_s=60, step_s=15, poll_every_s=7.5)

@@ -12,10 +12,11 @@ from small_world import AS_OF, World, write_small_history
 from standalone_spark import HOST, find_executors, standalone_spark
 from waiting import wait_until
 
-from include.stages import Stage, StageRequest
+from include.stage_names import LEARN, Stage
+from include.stages import StageRequest
 
 HOURS = 6
-LATER = (Stage.TRAIN, Stage.LEARN, Stage.FORECAST, Stage.PLAN)
+LATER = (Stage.TRAIN, LEARN, Stage.FORECAST, Stage.PLAN)
 INGEST = StageRequest(Stage.INGEST, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF)
 EXECUTORS = {
     "TIDEWISE__SPARK__EXECUTORS": "2",

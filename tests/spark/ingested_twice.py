@@ -20,7 +20,8 @@ from benchmarks.pipeline.spark_jobs import count_jobs
 from include import raw_files
 from include.flink.raw_format import Kind, hour_directory
 from include.settings import Cluster, Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,

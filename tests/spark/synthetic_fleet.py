@@ -10,8 +10,8 @@ import numpy as np
 from delta_tables import write_rows
 
 from include import tables
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.lake import Lake
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)

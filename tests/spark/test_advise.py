@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.settings import Advise, Backtest, Settings
-from include.stages import Stage, StageRequest
-from spark_jobs.advise import stage as advise
+from include.stages import StageRequest
+from lab.stages.advise import stage as advise
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet
 
 pytestmark = pytest.mark.spark
 DAYS = 2.5
-REQUEST = StageRequest(Stage.ADVISE, fleet.AS_OF - timedelta(days=1), fleet.AS_OF - timedelta(days=1), fleet.AS_OF)
+REQUEST = StageRequest("advise", fleet.AS_OF - timedelta(days=1), fleet.AS_OF - timedelta(days=1), fleet.AS_OF)
 FAILED_AT = fleet.AS_OF - timedelta(hours=5)
 RAN = 14  # of the operator ``map``, which needs ten at the peak
 

@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.settings import Backtest, Settings
-from include.stages import Stage, StageRequest
-from models.bundle import FleetBundle
-from models.job_models import JobModels
-from spark_jobs.backtest import stage as backtest
-from spark_jobs.backtest.comparison_log import comparison_store
+from include.stages import StageRequest
+from lab.stages.backtest import stage as backtest
+from lab.stages.backtest.comparison_log import comparison_store
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import JobModels
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
-REQUEST = StageRequest(Stage.BACKTEST, fleet.AS_OF)
+REQUEST = StageRequest("backtest", fleet.AS_OF)
 POLICIES = {"planner", "reactive", "ds2"}
 DAYS = 1.25  # of history: a third is learnt from, the rest scored
 WINDOW = timedelta(minutes=5)

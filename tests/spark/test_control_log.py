@@ -17,7 +17,8 @@ from controller.log.log_reading import read_log
 from controller.view.plan_tables import PlanTables
 from include import tables
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from models.control.history import end_unsent_request
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness

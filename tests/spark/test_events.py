@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Event, Forecast, Settings
 from spark_jobs.forecast import stage as forecast
-from spark_jobs.job_inputs.newest_rows import newest_forecasts
 from spark_jobs.lake import Lake
+from spark_jobs.newest_rows import newest_forecasts
 from spark_jobs.report.events import list_event_results
 from spark_jobs.report.stage import write_event_results
 from tests.spark.test_forecast_stage import AS_OF, BIN_S, DAYS, request, windows, write

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Forecast, Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.lake import Lake
 

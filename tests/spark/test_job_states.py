@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from include.domain.operator_matching import PlacedOperator
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import FORECASTS, JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, PLANS, QUARANTINE, RESCALES
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from spark_jobs.forecast import stage as forecast
-from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.plan.build_plan import current_versions, make
+from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from tests.spark.deployments import AFTER, BEFORE, HOURS, IDS, NAMES, START, UPSTREAM
 from tests.spark.ingested_lake import IngestedLake
 from tests.spark.situations import Situations

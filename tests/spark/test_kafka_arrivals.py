@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from include.tables import JOB_GRAPHS, OBSERVATIONS
-from spark_jobs.job_inputs.newest_rows import observed_until
+from spark_jobs.newest_rows import observed_until
 from tests.spark.ingested_lake import IngestedLake
 from tests.spark.kafka_topics import HOUR, SITUATIONS, START
 from tests.spark.raw_builders import SINK, SOURCE, VERTEX_IDS, WORK

@@ -16,7 +16,8 @@ from include.flink.raw_format import Kind
 from include.metric_sources.kafka.source import KafkaSource
 from include.settings import Cluster
 from include.settings.sources import Kafka
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import OBSERVATIONS
 from include.utc import ceil_hour, floor_hour
 from spark_jobs.ingest import stage as ingest

@@ -18,14 +18,15 @@ from include import tables
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import names_where
 from include.settings import Settings
-from include.stages import Stage, StageRequest
-from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.policy_memory import newest_memories
-from spark_jobs.job_inputs.struct_arrays import rows_in
-from spark_jobs.job_inputs.windows import observations_of, recent_windows, windows_between
+from include.stage_names import LEARN, PROFILING, Stage
+from include.stages import StageRequest
+from lab.stages.learn import stage as learn
 from spark_jobs.lake import Lake
-from spark_jobs.learn import stage as learn
+from spark_jobs.newest_rows import JOB
 from spark_jobs.plan import stage as plan
+from spark_jobs.plan_inputs.policy_memory import newest_memories
+from spark_jobs.plan_inputs.struct_arrays import rows_in
+from spark_jobs.plan_inputs.windows import observations_of, recent_windows, windows_between
 from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet
 
@@ -33,7 +34,7 @@ NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
 DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes
-LEARN = StageRequest(Stage.LEARN, fleet.AS_OF)
+LEARN = StageRequest(LEARN, fleet.AS_OF)
 LOAD = 25_000.0
 
 
@@ -121,7 +122,7 @@ def memories_of(lake: Lake, stage: Stage, at: datetime) -> list[Row]:
 def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(learnt: Learnt) -> None:
     lake = learnt.lake
     assert learnt.counts["learned"] == len(NIGHTLY)
-    rows = memories_of(lake, Stage.LEARN, fleet.AS_OF)
+    rows = memories_of(lake, LEARN, fleet.AS_OF)
     assert {(row["job"], row["policy"]) for row in rows} == {(job_of(name), name) for name in NIGHTLY}
     known = DAYS_WINDOWS - 12 - 1  # nothing after AS_OF, which is an hour before the end; one less transition
     assert all(slots(row["memory"]) == {known} for row in rows)
@@ -162,7 +163,7 @@ def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(learnt: Lear
         "learned": len(NIGHTLY),
         "refused": {"no_model": 1, "nothing_learnt": 1},
     }
-    assert {row["job"] for row in memories_of(learnt.lake, Stage.LEARN, fleet.AS_OF)} == set(LEARNERS)
+    assert {row["job"] for row in memories_of(learnt.lake, LEARN, fleet.AS_OF)} == set(LEARNERS)
 
 
 def test_without_a_policy_that_learns_nothing_is_read_or_written(
@@ -198,11 +199,11 @@ def test_of_one_moment_the_plan_counts_and_a_profile_is_not_forgotten(spark: Spa
         return known | {"stage": str(stage), "as_of": at, "date": at.date()}
 
     rows = [
-        row(Stage.LEARN, 1, "night"),
+        row(LEARN, 1, "night"),
         row(Stage.PLAN, 1, "plan"),
-        row(Stage.PROFILE, 40, "profile", "old"),
+        row(PROFILING, 40, "profile", "old"),
         row(Stage.PLAN, 3, "too old", "old"),
-        row(Stage.LEARN, 0, "now", "new"),
+        row(LEARN, 0, "now", "new"),
         row(Stage.PLAN, 0, "self", "new"),
     ]
     write_rows(lake, tables.POLICY_MEMORY, rows)
@@ -213,4 +214,4 @@ def test_of_one_moment_the_plan_counts_and_a_profile_is_not_forgotten(spark: Spa
         return {row["job"]: row["memory"] for row in newest}
 
     assert found(()) == {"orders": "plan", "old": "profile"}
-    assert found((Stage.LEARN, Stage.PROFILE)) == {"orders": "plan", "old": "profile", "new": "now"}
+    assert found((LEARN, PROFILING)) == {"orders": "plan", "old": "profile", "new": "now"}

@@ -10,7 +10,8 @@ from noted_lines import count_notes, note_in
 from pyspark.sql import SparkSession
 
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import BRONZE_METRICS, OBSERVATIONS
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake

@@ -14,13 +14,14 @@ import pytest
 import source_cases
 from pyspark.sql import SparkSession
 
-from cli.history import HistoryRequest, write_history
 from include.flink.raw_format import RawRecord, hour_directory, read_records, write_lines
 from include.settings import SETTINGS_FILE_VARIABLE, Cluster
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import OBSERVATIONS
-from models.live.faults import Fault, Rule
-from models.live.poll_history import PollHistory
+from lab.commands.history import HistoryRequest, write_history
+from models.polling.faults import Fault, Rule
+from models.polling.poll_history import PollHistory
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.spark.lake_settings import REPOSITORY, settings_below

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from include.settings import Mlflow
-from models.bundle import FleetBundle
-from models.bundle_merge import merge_jobs
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.merging import merge_jobs
+from models.capacity.conformal import Z
 from models.capacity.interval_calibration import Place, find_places_of, half_widths
-from models.conformal import Z
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "models_review.md"

@@ -12,9 +12,9 @@ import pytest
 from controller.view.champion import ChampionReader
 from include.model_registry import CHAMPION
 from include.settings import Mlflow
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from models.training.gate import Gate, Verdict
 from models.training.job_gate import Choice, JobJudgement, apply_orders
 from models.training.model_review import PINNED_TAG, REJECTED_TAG

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from include.settings import Mlflow
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 
 KIND = ("mlflow.experimentKind", "custom_model_development")  # as MLflow's pages spell it

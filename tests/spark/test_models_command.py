@@ -16,9 +16,9 @@ from include.control.interventions import Act
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.tables import INTERVENTIONS, MODEL_JOBS, MODEL_VERSIONS
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from spark_jobs.model_store import NOTE_TAG, ModelStore, load_bundle
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "models_review.md"

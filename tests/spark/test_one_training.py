@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from include.domain.graph import JobGraph, Operator
 from include.settings import Settings
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
-from models.evaluation.failures import Downtime
-from models.evaluation.row_histories import CLUSTER, build_history, list_events
+from lab.replay.failures import Downtime
+from lab.replay.row_histories import CLUSTER, build_history, list_events
 from models.policies.observations import Observations
 from models.training.held_out import find_held, hash_numbers, hash_texts
 from models.training.job_tests import find_since

@@ -15,8 +15,9 @@ from pyspark.sql import Row
 from include import tables
 from include.model_registry import CHAMPION
 from include.settings import Settings
-from include.stages import Stage, StageRequest
-from models.bundle import FleetBundle
+from include.stage_names import Stage
+from include.stages import StageRequest
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan import few_jobs

@@ -13,8 +13,9 @@ from pyspark.sql import Row, SparkSession
 
 from include import tables
 from include.settings import Cluster, Settings
-from include.stages import Stage, StageRequest
-from models.bundle import FleetBundle
+from include.stage_names import Stage
+from include.stages import StageRequest
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet

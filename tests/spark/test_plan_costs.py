@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.settings import Settings
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.train.plan_costs import compare_on_sample
 from tests.spark import synthetic_fleet as fleet

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from include import tables
 from include.policy_catalogue import catalogue
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet

@@ -15,19 +15,20 @@ from pyspark.sql import functions as F
 from include import tables
 from include.policy_catalogue import names_where
 from include.settings import Settings
-from include.stages import Stage, StageRequest
-from models.profiling.profiling import ProfilingCluster
-from models.profiling.rows import Measurement
+from include.stage_names import PROFILING, Stage
+from include.stages import StageRequest
+from lab.profiling.profiling import ProfilingCluster
+from lab.profiling.rows import Measurement
+from lab.stages.profiling import stage as profile
+from lab.stages.profiling.adapters import Subject, adapter
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
-from spark_jobs.profiling import stage as profile
-from spark_jobs.profiling.adapters import Subject, adapter
 from tests.spark import synthetic_fleet as fleet
 
 PROFILED = names_where(needs_profile=True)
 pytestmark = pytest.mark.spark
 EARLIER, LATER = fleet.AS_OF - timedelta(hours=1), fleet.AS_OF + timedelta(hours=1)
-PROFILE = StageRequest(Stage.PROFILE, fleet.AS_OF)
+PROFILE = StageRequest(PROFILING, fleet.AS_OF)
 LOAD = 25_000.0
 JOBS = [*sorted(PROFILED), "plain"]
 PER_WORKER = 10_000.0  # records/s of one instance of `map`
@@ -151,7 +152,7 @@ def test_one_job_alone_replaces_only_its_own_rows(profiled: Profiled) -> None:
         lake.replace(table, lake.read(table).where(where).withColumn(column, F.lit("altered")), where)
     for left, right in zip(contents(lake), whole, strict=True):
         assert 0 < len(set(left) & set(right)) < len(right)  # the rows of the other job are as they were
-    one = StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/phoebe")
+    one = StageRequest(PROFILING, fleet.AS_OF, job=f"{fleet.CLUSTER}/phoebe")
     assert profile.run(lake.spark, profiled.settings, one) == {"jobs": 1, "profiled": 1, "refused": {}}
     assert contents(lake) == whole
 
@@ -170,7 +171,7 @@ def test_a_job_that_does_not_run_or_without_use_for_a_profile_is_refused(
     profiled: Profiled, job: str, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
-        profile.run(profiled.lake.spark, profiled.settings, StageRequest(Stage.PROFILE, fleet.AS_OF, job=job))
+        profile.run(profiled.lake.spark, profiled.settings, StageRequest(PROFILING, fleet.AS_OF, job=job))
 
 
 class Ideal:

@@ -14,8 +14,8 @@ from include.backup.manifest import BackupError
 from include.backup.registry_copy import copy_registry, is_registry_there, put_registry_back
 from include.model_registry import CHAMPION, read_bundle
 from include.settings import Mlflow
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.model_store import ModelStore
 
 

@@ -24,8 +24,9 @@ from controller.wiring import build_ticker
 from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.settings import Settings
-from include.stages import Stage, StageRequest
-from models.bundle import FleetBundle
+from include.stage_names import Stage
+from include.stages import StageRequest
+from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake

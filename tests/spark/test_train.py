@@ -15,11 +15,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.tables import JOB_GRAPHS, MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import JobModels
 from models.capacity.fleet_prior import FleetPrior
-from models.job_models import JobModels
 from models.training.operator_fits import Fits
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_bundle

@@ -21,7 +21,8 @@ from fleet.fleet_reader import FleetReader
 from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.settings import Retention, Settings
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.training_need import find_training_need
 from page.results_view import ResultsReader
 from spark_jobs.forecast import stage as forecast

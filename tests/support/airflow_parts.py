@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from waiting import free_port, wait_until
 from worker_machine import Machine
 
-from cli.local_flink.processes import end_process, start_process
+from lab.local_flink.processes import end_process, start_process
 
 HOST = "127.0.0.1"
 PROGRAM = str(Path(sys.executable).with_name("airflow"))

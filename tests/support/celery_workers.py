@@ -9,7 +9,7 @@ import psutil
 from airflow_parts import PROGRAM, AirflowParts
 from worker_machine import Machine
 
-from cli.local_flink.processes import end_process, start_process
+from lab.local_flink.processes import end_process, start_process
 
 
 class CeleryWorker:

@@ -21,7 +21,7 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.view.job_view import JobView
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from models.control.state import Intention, Origin
-from models.live.seen_job import SeenJob
+from models.polling.seen_job import SeenJob
 
 _FILE = """
 [paths]

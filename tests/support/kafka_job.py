@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.local_flink.build import flink_jars, java_tool
+from cli.java_build import java_tool
 from include.flink.client import FlinkClient
+from lab.local_flink.build import flink_jars
 from tools.test_parts import PartMissing, find_kafka_connector
 
 SOURCE_FILE = Path(__file__).parent / "java" / "KafkaJob.java"

@@ -18,8 +18,8 @@ from worker_machine import Machine
 
 from benchmarks.chaos.plan_rows import Step, plan_step
 from benchmarks.chaos.run_settings import CLUSTER
-from cli.local_flink.processes import end_process, start_process
 from include.place import place
+from lab.local_flink.processes import end_process, start_process
 
 JOB = "orders"
 TAKES_OVER_S = 420.0

@@ -9,10 +9,10 @@ from typing import Any
 
 from waiting import wait_until
 
-from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkClient
 from include.flink.endpoints import running_parallelism
+from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.load import LoadOptions, submit_load
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from waiting import wait_until
 
-from cli.local_flink.build import java_tool
-from cli.local_flink.cluster import free_ports
-from cli.local_flink.processes import end_process, start_process
+from cli.java_build import java_tool
+from lab.local_flink.cluster import free_ports
+from lab.local_flink.processes import end_process, start_process
 from tools.test_parts import PartMissing, find_kafka
 
 

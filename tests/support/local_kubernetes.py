@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.local_flink.build import java_tool
-from cli.local_flink.cluster import free_ports
-from cli.local_flink.processes import end_process, start_process
+from cli.java_build import java_tool
 from include.kubernetes.api import CustomResourceApi, open_api
 from include.settings.kubernetes import Kubernetes
+from lab.local_flink.cluster import free_ports
+from lab.local_flink.processes import end_process, start_process
 
 CRDS = Path(__file__).parents[2] / "data" / "kubernetes" / "crds"
 

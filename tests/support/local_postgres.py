@@ -15,7 +15,7 @@ from typing import Any
 from machine_programs import find_program, has_program
 from waiting import free_port, wait_until
 
-from cli.local_flink.processes import end_process
+from lab.local_flink.processes import end_process
 
 USER = "tidewise"
 _PATTERN = "usr/lib/postgresql/*/bin"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.local_flink.cluster import free_ports
-from cli.local_flink.processes import end_process, start_process
+from lab.local_flink.cluster import free_ports
+from lab.local_flink.processes import end_process, start_process
 from tools.test_parts import PartMissing, find_prometheus, find_victoria_metrics
 
 

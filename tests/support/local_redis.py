@@ -10,7 +10,7 @@ from pathlib import Path
 from machine_programs import find_program
 from waiting import free_port, wait_until
 
-from cli.local_flink.processes import end_process, start_process
+from lab.local_flink.processes import end_process, start_process
 
 HOST = "127.0.0.1"
 

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 from waiting import free_port, wait_until
 
-from cli.local_flink.processes import end_process, start_process
+from lab.local_flink.processes import end_process, start_process
 
 HOST = "127.0.0.1"
 _STARTS_S = 240.0

@@ -12,9 +12,6 @@ from typing import Any
 from local_kubernetes import LocalApi, running_api_server, running_operator
 from waiting import wait_until
 
-from cli.local_flink.build import ENTRY_CLASS, build_job
-from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions, daily_trace, write_trace
 from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.actuators.operator_actuator import OperatorActuator
@@ -23,6 +20,9 @@ from controller.decisions.job_control import JobControl
 from controller.log.control_log import LogEntry
 from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB
 from include.settings.kubernetes import Kubernetes
+from lab.local_flink.build import ENTRY_CLASS, build_job
+from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.load import LoadOptions, daily_trace, write_trace
 from models.control.limits import Limits
 from models.control.reconcile import Action
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin

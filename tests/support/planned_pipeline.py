@@ -15,16 +15,16 @@ from simulated_pipeline import CLUSTER, Pipeline
 
 from controller.view.plan_rows import JobPlan
 from include.tables.plan_row import PlanRow
-from models.bundle import FleetBundle
-from models.job_models import JobModels
+from lab.stages.learn.job_learning import LearnTask, job_row
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import JobModels
 from models.policies.observations import MEASURES, Observations
 from models.policies.registry import memory_codec
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.scheduling.demand import SourceForecast
-from spark_jobs.job_inputs.job_state import JobState
-from spark_jobs.job_inputs.newest_rows import QUANTILES
-from spark_jobs.learn.job_learning import LearnTask, job_row
+from spark_jobs.newest_rows import QUANTILES
 from spark_jobs.plan.job_plan import PlanTask, job_rows
+from spark_jobs.plan_inputs.job_state import JobState
 
 
 @dataclass(frozen=True)

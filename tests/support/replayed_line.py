@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.evaluation.workload import Workload
-from models.simulation.spec import JobSpec, OperatorSpec
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 LINE = JobSpec(

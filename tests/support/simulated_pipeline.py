@@ -12,16 +12,16 @@ from controller.evaluation.evaluate_job import evaluate
 from controller.view.job_view import EvaluationState, JobView
 from include.flink.raw_format import Kind, RawRecord
 from include.settings import Settings
+from lab.simulation.fleet import pack
+from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.lines import LineWriter
+from lab.simulation.samples import SampleRecorder
+from lab.simulation.spec import JobSpec
+from lab.simulation.state import FleetState, Restart, RestartKind, begin_restart
+from lab.simulation.step import advance
 from models.arrays import Floats, Ints
-from models.live.poll_history import PollHistory
 from models.policies.observations import Observations
-from models.simulation.fleet import pack
-from models.simulation.rest.job_timeline import Origin
-from models.simulation.rest.lines import LineWriter
-from models.simulation.samples import SampleRecorder
-from models.simulation.spec import JobSpec
-from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
-from models.simulation.step import advance
+from models.polling.poll_history import PollHistory
 
 CLUSTER = "sim"
 WINDOW_S, POLL_S, STEP_S = 300, 60, 10

@@ -14,11 +14,12 @@ from typing import Any
 from delta_tables import read_rows
 
 from cli.embedded import below
-from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest, form_argv
+from include.stage_names import Stage
+from include.stages import StageRequest, form_argv
 from include.tables import TABLES
+from lab.commands.history import HistoryRequest, write_history
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from small_world import World
 
-from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.metric_sources.prometheus.client import PrometheusClient
@@ -21,8 +19,11 @@ from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import LivePrometheusSource, PrometheusSource
 from include.settings.clusters import Cluster
 from include.settings.sources import Prometheus
-from include.stages import Stage, StageRequest
+from include.stage_names import Stage
+from include.stages import StageRequest
 from include.utc import Interval, ceil_hour, floor_hour
+from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.load import LoadOptions, submit_load
 
 REST, LIVE, LATER = "rest", "prom_live", "prom_later"  # the three clusters that ingestion sees
 RATES = ("observed_processing_rate_per_s", "observed_output_rate_per_s", "target_data_rate_per_s")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import Row
 
-from models.job_models import CapacityCurve
+from models.bundle.job_models import CapacityCurve
 from tools.worked_example import SHOWN, describe_curve, describe_differences, find_raw_line, format_number
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -14,19 +14,19 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Advise, Backtest, Settings
-from models.advice import appraisal
-from models.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, replay, weigh
-from models.advice.calibration import Measured, calibrate, compare_capacity
-from models.advice.history import History, fill_forward
-from models.advice.intervals import Estimate, estimate
-from models.advice.verdict import Advice, Difference, describe, judge
-from models.backtest.comparison import BIN_S, DAY_BINS, Subject
-from models.evaluation.conditions import Cadence, Disturbances, Prices
-from models.evaluation.random_draws import RandomDraws
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from spark_jobs.advise.fleet import choose_policies, describe_fleet
-from spark_jobs.advise.job_advice import tidy
-from spark_jobs.advise.page import render
+from lab.advice import appraisal
+from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, replay, weigh
+from lab.advice.calibration import Measured, calibrate, compare_capacity
+from lab.advice.history import History, fill_forward
+from lab.advice.verdict import Advice, Difference, describe, judge
+from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
+from lab.replay.conditions import Cadence, Disturbances, Prices
+from lab.replay.random_draws import RandomDraws
+from lab.stages.advise.fleet import choose_policies, describe_fleet
+from lab.stages.advise.job_advice import tidy
+from lab.stages.advise.page import render
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.intervals import Estimate, estimate
 
 START_S = 1_767_225_600  # 2026-01-01
 DAYS, SLOTS_MAX = 4, 16
@@ -252,7 +252,7 @@ NASTY = "<script>alert('x')</script> & \"Bücher\" \u202e {{ 7*7 }}"
 
 def advice_of(names: list[str], found: Any) -> dict[str, Any]:
     """Return what the stage gives to the page, of jobs that are alike."""
-    from spark_jobs.advise import job_advice
+    from lab.stages.advise import job_advice
 
     ran, replayed = found
     rows = []

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli import advise
 from cli.run import RunError
 from include.flink.raw_format import hour_directory, write_lines
 from include.settings import Settings
+from lab.commands import advise
 
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)
 

@@ -10,13 +10,13 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Backtest, Settings
-from models.backtest import comparison
-from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Result, Spans, Subject, compare, recommend
-from models.evaluation.forecasts import Forecasts
-from models.evaluation.rate_series import fill_gaps, interpolate_steps
-from models.evaluation.scores import Score
+from lab.backtest import comparison
+from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Result, Spans, Subject, compare, recommend
+from lab.replay.forecasts import Forecasts
+from lab.replay.rate_series import fill_gaps, interpolate_steps
+from lab.replay.scores import Score
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.forecasting.batch import default_registry
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 START_S = 1_767_225_600  # 2026-01-01
 SHORT = Settings(backtest=Backtest(days=1, learning_days=1.0, history_days_min=1.5))

@@ -8,16 +8,16 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.baseline_options import ReactiveOptions, StaticOptions
-from models.policies.baselines.reactive import Reactive, ReactiveMemory, estimate_processor_use, recommend
-from models.policies.baselines.static import Static
+from lab.policies.baselines.baseline_options import ReactiveOptions, StaticOptions
+from lab.policies.baselines.reactive import Reactive, ReactiveMemory, estimate_processor_use, recommend
+from lab.policies.baselines.static import Static
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.demand import SourceForecast
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed
 
 GRAPH = JobGraph((Operator("source", (), 128), Operator("window", ("source",), 128)))
 MODELS = JobModels(

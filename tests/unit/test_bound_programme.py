@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replayed_line import MONDAY, workload
 
+from lab.replay.bound.known_run import KnownRun
+from lab.replay.bound.programme import BoundProgramme
+from lab.replay.bound.solve_bound import Bound, BoundDriver, solve_bound
+from lab.replay.candidate_policies import CandidatePolicy, build_candidates
+from lab.replay.conditions import Conditions, Disturbances, Prices
+from lab.replay.drivers import ScheduleDriver
+from lab.replay.random_draws import RandomDraws
+from lab.replay.replay_run import ReplayResult, ReplayRun
+from lab.replay.scores import compute_score
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.arrays import Floats
-from models.evaluation.bound.known_run import KnownRun
-from models.evaluation.bound.programme import BoundProgramme
-from models.evaluation.bound.solve_bound import Bound, BoundDriver, solve_bound
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
-from models.evaluation.conditions import Conditions, Disturbances, Prices
-from models.evaluation.drivers import ScheduleDriver
-from models.evaluation.random_draws import RandomDraws
-from models.evaluation.replay_run import ReplayResult, ReplayRun
-from models.evaluation.scores import compute_score
-from models.evaluation.workload import Workload
-from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS, WINDOWS = 3, 4
 TINY = JobSpec(

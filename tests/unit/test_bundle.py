@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from models.bundle import BundleError, FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel, closed_form_recovery_s
+from models.bundle.fleet_bundle import BundleError, FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel, closed_form_recovery_s
 
 
 def curve(slope: float, top: int, seen: list[int]) -> CapacityCurve:

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models.bundle import FleetBundle, JobKey
-from models.bundle_merge import merge_jobs
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.fleet_bundle import FleetBundle, JobKey
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.merging import merge_jobs
 
 SCALE = {"old": [[1.1, 1.4], [1.2, 1.5], [2.0, 2.5]], "new": [[0.9, 1.0], [1.0, 1.3], [1.5, 2.2]]}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.job_inputs.by_job import find_jobs, group_structs
-from spark_jobs.job_inputs.struct_arrays import rows_in
+from spark_jobs.plan_inputs.by_job import find_jobs, group_structs
+from spark_jobs.plan_inputs.struct_arrays import rows_in
 
 JOBS = [("a", "one"), ("a", "two"), ("b", "one")]
 ROWS = pa.table(

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from models.bundle import FleetBundle, JobKey
+from models.bundle.fleet_bundle import FleetBundle, JobKey
+from models.bundle.job_models import LatencyModel
 from models.capacity.interval_calibration import Place
-from models.job_models import LatencyModel
 from models.training.job_facts import JobFacts
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints, fit_operators

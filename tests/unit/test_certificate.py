@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from include.settings import Backtest, Settings
-from models.advice.certificate import (
+from lab.advice.certificate import (
     Certificate,
     DayCost,
     NotMeasuredError,
@@ -18,9 +18,9 @@ from models.advice.certificate import (
     measure_ran,
     shift_capacities,
 )
-from models.advice.history import History
-from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
-from models.evaluation.conditions import Prices
+from lab.advice.history import History
+from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
+from lab.replay.conditions import Prices
 from tests.unit.test_backtest import START_S, subject
 
 SETTINGS = Settings(backtest=Backtest(days=1, learning_days=0.0, history_days_min=0.5))

@@ -12,7 +12,7 @@ import pytest
 
 from controller.view.champion import ChampionReader
 from include.settings import Mlflow
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
 from models.training.model_review import PROMOTED_TAG, VERSION_TAG
 
 

@@ -11,7 +11,7 @@ from import_graph import imports_of
 
 from include.import_closure import close_over_imports
 from include.spark.code_zip import PACKAGES, packed_files
-from include.stages import Stage
+from include.stage_names import Stage
 from include.version import VERSION, controller_version, stage_version
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def test_no_import_of_the_projects_own_code_is_missed(files: dict[str, bytes], r
 
 def test_a_plan_is_of_its_own_policy_and_no_other(files: dict[str, bytes]) -> None:
     reached = close_over_imports(files, ["spark_jobs.plan"])
-    elsewhere = ("models/policies/phoebe", "models/evaluation", "controller")
+    elsewhere = ("lab/policies/phoebe", "lab/replay", "controller")
     assert not [path for path in reached if path.startswith(elsewhere)]
     versions = {stage_version(Stage.PLAN), stage_version(Stage.PLAN, ["phoebe"]), stage_version(Stage.PLAN, ["ds2"])}
     assert len(versions) == 3
@@ -61,7 +61,7 @@ def test_a_plan_is_of_its_own_policy_and_no_other(files: dict[str, bytes]) -> No
 def test_the_controllers_version_is_of_the_controller(files: dict[str, bytes]) -> None:
     reached = close_over_imports(files, ["controller"])
     assert {path for path in files if path.startswith("controller/")} <= set(reached)
-    assert not [path for path in reached if path.startswith(("spark_jobs/", "models/policies/phoebe"))]
+    assert not [path for path in reached if path.startswith(("spark_jobs/", "lab/policies/phoebe"))]
     assert controller_version() not in {controller_version(["dhalion"]), stage_version(Stage.PLAN)}
 
 

@@ -26,7 +26,7 @@ from include.metric_sources import live_sources
 from include.metric_sources.collection import CollectionError, collect_for
 from include.settings import Cluster, Paths, Settings
 from include.settings.connection import Connection
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = [FakeJob(f"{number:032x}", f"job-{number}") for number in range(1, 13)]

@@ -11,8 +11,10 @@ import pytest
 from command_complaints import read_complaint
 
 import tests.fuzz.__main__ as fuzz
-from cli import backtest, cluster, collect, history, record, remake, run, ui
+from cli import collect, remake, run, ui
 from include.settings import PROJECT
+from lab.commands import backtest, history
+from tools import cluster, record
 
 MOMENT = "a time such as 2026-11-20T18:00:00Z"
 END = ["--end", "2026-11-20T18:00:00Z"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 
-from models.advice.plan_costs import PlanCosts
+from lab.advice.plan_costs import PlanCosts
 from models.training.gate import compare, judge
 from models.training.job_gate import Choice, JobJudgement
 from spark_jobs.train.comparison_page import describe_criterion, measure_job_coverage, render_comparison

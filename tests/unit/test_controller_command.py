@@ -16,12 +16,12 @@ from controller_process import read_log
 from flink_server import FakeJob, FlinkServer, serving
 from signal_handlers import restoring_handlers
 
-from cli.history import HistoryRequest, write_history
 from controller import command
 from controller.loop import run_ticks
 from controller.tick import Ticker, TickSummary
 from include.settings import Settings
 from include.utc import format_utc
+from lab.commands.history import HistoryRequest, write_history
 
 END = datetime(2026, 11, 20, 19, tzinfo=UTC)
 

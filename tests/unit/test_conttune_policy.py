@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from include.settings import Planner
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.random_search import RandomSearch, Search, search_order
-from models.policies.conttune.conttune_options import Options
-from models.policies.conttune.conttune_policy import BigDs2, ContTune, ContTuneAlpha0
-from models.policies.conttune.tuning_loop import Memory, advance
+from lab.policies.baselines.random_search import RandomSearch, Search, search_order
+from lab.policies.conttune.conttune_options import Options
+from lab.policies.conttune.conttune_policy import BigDs2, ContTune, ContTuneAlpha0
+from lab.policies.conttune.tuning_loop import Memory, advance
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed, observations
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed, observations
 
 OPERATORS = (
     OperatorSpec("source", (), 50_000.0, 0.0),

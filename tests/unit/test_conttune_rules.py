@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.policies.conttune.controller import Provision, is_worth_restart, provision
+from lab.policies.conttune.tuning_loop import big_step
 from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
-from models.policies.conttune.controller import Provision, is_worth_restart, provision
-from models.policies.conttune.tuning_loop import big_step
 from models.policies.tuning.acquisition_functions import acquire, improvement, known_share
 from models.policies.tuning.capacity_history import History, ObservedCapacity, add_observation
 from models.policies.tuning.reading import backpressure_share

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli import setup
-from models.bundle import BundleError, FleetBundle
+from models.bundle.fleet_bundle import BundleError, FleetBundle
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = ("cli", "fleet", "page", "include", "models", "spark_jobs", "controller", "dags", "tools", "benchmarks")

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from include.domain.graph import JobGraph, Operator
-from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dhalion.dhalion_options import Change, Options, Symptom
-from models.policies.dhalion.rules import Action, Reading, resolve, scale_up
-from models.policies.ds2.optimum import OperatorRates, optimum
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed, observations
+from lab.policies.dhalion.dhalion_inputs import readings
+from lab.policies.dhalion.dhalion_options import Change, Options, Symptom
+from lab.policies.dhalion.rules import Action, Reading, resolve, scale_up
+from lab.policies.ds2.optimum import OperatorRates, optimum
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed, observations
 
 CALM = Reading(instances=4, limit=10, busy=0.7, backpressured=0.0, backpressured_above=0.0, short=0.0)
 

@@ -11,7 +11,7 @@ from typing import get_args, get_origin
 
 from pydantic import BaseModel
 
-from include.policy_catalogue import BUILT_IN
+from include.policy_catalogue import catalogue
 from include.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rgl
 
 def test_settings_have_every_policy() -> None:
     text = (DOCS / "settings.md").read_text().split("## Policies")[1].split("\n### ")[0]
-    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.MULTILINE)) == set(BUILT_IN)
+    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.MULTILINE)) == set(catalogue())
 
 
 def test_glossary_has_each_term_once() -> None:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from models.downtime import MOST_FACTOR, find_change_s, fit_downtimes, state_factor
+from models.bundle.state_factor import MOST_FACTOR, state_factor
+from models.recovery.downtime import find_change_s, fit_downtimes
 
 
 def events(count: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:

@@ -10,11 +10,11 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.policy_parameters import read_parameters
 from include.settings import SETTINGS_FILE_VARIABLE, Planner, Settings, SettingsError, load_settings
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.dragster.dragster_memory import Memory
-from models.policies.dragster.given_network import MisfitError, apply_given
-from models.policies.dragster.network import demand, flow, network
-from models.policies.dragster.throughput_settings import GivenForm, GivenSplit, GivenThroughput
+from lab.policies.dragster.dragster_memory import Memory
+from lab.policies.dragster.given_network import MisfitError, apply_given
+from lab.policies.dragster.network import demand, flow, network
+from lab.policies.dragster.throughput_settings import GivenForm, GivenSplit, GivenThroughput
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.policies.registry import policy

@@ -13,17 +13,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster.bounds import Constants, fit_bound, information_gain, regret_bound
-from models.policies.dragster.dragster_memory import Memory, OperatorFlow, Slot
-from models.policies.dragster.dragster_options import Bonus, Form, Options, Target
-from models.policies.dragster.dragster_slot import advance
-from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
-from models.policies.dragster.lagrangian import Problem
-from models.policies.dragster.network import flow, network
-from models.policies.dragster.projection import project
-from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.policies.dragster.throughput_learning import fit_throughput, remember_flows
-from models.policies.dragster.ucb import bonus, track, weight
+from lab.policies.dragster.bounds import Constants, fit_bound, information_gain, regret_bound
+from lab.policies.dragster.dragster_memory import Memory, OperatorFlow, Slot
+from lab.policies.dragster.dragster_options import Bonus, Form, Options, Target
+from lab.policies.dragster.dragster_slot import advance
+from lab.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
+from lab.policies.dragster.lagrangian import Problem
+from lab.policies.dragster.network import flow, network
+from lab.policies.dragster.projection import project
+from lab.policies.dragster.regret import dynamic_fit, dynamic_regret
+from lab.policies.dragster.throughput_learning import fit_throughput, remember_flows
+from lab.policies.dragster.ucb import bonus, track, weight
 
 GRID = np.arange(1, 11)
 CHAIN = network(JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",)))), {})

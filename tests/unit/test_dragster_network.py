@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster.lagrangian import (
+from lab.policies.dragster.lagrangian import (
     Problem,
     gradient_targets,
     multipliers_after,
     saddle_targets,
     step_size,
 )
-from models.policies.dragster.network import Network, demand, flow, network
-from models.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
+from lab.policies.dragster.network import Network, demand, flow, network
+from lab.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
 
 CHAIN = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",))))
 FUNCTIONS: list[ThroughputFunction] = [Linear((0.5, 2.0)), Minimum((0.5, 2.0)), Tanh(300.0, (0.01, 0.02))]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.ds2.ds2_memory import ManagerState
-from models.policies.ds2.ds2_options import Aggregation, ManagerOptions
-from models.policies.ds2.ds2_policy import Ds2
+from lab.policies.ds2.ds2_memory import ManagerState
+from lab.policies.ds2.ds2_options import Aggregation, ManagerOptions
+from lab.policies.ds2.ds2_policy import Ds2
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import GraphError, JobGraph, Operator
-from models.policies.ds2.adjust import (
+from lab.policies.ds2.adjust import (
     MAX_PARALLELISM,
     aggregate,
     is_significant,
@@ -16,10 +16,10 @@ from models.policies.ds2.adjust import (
     rate_ratio,
     scale_to_target,
 )
-from models.policies.ds2.ds2_memory import ManagerState
-from models.policies.ds2.ds2_options import Aggregation, ManagerOptions
-from models.policies.ds2.optimum import OperatorRates, optimum, source_target
-from models.policies.ds2.scaling_manager import Interval, Step, advance
+from lab.policies.ds2.ds2_memory import ManagerState
+from lab.policies.ds2.ds2_options import Aggregation, ManagerOptions
+from lab.policies.ds2.optimum import OperatorRates, optimum, source_target
+from lab.policies.ds2.scaling_manager import Interval, Step, advance
 from models.policies.memory import dump, load
 
 WORDS = JobGraph.from_operators([Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))])

@@ -15,14 +15,14 @@ from controller.view.plan_rows import JobPlan, LoadBand, Remembered
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
 from include.tables.plan_row import PlanRow
+from lab.policies.baselines.reactive import ReactiveMemory
 from models.control.state import Origin
-from models.live.seen_job import SeenJob
-from models.policies.baselines.reactive import ReactiveMemory
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import ObservedCapacity
+from models.polling.seen_job import SeenJob
 
 NOW_S = 1_795_000_200
 PLANNED_S = NOW_S - 600

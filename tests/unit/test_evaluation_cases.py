@@ -12,10 +12,10 @@ from controller.evaluation.evaluate_job import evaluate
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import Remembered
 from include.settings import Planner, Settings, check_settings
+from lab.policies.baselines.reactive import ReactiveMemory, Recommendation
+from lab.policies.conttune.tuning_loop import Memory as TuningMemory
 from models.control.state import Origin
 from models.hosting.memories import store
-from models.policies.baselines.reactive import ReactiveMemory, Recommendation
-from models.policies.conttune.tuning_loop import Memory as TuningMemory
 from models.policies.memory import load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from include.domain.finished_operators import drop_finished
-from models.live.job_layout import lay_out
-from models.live.job_replies import Vertex, read_job
-from models.live.run_log import RunLog
+from models.polling.job_layout import lay_out
+from models.polling.job_replies import Vertex, read_job
+from models.polling.run_log import RunLog
 
 UPSTREAM = {"orders": (), "snapshot": (), "parse": ("snapshot",), "enrich": ("orders", "parse"), "sink": ("enrich",)}
 

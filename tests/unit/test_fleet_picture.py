@@ -12,9 +12,9 @@ from live_replies import SOURCE, T0_S, WORK, Job
 from controller.view.fleet_view import FleetView, FleetViewer
 from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, Remembered
 from include.domain.operator_matching import PlacedOperator
-from models.live.poll_history import PollHistory
 from models.policies.memory import dump
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.polling.poll_history import PollHistory
 from tests.unit.test_evaluation import plan, step
 
 Key = tuple[str, str]
@@ -132,7 +132,7 @@ def test_a_job_that_is_not_polled_has_what_planning_left() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "text", "is_corrected"),
-    [("planner", dump(MEMORY), True), ("planner_v2", dump(MEMORY), True), ("ds2", dump(MEMORY), False)],
+    [("planner", dump(MEMORY), True), ("controller_alone", dump(MEMORY), True), ("ds2", dump(MEMORY), False)],
 )
 def test_only_what_a_corrected_plan_left_is_the_reactive_controllers(policy: str, text: str, is_corrected) -> None:
     plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, policy, text)})

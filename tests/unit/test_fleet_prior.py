@@ -11,13 +11,13 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Capacity, Settings
 from include.settings import Planner as PlannerSettings
 from models.arrays import Floats
-from models.bundle import FleetBundle
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
 from models.capacity.partial_pooling import MAX_LEVEL_SD, pool_models
 from models.capacity.prior_learning import learn_prior
 from models.capacity.prior_posterior import posterior
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.plan.job_plan import PlanTask, _models
 
 MAP, JOIN, SOURCE, SINK = (KINDS.index(kind) for kind in ("map", "join", "source", "sink"))

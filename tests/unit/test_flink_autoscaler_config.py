@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig
-from models.policies.flink_autoscaler.options import OPTIONS, ConfigError
-from models.policies.flink_autoscaler.values import read
+from lab.policies.flink_autoscaler.config import Alignment, AutoscalerConfig
+from lab.policies.flink_autoscaler.options import OPTIONS, ConfigError
+from lab.policies.flink_autoscaler.values import read
 
 DECLARED = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "cases" / "flink_autoscaler_options.json").read_text()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler, WindowMemory
-from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.window_samples import latest_run, samples_of
+from lab.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler, WindowMemory
+from lab.policies.flink_autoscaler.config import AutoscalerConfig
+from lab.policies.flink_autoscaler.window_samples import latest_run, samples_of
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.evaluate import evaluate
-from models.policies.flink_autoscaler.target_capacity import (
+from lab.policies.flink_autoscaler.config import AutoscalerConfig
+from lab.policies.flink_autoscaler.evaluate import evaluate
+from lab.policies.flink_autoscaler.target_capacity import (
     Demand,
     Observation,
     bounds,
@@ -15,15 +15,15 @@ from models.policies.flink_autoscaler.target_capacity import (
     scaling_coefficient,
     target_capacity,
 )
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
-from models.policies.flink_autoscaler.true_rates import (
+from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.true_rates import (
     busy_time_rate,
     choose_rate,
     edge_ratio,
     observed_rate,
     source_target_rate,
 )
-from models.policies.flink_autoscaler.window import Window, WindowError
+from lab.policies.flink_autoscaler.window import Window, WindowError
 
 CONFIG = AutoscalerConfig()
 

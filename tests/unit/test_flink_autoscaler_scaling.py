@@ -9,23 +9,23 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models.policies.flink_autoscaler.alignment import Limits, align
-from models.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, Release
-from models.policies.flink_autoscaler.evaluate import Evaluation
-from models.policies.flink_autoscaler.excluded_periods import in_period
-from models.policies.flink_autoscaler.gates import Resources
-from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
-from models.policies.flink_autoscaler.options import ConfigError
-from models.policies.flink_autoscaler.target_capacity import Bounds, Demand, bounds
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
-from models.policies.flink_autoscaler.vertex_scaling import (
+from lab.policies.flink_autoscaler.alignment import Limits, align
+from lab.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
+from lab.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, Release
+from lab.policies.flink_autoscaler.evaluate import Evaluation
+from lab.policies.flink_autoscaler.excluded_periods import in_period
+from lab.policies.flink_autoscaler.gates import Resources
+from lab.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
+from lab.policies.flink_autoscaler.options import ConfigError
+from lab.policies.flink_autoscaler.target_capacity import Bounds, Demand, bounds
+from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.vertex_scaling import (
     VertexState,
     add_recommendation,
     due_recommendation,
     scale_vertex,
 )
-from models.policies.flink_autoscaler.window import Window
+from lab.policies.flink_autoscaler.window import Window
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()

@@ -4,9 +4,10 @@ import zipfile
 
 import pytest
 
-from cli.local_flink import build
-from cli.local_flink.cluster import ClusterNotReady, ClusterOptions, FlinkSetupError, LocalCluster
-from cli.local_flink.configuration import (
+from cli.java_build import JavaBuildError
+from lab.local_flink import build
+from lab.local_flink.cluster import ClusterNotReady, ClusterOptions, LocalCluster
+from lab.local_flink.configuration import (
     JOB_MANAGER,
     TASK_MANAGER,
     TASK_MANAGER_RESOURCES,
@@ -18,7 +19,7 @@ from cli.local_flink.configuration import (
 def test_missing_java_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(FlinkSetupError, match="install a JDK 17 or 21"):
+    with pytest.raises(JavaBuildError, match="install a JDK 17 or 21"):
         build.java_tool("java")
 
 
@@ -31,7 +32,7 @@ def test_java_home_comes_before_the_path(tmp_path, monkeypatch):
 
 def test_missing_jars_name_the_remedy_and_start_nothing(tmp_path):
     cluster = LocalCluster(tmp_path / "work", flink_home=tmp_path)
-    with pytest.raises(FlinkSetupError, match="make setup"), cluster:
+    with pytest.raises(JavaBuildError, match="make setup"), cluster:
         pytest.fail("entered without Flink")
     assert cluster.process_ids == []
 
@@ -67,7 +68,7 @@ def test_the_jars_name_follows_the_sources(tmp_path, monkeypatch):
 def test_a_compiler_error_is_shown(tmp_path):
     home = flink_home(tmp_path / "flink")
     (tmp_path / "A.java").write_text("class A { oops }")
-    with pytest.raises(FlinkSetupError, match=r"A\.java:1"):
+    with pytest.raises(JavaBuildError, match=r"A\.java:1"):
         build.build_job(home, [tmp_path], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

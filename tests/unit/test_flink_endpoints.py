@@ -2,9 +2,9 @@
 
 import pytest
 
-from cli.local_flink.load import LoadOptions, daily_trace, write_trace
 from include.flink import endpoints
 from include.utc import DAY_S
+from lab.local_flink.load import LoadOptions, daily_trace, write_trace
 
 JOB, VERTEX = "a" * 32, "b" * 32
 

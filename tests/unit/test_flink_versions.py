@@ -3,7 +3,6 @@
 import pytest
 
 from cli.doctor.cluster_setup import check_keys, check_rescale_history
-from cli.local_flink.configuration import write_configuration
 from include.flink.versions import (
     RESCALE_HISTORY_KEY,
     explain_no_requirements,
@@ -12,6 +11,7 @@ from include.flink.versions import (
     read_version,
     rename_keys,
 )
+from lab.local_flink.configuration import write_configuration
 
 ADAPTIVE = "jobmanager.adaptive-scheduler."
 WAIT = f"{ADAPTIVE}submission.resource-wait-timeout"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.settings import Training
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from models.training.gate import Criterion, Gate, Verdict, compare, judge
 from models.training.job_tests import LEAST_S, find_since
 from spark_jobs.train.forecast_scores import CHAMPIONS

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.conttune.conttune_options import Options
-from models.policies.conttune.tuning_loop import Memory, Step, advance
-from models.policies.delayed_fall import Recommended, delay_fall
-from models.policies.dhalion.rules import scale_up
-from models.policies.ds2.ds2_memory import ManagerState
-from models.policies.ds2.ds2_options import ManagerOptions
-from models.policies.ds2.ds2_policy import interval_of
-from models.policies.ds2.scaling_manager import advance as advance_ds2
+from lab.policies.conttune.conttune_options import Options
+from lab.policies.conttune.tuning_loop import Memory, Step, advance
+from lab.policies.delayed_fall import Recommended, delay_fall
+from lab.policies.dhalion.rules import scale_up
+from lab.policies.ds2.ds2_memory import ManagerState
+from lab.policies.ds2.ds2_options import ManagerOptions
+from lab.policies.ds2.ds2_policy import interval_of
+from lab.policies.ds2.scaling_manager import advance as advance_ds2
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tuning.reading import read_windows

@@ -11,13 +11,13 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.flink.raw_format import read_records
 from include.settings import PROJECT, Training
+from lab.replay.row_histories import build_history
 from models.capacity.held_up import find_held_up_share
-from models.evaluation.row_histories import build_history
-from models.live.poll_history import PollHistory
 from models.policies.observations import Observations
 from models.policies.tidewise.job_sizes import _draw
 from models.policies.tuning.capacity_history import add_observation, capacity_at
 from models.policies.tuning.reading import learn_histories, measure_capacity
+from models.polling.poll_history import PollHistory
 from models.scheduling.need import CapacityBounds
 from models.training.busy_choice import choose_busy
 from models.training.job_windows import KnownOperator

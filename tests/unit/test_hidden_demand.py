@@ -9,9 +9,9 @@ import pytest
 from simulated_pipeline import CLUSTER, WINDOW_S, Pipeline, SimulatedJob
 
 from include.settings import Cluster, Settings
-from models.evaluation.workload import compute_curves, compute_source_gains
+from lab.replay.workload import compute_curves, compute_source_gains
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.policies.observations import Observations
-from models.simulation.spec import JobSpec, OperatorSpec
 
 START_S = 1_709_510_400
 RATE_PER_S = 900.0

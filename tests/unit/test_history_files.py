@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from cli.history import RECOVERY_S, HistoryRequest, main, write_history
-from cli.simulated_jobs import load_simulated_jobs
 from include.flink.endpoints import AGGREGATES
 from include.flink.raw_format import Kind, RawRecord, read_records
 from include.utc import IntervalError
-from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, list_hole_values
-from models.simulation.rest.job_timeline import FIRST_START_MS
-from models.simulation.rest.metrics import POLLED
-from models.simulation.rest.template import Ids, build_template
-from models.simulation.spec import SpecError
+from lab.commands.history import RECOVERY_S, HistoryRequest, main, write_history
+from lab.commands.simulated_jobs import load_simulated_jobs
+from lab.simulation.rest.job_reply import build_hollow_details, build_job_reply, list_hole_values
+from lab.simulation.rest.job_timeline import FIRST_START_MS
+from lab.simulation.rest.metrics import POLLED
+from lab.simulation.rest.template import Ids, build_template
+from lab.simulation.spec import SpecError
 
 END = datetime(2026, 11, 20, 18, tzinfo=UTC)
 HOURS = 15

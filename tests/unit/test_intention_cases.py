@@ -17,7 +17,7 @@ from controller.view.plan_rows import LoadBand
 from include.domain.graph import JobGraph
 from models.control.state import Intention
 from models.policies.observations import MEASURES, Observations
-from models.recovery import UNTRAINED
+from models.recovery.recovery_model import UNTRAINED
 from tests.unit.test_evaluation import FALL, GRAPH, NOW_S, SETTINGS, plan, seen, stand, step, view, windows
 
 BAND = LoadBand(450.0, 550.0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from models.capacity.conformal import LEVELS, Z
 from models.capacity.interval_calibration import Place, find_places_of, half_widths, learn_scales
-from models.conformal import LEVELS, Z
 
 NONE = np.zeros(0), np.zeros(0, np.int64)
 

@@ -56,7 +56,7 @@ def test_a_goal_that_nothing_meets_is_refused_by_name(planner: dict[str, object]
 
 
 def test_a_lateness_is_a_goal_of_all_of_tidewise_s_policies() -> None:
-    for policy in ("programme", "planner", "planner_v2", "controller_alone"):
+    for policy in ("programme", "planner", "controller_alone"):
         check_settings({"planner": {"policies": {KEY: policy}, "jobs": {KEY: {"late_after_s": 90.0}}}})
     assert Settings().planner.find_unmet_goal() is None
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.latency import BINS, fit_windows, latency_errors, pool_latency, utilisation_bin
+from models.recovery.latency import BINS, fit_windows, latency_errors, pool_latency, utilisation_bin
 
 
 def windows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

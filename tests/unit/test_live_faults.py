@@ -10,7 +10,7 @@ from live_replies import SOURCE, T0_S, WORK, Job, metric
 
 from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind, RawRecord
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 JOB, OTHER = Job(), Job(job_id="b" * 32, name="rides")
 VERTEX = JOB.vertices[WORK]

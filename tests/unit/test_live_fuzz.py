@@ -13,8 +13,8 @@ import pytest
 from live_replies import SOURCE, T0_S, WORK, Job, metric, ms
 
 from include.flink.raw_format import Kind, RawRecord
-from models.live.poll_history import PollHistory
 from models.policies.observations import MEASURES
+from models.polling.poll_history import PollHistory
 
 BROKEN, SOUND = Job(), Job(job_id="b" * 32, name="rides")
 ROUNDS, POLLS = 25, 20  # some 2,000 replies with junk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.live.job_names import name_jobs
+from models.polling.job_names import name_jobs
 
 
 @pytest.mark.covers("apply_review 14")

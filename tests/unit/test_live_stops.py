@@ -5,7 +5,7 @@ from __future__ import annotations
 from live_replies import SOURCE, T0_S, WORK, Job, ms
 
 from include.flink.raw_format import Kind
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 JOB = Job()
 

@@ -7,9 +7,9 @@ import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
 
 from include.flink.raw_format import Kind, RawRecord
-from models.live.faults import Rule
-from models.live.poll_history import PollHistory
 from models.policies.observations import Observations
+from models.polling.faults import Rule
+from models.polling.poll_history import PollHistory
 
 JOB = Job()
 MINUTE = {"c": 60}

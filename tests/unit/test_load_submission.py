@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.local_flink import load
-from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkUnreachable
+from lab.local_flink import load
+from lab.local_flink.load import LoadOptions, submit_load
 
 
 class SlowJobManager:

@@ -8,7 +8,8 @@ import pytest
 
 from include.lost_input import KnownFile, ReadFile, describe_lost, find_lost
 from include.raw_files import EMPTY, MISPLACED, RawFile
-from include.stages import Stage, StageRequest, parse_requests
+from include.stage_names import Stage
+from include.stages import StageRequest, parse_requests
 from include.utc import HOUR, Interval
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.mdp_rl.pipeline import read_published_counts, responses_s
 from include.domain.graph import JobGraph, Operator
-from models.policies.mdp_rl.bellman import best_value, solve, worth
-from models.policies.mdp_rl.mdp_rl_options import Weights
-from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rate_chain import transition_probabilities, walk
-from models.policies.mdp_rl.space import Configurations
+from lab.policies.mdp_rl.bellman import best_value, solve, worth
+from lab.policies.mdp_rl.mdp_rl_options import Weights
+from lab.policies.mdp_rl.queueing import longest_path, response_s, utilisation
+from lab.policies.mdp_rl.rate_chain import transition_probabilities, walk
+from lab.policies.mdp_rl.space import Configurations
 
 
 def test_md1_at_the_papers_rate() -> None:

@@ -13,21 +13,21 @@ from scipy.stats import spearmanr
 from benchmarks.papers.mdp_rl.pipeline import read_published_counts, utilisations
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.mdp_rl.agent_learning import learn
-from models.policies.mdp_rl.job_planning import Plan, has_too_many, plan_operator
-from models.policies.mdp_rl.learner import Learner
-from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
-from models.policies.mdp_rl.mdp_rl_options import LEVELS, CentralisedOptions, DecentralisedOptions, Exploration
-from models.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
-from models.policies.mdp_rl.rate_chain import transition_probabilities, walk
-from models.policies.mdp_rl.space import Configurations
+from lab.policies.mdp_rl.agent_learning import learn
+from lab.policies.mdp_rl.job_planning import Plan, has_too_many, plan_operator
+from lab.policies.mdp_rl.learner import Learner
+from lab.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
+from lab.policies.mdp_rl.mdp_rl_options import LEVELS, CentralisedOptions, DecentralisedOptions, Exploration
+from lab.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
+from lab.policies.mdp_rl.rate_chain import transition_probabilities, walk
+from lab.policies.mdp_rl.space import Configurations
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed, observations
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast
 from models.scheduling.need import CapacityBounds
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed, observations
 
 POLICIES = [
     CentralisedMdp(),

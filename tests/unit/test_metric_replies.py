@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from include.domain.quarantine_rules import Rule
-from models.live.metric_values import read_replies, select_metrics
 from models.observing.metric_columns import USED_AGGREGATIONS
 from models.observing.metric_table import COLUMNS, PLACE, TASK_METRICS
 from models.observing.value_rules import AGGREGATIONS
+from models.polling.metric_values import read_replies, select_metrics
 from spark_jobs.raw_parsing.metric_values import check_values
 
 MAX_VALUE = 1e15

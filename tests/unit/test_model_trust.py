@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from include.settings import Planner
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.capacity.interval_width import widen_intervals
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.recovery.recovery_model import UNTRAINED
 from spark_jobs.plan.model_trust import explain_gate, judge_trust
 
 HOUR = 3600.0

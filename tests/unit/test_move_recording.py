@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
-from cli.move_recording import MINUTE_MS, move_line, move_recording
+from tools.move_recording import MINUTE_MS, move_line, move_recording
 
 AT_MS = 1_795_683_879_259
 

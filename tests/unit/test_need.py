@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
-from models.job_models import CapacityCurve
+from models.bundle.job_models import CapacityCurve
 from models.scheduling.demand import (
     DemandError,
     SourceForecast,

@@ -10,7 +10,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import catalogue, names_where
 from include.settings import Planner
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import History, Situation
 from models.policies.registry import policy

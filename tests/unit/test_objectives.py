@@ -7,8 +7,8 @@ import pytest
 
 from include.settings import Advise, Backtest, Settings, SettingsError, check_settings
 from include.settings.planner import JobGoals
-from models.advice.appraisal import replay
-from models.advice.objective import WITH, WITHOUT, build_drivers, compare_objective, describe_goals
+from lab.advice.appraisal import replay
+from lab.advice.objective import WITH, WITHOUT, build_drivers, compare_objective, describe_goals
 from tests.unit.test_advice import START_S, history, subject
 
 GOALS = JobGoals(recovery_within_s=240.0, recovery_probability=0.9)

@@ -10,9 +10,11 @@ import time
 
 import pytest
 
-from cli import backtest, history, record, run
+from cli import run
 from cli.out_lock import OutInUseError, hold_folder
 from include.settings import PROJECT
+from lab.commands import backtest, history
+from tools import record
 
 HOLD = """
 import sys, time

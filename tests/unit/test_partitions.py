@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from include.domain.graph import JobGraph, Operator
 from include.settings.clusters import Cluster
 from models.scheduling.need import upper_limits
-from spark_jobs.job_inputs.job_state import graph_of, limited_graph_of
+from spark_jobs.plan_inputs.job_state import graph_of, limited_graph_of
 
 VERTEX = "a" * 32
 OPERATORS = [

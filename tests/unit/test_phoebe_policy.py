@@ -9,19 +9,19 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import SETTINGS_FILE_VARIABLE, Planner, load_settings
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from lab.policies.phoebe.forecast import ForecastOptions, MultistepForecast
+from lab.policies.phoebe.latency_model import rows_of_one_latency
+from lab.policies.phoebe.phoebe_inputs import measure
+from lab.policies.phoebe.phoebe_options import PhoebeOptions
+from lab.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
+from lab.policies.phoebe.settling_policy import SettlingMemory, Uptime
+from lab.policies.phoebe.twres import Twres
+from lab.profiling.rows import CapacityPoint, Measurement, Profile
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
-from models.policies.observations import MEASURES, Observations
-from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
-from models.policies.phoebe.latency_model import rows_of_one_latency
-from models.policies.phoebe.phoebe_inputs import measure
-from models.policies.phoebe.phoebe_options import PhoebeOptions
-from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
-from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
-from models.policies.phoebe.twres import Twres
+from models.policies.observations import MEASURES, Latency, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import memory_codec, policy
-from models.profiling.rows import CapacityPoint, Latency, Measurement, Profile
 from models.scheduling.demand import SourceForecast
 
 GRAPH = JobGraph((Operator("source", (), 128), Operator("window", ("source",), 128)))

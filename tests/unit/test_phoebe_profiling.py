@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.settings import Planner, Profiling
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.phoebe import latency_model
-from models.policies.phoebe.capacity_profile import Capacity
-from models.profiling.profiling import (
+from lab.policies.phoebe import latency_model
+from lab.policies.phoebe.capacity_profile import Capacity
+from lab.profiling.profiling import (
     CatchUp,
     ProfilingOptions,
     Replay,
@@ -24,11 +23,12 @@ from models.profiling.profiling import (
     valid_scale_outs,
     worker_seconds,
 )
-from models.profiling.rows import Measurement
-from models.simulation.end_to_end import EndToEnd
-from models.simulation.profiling_adapter import SimulatedProfiling
-from models.simulation.spec import JobSpec, OperatorSpec
-from spark_jobs.profiling.adapters import Subject, adapter
+from lab.profiling.rows import Measurement
+from lab.simulation.end_to_end import EndToEnd
+from lab.simulation.profiling_adapter import SimulatedProfiling
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.stages.profiling.adapters import Subject, adapter
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 
 OPTIONS = ProfilingOptions()
 SHORT = ProfilingOptions(settle_s=120, window_s=60)

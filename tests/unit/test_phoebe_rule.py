@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.job_models import closed_form_recovery_s
-from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses, ProfiledLatency
-from models.policies.phoebe.recovery_time import projected_load, recovery_s
-from models.policies.phoebe.rule import Candidate, algorithm_1, logged_rule, nearly_smallest
-from models.policies.phoebe.twres import SustainableThroughput, choose
+from lab.policies.phoebe.capacity_profile import Capacity, LatencyClasses, ProfiledLatency
+from lab.policies.phoebe.recovery_time import projected_load, recovery_s
+from lab.policies.phoebe.rule import Candidate, algorithm_1, logged_rule, nearly_smallest
+from lab.policies.phoebe.twres import SustainableThroughput, choose
+from models.bundle.job_models import closed_form_recovery_s
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"
 STEPS = [json.loads(line) for line in (CASES / "phoebe.jsonl").read_text().splitlines()]

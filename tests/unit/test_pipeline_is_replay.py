@@ -1,7 +1,7 @@
 """Every policy on the same load twice: from raw replies through the pipeline's code, and in a replay.
 
 Both call one host (``models/hosting``); what they feed it with has nothing in common: the job is simulated by
-``models/simulation`` here and by ``models/evaluation`` there, its windows are made from Flink's replies here and by
+``lab/simulation`` here and by ``lab/replay`` there, its windows are made from Flink's replies here and by
 the replay's recorder there, its plans come from the plan stage here and from the replay's driver there.  So the test
 compares every decision of the host, and fails when either side feeds it differently.
 """
@@ -21,17 +21,17 @@ from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJo
 from controller.view.plan_rows import Remembered
 from include.policy_catalogue import Decides, catalogue
 from include.settings import Cluster, Settings, Steps
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
-from models.evaluation.conditions import Conditions, Disturbances
-from models.evaluation.drivers import Driver
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.tick_snapshot import TickSnapshot
-from models.evaluation.workload import Workload
+from lab.replay.candidate_policies import CandidatePolicy, build_candidates
+from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.drivers import Driver
+from lab.replay.replay_run import ReplayRun
+from lab.replay.tick_snapshot import TickSnapshot
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
+from models.bundle.job_models import JobModels
 from models.hosting.host import CORRECTED, HostedPolicy, HostMemory, Plan, evaluate
-from models.job_models import JobModels
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
-from models.simulation.spec import JobSpec, OperatorSpec
 
 START_S = 1_709_510_400 + 3600  # Monday 2024-03-04 01:00 UTC
 HOURS = 5
@@ -167,7 +167,7 @@ class Host:
 def hosts(monkeypatch: pytest.MonkeyPatch) -> tuple[Host, Host]:
     """The replay's and the controller's."""
     of_replay, of_controller = Host(), Host()
-    monkeypatch.setattr("models.evaluation.hosted_driver.evaluate", of_replay)
+    monkeypatch.setattr("lab.replay.hosted_driver.evaluate", of_replay)
     monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_hosted", of_controller)
     return of_replay, of_controller
 

@@ -9,10 +9,10 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Settings
-from models.advice import plan_costs
-from models.advice.plan_costs import OtherStep, PlanCosts, compare_plans, draw_days, sample_jobs, summarise_costs
-from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from lab.advice import plan_costs
+from lab.advice.plan_costs import OtherStep, PlanCosts, compare_plans, draw_days, sample_jobs, summarise_costs
+from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.train.plan_costs import decode, encode, summarise
 
 START_S = 1_767_225_600  # 2026-01-01

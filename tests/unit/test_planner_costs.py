@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from include.settings import Costs, Planner, Reactive
 from include.settings.planner import Timing
-from models.job_models import RecoveryModel
+from models.bundle.job_models import RecoveryModel
 from models.scheduling.cost_model import (
     LONGEST_LATE_S,
     CostTables,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from models.job_models import RecoveryModel
+from models.bundle.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds

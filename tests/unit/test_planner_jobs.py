@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Capacity, Planner
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.need_vector.need_vector_policy import derive_conditions
+from lab.policies.need_vector.need_vector_policy import derive_conditions
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast

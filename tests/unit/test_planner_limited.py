@@ -10,7 +10,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.domain.singletons import SINGLETON_HELP
 from include.settings import Capacity, Planner
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy

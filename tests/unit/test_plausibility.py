@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.plausibility import agree, find_single_spikes, limit_rise
 from models.policies.observations import MEASURES, Observations
+from models.polling.plausibility import agree, find_single_spikes, limit_rise
 
 
 def series(*changes: tuple[int, float]) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import catalogue
 from include.settings import Planner
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation

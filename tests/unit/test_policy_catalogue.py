@@ -14,17 +14,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from include.policy_catalogue import BUILT_IN, PolicyCatalogueError, catalogue, entry_of, names_where
+from include.entry_points import EntryPointError
+from include.policy_catalogue import catalogue, entry_of, names_where
 from include.policy_parameters import parameters_class, read_parameters
 from include.settings import PROJECT, Settings, SettingsError, check_settings
-from models.bundle import FleetBundle
-from models.evaluation.candidate_policies import list_names
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from lab.replay.candidate_policies import list_names
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.registry import memory_codec, policy
 from models.scheduling.demand import LEVELS
-from spark_jobs.job_inputs.job_state import JobState
-from spark_jobs.job_inputs.newest_rows import QUANTILES
+from spark_jobs.newest_rows import QUANTILES
 from spark_jobs.plan.job_plan import PlanTask, job_rows
+from spark_jobs.plan_inputs.job_state import JobState
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 POLICY = '''
@@ -163,8 +164,8 @@ def test_what_its_entry_says_is_checked(install) -> None:
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (["ds2 = fixed_size.entry:FIXED"], "two policies are called 'ds2', of Tidewise and of fixed-size"),
-        (["other = fixed_size.entry:NONE"], "no PolicyEntry"),
+        (["ds2 = fixed_size.entry:FIXED"], "'ds2' is of tidewise-lab and of fixed-size"),
+        (["other = fixed_size.entry:NONE"], "is not a PolicyEntry"),
         (["other = fixed_size.entry:GONE"], "cannot be loaded"),
         (["other = fixed_size.gone:FIXED"], "cannot be loaded"),
         (["Other-one = fixed_size.entry:FIXED"], "small letters"),
@@ -172,13 +173,13 @@ def test_what_its_entry_says_is_checked(install) -> None:
 )
 def test_an_entry_point_that_cannot_be_one_is_refused_by_name(install, points: list[str], told: str) -> None:
     install(*points)
-    with pytest.raises(PolicyCatalogueError, match=told):
+    with pytest.raises(EntryPointError, match=told):
         catalogue()
     with pytest.raises(SettingsError, match=told):
         check_settings({})
 
 
-@pytest.mark.parametrize("name", sorted(BUILT_IN))
+@pytest.mark.parametrize("name", sorted(catalogue()))
 def test_an_entry_describes_its_policy(name: str) -> None:
     entry, made = entry_of(name), policy(name)
     assert entry.title
@@ -195,7 +196,7 @@ def test_an_entry_describes_its_policy(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", sorted(name for name, entry in BUILT_IN.items() if entry.parameters))
+@pytest.mark.parametrize("name", sorted(name for name, entry in catalogue().items() if entry.parameters))
 def test_every_parameter_reaches_the_policy(name: str) -> None:
     """A parameter that differs from its default makes the constructor's options differ."""
     default = read_parameters(name, {})
@@ -235,7 +236,7 @@ def _options_of(made: object) -> object:
 def test_settings_of_every_policy_load_without_anything_heavy(tmp_path: Path) -> None:
     """DAG files load the settings each time that Airflow reads them."""
     file = tmp_path / "settings.toml"
-    file.write_text("".join(f"[policies.{name}]\n" for name, entry in BUILT_IN.items() if entry.parameters))
+    file.write_text("".join(f"[policies.{name}]\n" for name, entry in catalogue().items() if entry.parameters))
     code = """
 import sys
 from include.settings import load_settings
@@ -244,6 +245,6 @@ print(len(load_settings().policies), sorted(heavy & {*sys.modules}))
 """
     environment = os.environ | {"TIDEWISE_SETTINGS": str(file), "PYTHONPATH": str(PROJECT)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    with_parameters = [name for name, entry in BUILT_IN.items() if entry.parameters]
-    assert len(with_parameters) == len(BUILT_IN) - 4  # the forms of the planner and the programme have none
+    with_parameters = [name for name, entry in catalogue().items() if entry.parameters]
+    assert len(with_parameters) == len(catalogue()) - 3  # the forms of the planner and the programme have none
     assert result.stdout.split(maxsplit=1) == [str(len(with_parameters)), "[]\n"]

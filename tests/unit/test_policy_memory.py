@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from models.policies.ds2.ds2_memory import Action, ManagerState
-from models.policies.flink_autoscaler.autoscaler_memory import (
+from lab.policies.ds2.ds2_memory import Action, ManagerState
+from lab.policies.flink_autoscaler.autoscaler_memory import (
     DelayedScaleDown,
     Memory,
     Recommendation,

@@ -16,12 +16,12 @@ from controller.view.job_view import EvaluationState
 from controller.view.present_names import follow_kept, follow_memory, follow_plan
 from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import ObservedCapacity
-from models.recovery import UNTRAINED
+from models.recovery.recovery_model import UNTRAINED
 from tests.unit.test_bundle import assert_same
 from tests.unit.test_evaluation import FALL, NOW_S, SETTINGS, kept, plan, planned, seen, step, view, windows
 

@@ -12,7 +12,7 @@ from made_measurements import JOB, SOURCE, STEP_S, T0, WORK, bodies, manager, me
 
 from include.metric_sources.prometheus.graphs import GraphBook, SavedGraphError, as_label
 from include.metric_sources.prometheus.job_runs import KnownRun
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 
 STEPS = 6
 TIMES = [STEP_S * step - 2.0 for step in range(STEPS)]  # scraped 2 s before each step

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from flink_server import checkpoint_statistics, completed_checkpoint
 
-from models.live.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
-from models.live.failure_replies import read_failures
-from models.live.faults import ReplyError
-from models.live.memory_replies import read_memory
+from models.polling.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
+from models.polling.failure_replies import read_failures
+from models.polling.faults import ReplyError
+from models.polling.memory_replies import read_memory
 
 EVERY_MINUTE = CheckpointConfig(60.0)
 AT_S = 1_795_000_000.0

@@ -10,8 +10,8 @@ from controller.actuators.actuator import RequestRefusedError, RequestUnknownErr
 from controller.actuators.recorded_actuator import RecordedActuator
 from include.domain.graph import JobGraph, Operator
 from models.control.state import ObservedJob
-from models.live.job_replies import Slots
-from models.live.seen_job import SeenJob
+from models.polling.job_replies import Slots
+from models.polling.seen_job import SeenJob
 
 GRAPH = JobGraph.from_operators(
     [Operator("in", max_parallelism=64), Operator("out", ("in",), slot_sharing_group="own")]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.recovery import DOWNTIME_PRIOR_LOG_SD, _medians, typical_duration
+from models.recovery.recovery_model import DOWNTIME_PRIOR_LOG_SD, _medians, typical_duration
 
 ONE_CLUSTER = np.zeros(3, np.int64)
 

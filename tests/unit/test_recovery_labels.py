@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from models.recovery_intervals import error_scale, find_factors, is_inside_ahead, standardise_errors
-from models.recovery_labels import MOST_CHANGE, count_load_per_s, find_catch_up_s
+from models.recovery.intervals import error_scale, find_factors, is_inside_ahead, standardise_errors
+from models.recovery.labels import MOST_CHANGE, count_load_per_s, find_catch_up_s
 
 LOAD, CAPACITY, DOWN_S, LAG_S = 1000.0, 1600.0, 40.0, 5.0
 CATCH_UP_S = (DOWN_S - LAG_S) * LOAD / (CAPACITY - LOAD)  # until the backlog is 5 s of input

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from models.bundle import FleetBundle
-from models.job_models import LatencyModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import LatencyModel
 from models.training.job_facts import JobFacts
 from models.training.operator_fits import OperatorPoints
 from models.training.train_job import fit_jobs

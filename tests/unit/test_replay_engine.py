@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.evaluation.conditions import Cadence, ConditionsError, Disturbances
-from models.evaluation.engine import Engine, EngineSetting
-from models.evaluation.random_draws import RandomDraws
-from models.evaluation.workload import Workload, find_sufficient
-from models.queueing.network import Network
-from models.simulation.fleet import pack
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed
+from lab.replay.conditions import Cadence, ConditionsError, Disturbances
+from lab.replay.engine import Engine, EngineSetting
+from lab.replay.random_draws import RandomDraws
+from lab.replay.workload import Workload, find_sufficient
+from lab.simulation.fleet import pack
+from lab.simulation.queueing import Network
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed
 
 QUIET = Disturbances(
     failures_per_day=0,

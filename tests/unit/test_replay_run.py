@@ -11,12 +11,12 @@ import pytest
 from replayed_line import MONDAY, workload
 
 from include.policy_catalogue import Decides
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
-from models.evaluation.conditions import Conditions, Disturbances, Prices
-from models.evaluation.hosted_driver import HostedDriver
-from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
-from models.evaluation.scores import Ledger, compute_score, find_span
-from models.evaluation.tick_snapshot import TickSnapshot
+from lab.replay.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
+from lab.replay.conditions import Conditions, Disturbances, Prices
+from lab.replay.hosted_driver import HostedDriver
+from lab.replay.replay_run import CandidateError, ReplayResult, ReplayRun
+from lab.replay.scores import Ledger, compute_score, find_span
+from lab.replay.tick_snapshot import TickSnapshot
 from models.policies.registry import policy
 
 UNDISTURBED = Disturbances(failures_per_day=0, capacity_noise=0.0)

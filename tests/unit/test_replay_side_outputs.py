@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from benchmarks.replay.replay_jobs import read_job
+from lab.replay.candidate_policies import build_candidates
+from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.engine import Engine, EngineSetting
+from lab.replay.random_draws import RandomDraws
+from lab.replay.replay_run import ReplayRun
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
+from lab.simulation.testbed import Testbed
 from models.arrays import Floats, Ints
-from models.evaluation.candidate_policies import build_candidates
-from models.evaluation.conditions import Conditions, Disturbances
-from models.evaluation.engine import Engine, EngineSetting
-from models.evaluation.random_draws import RandomDraws
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.workload import Workload
-from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
-from models.simulation.testbed import Testbed
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 EXACT = Conditions(disturbances=Disturbances(failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0))

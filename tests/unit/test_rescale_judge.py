@@ -24,8 +24,8 @@ from include.tables.plan_row import PlanRow
 from models.control.readiness import Failure
 from models.control.reconcile import OutcomeCheck
 from models.control.state import Intention, JobHistory, ObservedJob, Origin
-from models.live.seen_job import SeenJob
 from models.policies.observations import MEASURES, Observations
+from models.polling.seen_job import SeenJob
 
 SENT_S, CONFIRMED_S, LATER_S = NOW_S - 1200, NOW_S - 900, NOW_S
 GRAPH = JobGraph.from_operators([Operator("a", (), 128), Operator("b", ("a",), 128)])

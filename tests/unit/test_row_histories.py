@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from models.evaluation.failures import Downtime
-from models.evaluation.row_histories import list_events
+from lab.replay.failures import Downtime
+from lab.replay.row_histories import list_events
 
 
 def test_the_age_of_a_checkpoint_is_that_of_a_failure_and_unknown_of_a_rescale() -> None:

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pyarrow as pa
 
-from models.live.metric_values import read_replies, select_metrics
 from models.observing.metric_table import COLUMNS, SOURCE_METRICS, TASK_METRICS
 from models.observing.value_rules import AGGREGATIONS
+from models.polling.metric_values import read_replies, select_metrics
 from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS, read_samples
 
 METRICS = pa.list_(pa.struct([("id", pa.string()), *[(how, pa.float64()) for how in AGGREGATIONS]]))

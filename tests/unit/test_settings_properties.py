@@ -14,24 +14,25 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from controller.view.recent_files import polls_kept
-from include.policy_catalogue import BUILT_IN
+from include.policy_catalogue import catalogue
 from include.settings import Cluster, Planner, Settings, SettingsError, check_settings
 from include.settings.refusals import model_in
 from include.spark.submission import anchor_paths
-from include.stages import Stage, StageRequest
-from models.evaluation.candidate_policies import check_names
+from include.stage_names import Stage
+from include.stages import StageRequest
+from lab.profiling.profiling import profiling_options
+from lab.replay.candidate_policies import check_names
+from lab.stages.inputs.subjects import history_frame
+from lab.stages.learn.job_learning import LearnTask
+from lab.stages.profiling.job_profile import ProfileTask
 from models.policies.registry import policy
-from models.profiling.profiling import profiling_options
 from spark_jobs.forecast.stage import forecast_task
-from spark_jobs.job_inputs.subjects import history_frame
-from spark_jobs.learn.job_learning import LearnTask
 from spark_jobs.plan.build_plan import shaping
 from spark_jobs.plan.job_plan import PlanTask
 from spark_jobs.plan.slot_budget import budgets
-from spark_jobs.profiling.job_profile import ProfileTask
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
-POLICIES = sorted(BUILT_IN)
+POLICIES = sorted(catalogue())
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,12}", fullmatch=True)
 JOBS = st.builds("{}/{}".format, NAMES, st.text("abcXYZ 0/-_é", min_size=1).filter(str.strip))
 # Keys whose values are words of a kind of their own.

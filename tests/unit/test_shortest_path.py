@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Reactive
 from include.settings import Planner as Options
-from models.job_models import CapacityCurve, RecoveryModel
+from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s, overload_probability
 from models.scheduling.demand import LEVELS, SourceForecast, demand

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.simulated_jobs import SIMULATED_JOBS, load_simulated_jobs
-from models.simulation.spec import Ship, SpecError
+from lab.commands.simulated_jobs import SIMULATED_JOBS, load_simulated_jobs
+from lab.simulation.spec import Ship, SpecError
 
 JOB = """
 [[jobs]]

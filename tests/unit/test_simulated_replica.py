@@ -9,12 +9,12 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Profiling
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.profiling.journal import Journal
-from models.profiling.profiling import profile, profiling_options
-from models.simulation.profiling_adapter import SimulatedProfiling
-from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
-from models.simulation.spec import SpecError
+from lab.profiling.journal import Journal
+from lab.profiling.profiling import profile, profiling_options
+from lab.simulation.profiling_adapter import SimulatedProfiling
+from lab.simulation.simulated_replica import AT_THE_SOURCES, build_replica
+from lab.simulation.spec import SpecError
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 SLOTS = 8
 GRAPH = JobGraph(

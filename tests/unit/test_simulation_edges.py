@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from include.flink.raw_format import RawRecord
+from lab.simulation.capacity import compute_gains
+from lab.simulation.fleet import Fleet, pack
+from lab.simulation.history import RunOptions, find_fitting_parallelism, simulate
+from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.lines import LineWriter
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts
+from lab.simulation.state import FleetState, RestartKind, begin_restart
+from lab.simulation.step import Flow, advance
 from models.arrays import Floats
-from models.live.poll_history import PollHistory
-from models.simulation.capacity import compute_gains
-from models.simulation.fleet import Fleet, pack
-from models.simulation.history import RunOptions, find_fitting_parallelism, simulate
-from models.simulation.rest.job_timeline import Origin
-from models.simulation.rest.lines import LineWriter
-from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts
-from models.simulation.state import FleetState, RestartKind, begin_restart
-from models.simulation.step import Flow, advance
+from models.polling.poll_history import PollHistory
 from models.topology import measure_edge_rates, measure_edge_ratios
 
 SOURCE = "Source: orders -> parse -> filter"

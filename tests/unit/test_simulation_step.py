@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from cli.simulated_jobs import load_simulated_jobs
 from include.domain.graph import GraphError
-from models.simulation.capacity import compute_capacity_curve, compute_gains, find_needed_parallelism
-from models.simulation.control import CpuRule, CpuRuleOptions, FleetSnapshot
-from models.simulation.fleet import Fleet, pack
-from models.simulation.history import RunOptions, find_fitting_parallelism, simulate
-from models.simulation.spec import JobSpec, OperatorSpec, SpecError
-from models.simulation.state import COUNTERS, FleetState, RestartKind, begin_restart
-from models.simulation.step import advance
+from lab.commands.simulated_jobs import load_simulated_jobs
+from lab.simulation.capacity import compute_capacity_curve, compute_gains, find_needed_parallelism
+from lab.simulation.control import CpuRule, CpuRuleOptions, FleetSnapshot
+from lab.simulation.fleet import Fleet, pack
+from lab.simulation.history import RunOptions, find_fitting_parallelism, simulate
+from lab.simulation.spec import JobSpec, OperatorSpec, SpecError
+from lab.simulation.state import COUNTERS, FleetState, RestartKind, begin_restart
+from lab.simulation.step import advance
 
 LIMIT = 1e-9
 
@@ -243,7 +243,7 @@ def test_the_catalogue_needs_eight_to_thirty_slots_at_peak() -> None:
     assert len(jobs) >= 12
     assert all(3 <= len(job.spec.operators) <= 8 for job in jobs)
     fleet = pack([job.spec for job in jobs])
-    from models.simulation.catalogue import find_peaks
+    from lab.simulation.catalogue import find_peaks
 
     need = find_fitting_parallelism(fleet, find_peaks(fleet, jobs), 0.8).max(axis=1)
     assert need.min() >= 8

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.simulated_jobs import load_simulated_jobs
-from cli.traces import load_traces, week_second
-from models.simulation.source_load import (
+from lab.commands.simulated_jobs import load_simulated_jobs
+from lab.commands.traces import load_traces, week_second
+from lab.simulation.source_load import (
     WEEK_S,
     SourceLoad,
     TracePart,
@@ -19,7 +19,7 @@ from models.simulation.source_load import (
     compute_shape,
     draw_source_rates,
 )
-from models.simulation.spec import SpecError
+from lab.simulation.spec import SpecError
 
 WEEK = 2016
 

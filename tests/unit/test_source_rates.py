@@ -11,8 +11,8 @@ import pytest
 
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS
-from spark_jobs.job_inputs.source_rates import SourceRates, read_source_rates
-from spark_jobs.job_inputs.source_windows import HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.source_rates import SourceRates, read_source_rates
+from spark_jobs.source_inputs.source_windows import HistoryFrame, SourceWindows
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 NOON_S = int(NOON.timestamp())

@@ -9,8 +9,9 @@ import pytest
 
 from include.orchestration.asset_facts import form_facts
 from include.orchestration.stage_lines import show_levels
+from include.stage_names import Stage
 from include.stage_warnings import is_empty, list_warnings
-from include.stages import Stage, StageRequest
+from include.stages import StageRequest
 from include.utc import parse_utc
 
 INGESTED = {"rows": 100, "quarantined": 0, "quarantined_values": 0, "quarantined_files": 0, "kept": 100}

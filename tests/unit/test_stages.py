@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from include.settings import PROJECT
-from include.stages import Stage, StageRequest, form_argv, parse_requests
+from include.stage_names import Stage
+from include.stages import StageRequest, form_argv, parse_requests
 from include.utc import IntervalError
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)

@@ -10,7 +10,7 @@ from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import Remembered
-from models.policies.baselines.reactive import ReactiveMemory
+from lab.policies.baselines.reactive import ReactiveMemory
 from models.policies.memory import dump
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from tests.unit.test_evaluation import NOW_S, stand

@@ -15,9 +15,9 @@ from strange_names import STRANGE_NAMES
 
 from cli.run_table import plan_table
 from include.short_names import NO_NAME, shorten_name
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from page.rendering import anchor_of
 from spark_jobs.plot_text import plot_text
 from spark_jobs.train.training_plots import capacity_figure

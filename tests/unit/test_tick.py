@@ -12,7 +12,6 @@ import pytest
 from controller_process import read_log
 from deltalake import DeltaTable
 
-from cli.history import HistoryRequest, write_history
 from controller.leases.lease import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
@@ -22,9 +21,10 @@ from include.flink.raw_format import RawRecord
 from include.lake_table import LakeTable
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from lab.commands.history import HistoryRequest, write_history
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery.recovery_model import UNTRAINED
 from models.training.model_review import VERSION_TAG
 
 END = datetime(2026, 11, 20, 19, tzinfo=UTC)

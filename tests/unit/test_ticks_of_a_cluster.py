@@ -29,7 +29,7 @@ from controller.wiring import build_ticker
 from include.lake_table import LakeTable
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.tables import CONTROLLER_MEMORY, PLANS, RESCALE_OUTCOMES
-from models.live.poll_history import PollHistory
+from models.polling.poll_history import PollHistory
 from tests.unit.test_rescale_outcomes import judged
 
 FILE = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from include.settings import Training
-from models.job_models import JobModels
+from models.bundle.job_models import JobModels
 from models.training.busy_choice import choose_busy, keep_trusted
 from models.training.held_out import find_held
 from models.training.job_facts import learn_facts

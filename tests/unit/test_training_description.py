@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 
 from include.settings import Training
-from models.bundle import FleetBundle
-from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.bundle.fleet_bundle import FleetBundle
+from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.training.gate import compare, judge
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import describe_training

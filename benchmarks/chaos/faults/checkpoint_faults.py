@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from benchmarks.chaos.scene import Fault, Scene
 from benchmarks.waiting import wait_until
-from cli.local_flink.load import ENRICH
+from lab.local_flink.load import ENRICH
 
 GROUP = "checkpoints"
 _SNAPSHOT_MS = 12_000  # a savepoint that takes so long is met by a tick

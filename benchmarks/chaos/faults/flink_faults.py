@@ -9,7 +9,7 @@ from benchmarks.chaos.run_settings import PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Scene
 from benchmarks.chaos.world import TASK_MANAGERS
 from benchmarks.waiting import NotReachedError, wait_until
-from cli.local_flink.load import ENRICH
+from lab.local_flink.load import ENRICH
 
 GROUP = "Flink"
 _WITHOUT_SLOTS_S, _MISSED_S = 45.0, 60.0

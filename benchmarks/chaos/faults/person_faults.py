@@ -10,9 +10,9 @@ from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
 from benchmarks.chaos.scene import HELD, Fault, Inject, Scene
 from benchmarks.chaos.wire_troubles import drop
 from benchmarks.waiting import wait_until
-from cli.local_flink.load import COUNTED_SINK, ENRICH
 from include.control.holds import Hold, HoldStore
 from include.control.small_objects import object_name
+from lab.local_flink.load import COUNTED_SINK, ENRICH
 
 GROUP = "person"
 _GIVEN_UP_S = 90.0

@@ -12,10 +12,10 @@ from benchmarks.chaos.jobs import PLANNED
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Inject, Scene
 from benchmarks.chaos.world import World
-from cli.local_flink.load import ENRICH
 from include.control.holds import Hold, HoldStore
 from include.control.small_objects import object_name
 from include.tables import PLANS
+from lab.local_flink.load import ENRICH
 
 GROUP = "settings"
 NOBODY = "prdo/nobody"

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED, QUERIES, TUNINGS
-from models.policies.baselines.random_search import search_order
+from lab.policies.baselines.random_search import search_order
 
 # How many operators are searched at the same time.  Inferred from the published means, which lie at m (B + 1) / (m + 1)
 # for the bound B of Table 4b; no m explains Q5 (13.36: 11.33 would be m = 2 with B = 16, 16.5 m = 1 with B = 32).

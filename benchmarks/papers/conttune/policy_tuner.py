@@ -10,14 +10,14 @@ from benchmarks.papers.conttune.conttune_published import PUBLISHED
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, WATCH_S, Change, Outcome, run_tuner
 from benchmarks.papers.seen import nothing_learnt, situation_after
+from lab.policies.dhalion.dhalion_options import Change as Growth
+from lab.policies.dhalion.dhalion_options import Options as DhalionOptions
+from lab.policies.dhalion.dhalion_policy import Dhalion
+from lab.policies.dragster.dragster_options import Options as DragsterOptions
+from lab.policies.dragster.dragster_policy import Dragster
+from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.dhalion.dhalion_options import Change as Growth
-from models.policies.dhalion.dhalion_options import Options as DhalionOptions
-from models.policies.dhalion.dhalion_policy import Dhalion
-from models.policies.dragster.dragster_options import Options as DragsterOptions
-from models.policies.dragster.dragster_policy import Dragster
 from models.policies.protocol import Policy
-from models.simulation.testbed import Testbed, Window
 
 # A policy decides on each job alone, in Python, which takes a hundred times as long as ContTune on the whole fleet.
 SEEDS = 1

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.papers.conttune.conttune_published import PUBLISHED
 from benchmarks.papers.conttune.measured_curves import P_MEASURED, readings, scaling
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.arrays import Floats
-from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS = 90  # 45 TaskManagers with two slots
 _PEAK = 10  # the workload is 1..10 times the unit

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.papers.conttune.queries import Query
+from lab.policies.mdp_rl.queueing import response_s
+from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.queueing import response_s
-from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6
 RATES = 20  # a permutation of 1..10 units, twice

@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
+from lab.policies.conttune.conttune_options import Options
+from lab.policies.conttune.tuning_loop import Memory, advance
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed, observations
 from models.arrays import Floats
-from models.policies.conttune.conttune_options import Options
-from models.policies.conttune.tuning_loop import Memory, advance
 from models.policies.tuning.tuning_options import Acquisition, Thresholds
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed, observations
 
 RECORDED = "TIDEWISE_CONTTUNE_REAL_JOBS"
 MINUTES, STEPS_PER_EVALUATION, STEP_S = 120, 6, 10.0

@@ -21,9 +21,9 @@ from benchmarks.papers.dragster.dragster_experiments import (
 from benchmarks.papers.dragster.dragster_jobs import Application
 from benchmarks.papers.dragster.dragster_measures import SLOT_MIN, Interval, cell, read_published, runs_of
 from benchmarks.papers.dragster.workloads import MEASURES, list_workloads
+from lab.policies.dhalion import dhalion_options as dhalion
+from lab.policies.dragster.dragster_options import Bonus, Form, Options, Target
 from models.arrays import Floats
-from models.policies.dhalion import dhalion_options as dhalion
-from models.policies.dragster.dragster_options import Bonus, Form, Options, Target
 
 RUNS = 5
 _SLOTS = 30  # 300 min

@@ -9,18 +9,18 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.papers.dragster.dragster_jobs import MAX_TASKS, Application
+from lab.policies.dhalion import dhalion_options as dhalion
+from lab.policies.dhalion.dhalion_inputs import readings
+from lab.policies.dhalion.rules import resolve
+from lab.policies.dragster.dragster_inputs import observe_slot
+from lab.policies.dragster.dragster_memory import Memory
+from lab.policies.dragster.dragster_options import Options
+from lab.policies.dragster.dragster_slot import advance
+from lab.policies.dragster.network import Network
+from lab.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
+from lab.simulation.testbed import Testbed, observations
 from models.arrays import Bools, Floats, Ints
-from models.policies.dhalion import dhalion_options as dhalion
-from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dhalion.rules import resolve
-from models.policies.dragster.dragster_inputs import observe_slot
-from models.policies.dragster.dragster_memory import Memory
-from models.policies.dragster.dragster_options import Options
-from models.policies.dragster.dragster_slot import advance
-from models.policies.dragster.network import Network
-from models.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
 from models.policies.observations import Observations
-from models.simulation.testbed import Testbed, observations
 
 SLOT_S, STOP_S = 600, 30.0  # Section 3.1: a decision every 10 min, stop and resume of about 30 s
 SLOTS_PER_H = 3600 / SLOT_S

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.policies.dragster.network import Network, network
-from models.policies.dragster.throughput import Linear, Minimum, ThroughputFunction
-from models.simulation.spec import JobSpec, OperatorSpec
+from lab.policies.dragster.network import Network, network
+from lab.policies.dragster.throughput import Linear, Minimum, ThroughputFunction
+from lab.simulation.spec import JobSpec, OperatorSpec
 
 MAX_TASKS = 10  # Section 6.1: from 1 to 10 tasks per operator
 # Steady rates of Table 2: tuples of the last high and low interval / 12,000 s.

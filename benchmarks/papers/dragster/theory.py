@@ -11,14 +11,14 @@ from benchmarks.papers.dragster import dragster_plots
 from benchmarks.papers.dragster.dragster_experiments import Progress, Record, make_dragsters, play
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, MAX_TASKS, Application, word_count
 from benchmarks.papers.dragster.dragster_measures import ROWS, cell
+from lab.policies.dragster.bounds import Constants, fit_bound, regret_bound
+from lab.policies.dragster.dragster_options import Form, Options, Target
+from lab.policies.dragster.gaussian import Kernel
+from lab.policies.dragster.lagrangian import Problem
+from lab.policies.dragster.network import flow
+from lab.policies.dragster.regret import dynamic_fit, dynamic_regret
+from lab.simulation.spec import OperatorSpec
 from models.arrays import Floats
-from models.policies.dragster.bounds import Constants, fit_bound, regret_bound
-from models.policies.dragster.dragster_options import Form, Options, Target
-from models.policies.dragster.gaussian import Kernel
-from models.policies.dragster.lagrangian import Problem
-from models.policies.dragster.network import flow
-from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.simulation.spec import OperatorSpec
 
 RUNS = 10
 _SLOTS = 100

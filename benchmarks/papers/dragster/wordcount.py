@@ -30,7 +30,7 @@ from benchmarks.papers.dragster.dragster_measures import (
     slots,
     usual_configuration,
 )
-from models.policies.dragster.dragster_options import Options, Target
+from lab.policies.dragster.dragster_options import Options, Target
 
 BUDGET_TASKS = 8  # 1.6 $/h
 RUNS = 20

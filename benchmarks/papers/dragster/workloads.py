@@ -22,8 +22,8 @@ from benchmarks.papers.dragster.dragster_jobs import (
     yahoo,
 )
 from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, read_published, slots
+from lab.policies.dragster.dragster_options import Options, Target
 from models.arrays import Floats
-from models.policies.dragster.dragster_options import Options, Target
 
 RUNS = 10
 _SLOTS = 30  # 300 min

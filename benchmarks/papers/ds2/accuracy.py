@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.convergence import Runs
 from benchmarks.papers.ds2.nexmark import QUERIES, SLOTS, job, source_rates
-from models.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, Window
 
 START = 12  # the text's example; any start ends within an instance of the same parallelism (Table 4)
 DURATION_S = 300.0

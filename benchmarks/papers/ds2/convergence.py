@@ -13,11 +13,11 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
+from lab.policies.ds2.ds2_options import ManagerOptions
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.spec import JobSpec
+from lab.simulation.testbed import Testbed
 from models.arrays import Floats, Ints
-from models.policies.ds2.ds2_options import ManagerOptions
-from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.spec import JobSpec
-from models.simulation.testbed import Testbed
 
 INTERVAL_S = 30.0
 REDEPLOY_S = (30.0,)

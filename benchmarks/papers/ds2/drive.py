@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.seen import nothing_learnt, situation_after
+from lab.simulation.spec import JobSpec
+from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
 from models.policies.protocol import Policy
-from models.simulation.spec import JobSpec
-from models.simulation.testbed import Testbed, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from models.policies.ds2.ds2_options import ManagerOptions
+from lab.policies.ds2.ds2_options import ManagerOptions
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[3] / "data" / "papers" / "ds2.json").read_text(encoding="utf-8")

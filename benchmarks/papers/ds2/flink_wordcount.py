@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Action, Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.arrays import Floats
-from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.spec import JobSpec, OperatorSpec
 
 INTERVAL_S = 10.0
 OPTIONS = dataclasses.replace(AS_PUBLISHED, warm_up_intervals=3)

@@ -17,11 +17,11 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
-from models.policies.dhalion.dhalion_policy import Dhalion
-from models.policies.ds2.ds2_policy import Ds2
+from lab.policies.dhalion.dhalion_policy import Dhalion
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Window
 from models.policies.protocol import Policy
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Window
 
 MINUTE_S = 60.0
 SENTENCES_PER_S = 1e6 / MINUTE_S

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.papers.ds2.ds2_published import PUBLISHED
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.arrays import Floats
-from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS = 36
 MAIN = "main"

@@ -18,8 +18,8 @@ from benchmarks.papers.ds2.nexmark import QUERIES, job, source_rates
 from benchmarks.papers.seen import nothing_learnt, situation_after
 from benchmarks.pipeline.live_windows import poll_lines, read_and_time
 from include.flink.raw_format import write_lines
-from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.testbed import Testbed
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.testbed import Testbed
 
 INTERVAL_S = 10.0  # the shortest in the paper, hence the largest overhead
 JOBS = 20

@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
-from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.testbed import Testbed
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.spec import JobSpec, OperatorSpec
+from lab.simulation.testbed import Testbed
 
 INTERVAL_S = 30.0
 # The paper shows what DS2 indicates, so one worker less counts too.

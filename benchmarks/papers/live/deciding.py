@@ -15,8 +15,8 @@ from benchmarks.papers.live.experiment import (
     describe_job,
     set_planner,
 )
-from cli.local_flink.load import ENRICH
 from include.domain.graph import JobGraph
+from lab.local_flink.load import ENRICH
 from models.policies.observations import Observations
 from models.policies.protocol import Policy, Situation
 from models.policies.registry import policy

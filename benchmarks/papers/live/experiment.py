@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE
 from include.settings import Planner
-from models.evaluation.clairvoyant import compute_true_curves
-from models.evaluation.workload import Workload
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.simulation.spec import JobSpec, OperatorSpec
+from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE
+from lab.replay.clairvoyant import compute_true_curves
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 
 STEPS = ((200.0, 120), (800.0, 300), (250.0, 300))
 """Records/s of the source, and for how many seconds.

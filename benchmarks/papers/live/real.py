@@ -24,14 +24,14 @@ from benchmarks.papers.live.experiment import (
     Trial,
     find_step,
 )
-from cli.local_flink.build import ENTRY_CLASS, build_job
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import ENRICH, LoadOptions, write_trace
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
-from models.live.poll_history import PollHistory
-from models.live.seen_job import SeenJob
+from lab.local_flink.build import ENTRY_CLASS, build_job
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.load import ENRICH, LoadOptions, write_trace
+from models.polling.poll_history import PollHistory
+from models.polling.seen_job import SeenJob
 
 _CLUSTER = "papers"
 _POLL_EVERY_S = 2.5

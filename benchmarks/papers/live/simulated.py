@@ -18,8 +18,8 @@ from benchmarks.papers.live.experiment import (
     describe_job,
     find_step,
 )
-from cli.local_flink.load import ENRICH
-from models.simulation.testbed import Testbed, Window, observations
+from lab.local_flink.load import ENRICH
+from lab.simulation.testbed import Testbed, Window, observations
 
 _NOISE = 0.02
 

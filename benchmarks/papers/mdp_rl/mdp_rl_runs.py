@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from benchmarks.papers.mdp_rl.pipeline import K_MAX, Year, judge, responses_s, utilisations
+from lab.policies.mdp_rl.bellman import solve
+from lab.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, Learner, Sweeps
+from lab.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER, PAPER_WEIGHTS, LearningOptions
+from lab.policies.mdp_rl.space import Configurations
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.bellman import solve
-from models.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, Learner, Sweeps
-from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER, PAPER_WEIGHTS, LearningOptions
-from models.policies.mdp_rl.space import Configurations
 
 
 def violations(levels: int, operators: int, objective_s: float) -> Floats:

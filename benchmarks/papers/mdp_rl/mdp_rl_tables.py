@@ -34,7 +34,7 @@ from benchmarks.papers.mdp_rl.years import (
     simulate,
 )
 from include.settings import PROJECT
-from models.policies.mdp_rl.rate_chain import transition_probabilities
+from lab.policies.mdp_rl.rate_chain import transition_probabilities
 
 PAPER = "mdp_rl"
 SEEDS = (1, 2, 3)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import PROJECT
+from lab.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
+from lab.policies.mdp_rl.queueing import response_s, utilisation
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
-from models.policies.mdp_rl.queueing import response_s, utilisation
 
 SLOTS = 525_600  # minutes of a year
 SLOTS_PER_DAY = 1440

@@ -17,9 +17,9 @@ from benchmarks.papers.mdp_rl.pipeline import (
     judge,
     objective_s,
 )
+from lab.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS, Exploration, LearningOptions
+from lab.policies.mdp_rl.rate_chain import walk
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS, Exploration, LearningOptions
-from models.policies.mdp_rl.rate_chain import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a
 MOST_OPERATORS = 4  # of Fig. 2b

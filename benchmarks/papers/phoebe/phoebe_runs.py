@@ -11,17 +11,17 @@ import numpy as np
 from benchmarks.papers.phoebe import phoebe_setup
 from benchmarks.papers.phoebe.phoebe_setup import END_TO_END, Experiment
 from benchmarks.papers.phoebe.situations import Forecasts, Situations
+from lab.policies.baselines.baseline_options import ReactiveOptions
+from lab.policies.baselines.reactive import Reactive
+from lab.policies.phoebe.phoebe_options import PhoebeOptions
+from lab.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
+from lab.policies.phoebe.twres import Twres
+from lab.profiling.rows import Profile
+from lab.simulation.end_to_end import with_latency
+from lab.simulation.randomness import job_generator
+from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.baselines.baseline_options import ReactiveOptions
-from models.policies.baselines.reactive import Reactive
-from models.policies.phoebe.phoebe_options import PhoebeOptions
-from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
-from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Policy, Situation
-from models.profiling.rows import Profile
-from models.simulation.end_to_end import with_latency
-from models.simulation.randomness import job_generator
-from models.simulation.testbed import Testbed, Window
 
 _RETAINED_WINDOWS = 120 // phoebe_setup.WINDOW_S
 _PROGRESS_S = 3600

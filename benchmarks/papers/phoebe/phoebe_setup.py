@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from lab.simulation.end_to_end import EndToEnd
+from lab.simulation.randomness import job_generator
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.arrays import Floats
-from models.simulation.end_to_end import EndToEnd
-from models.simulation.randomness import job_generator
-from models.simulation.spec import JobSpec, OperatorSpec
 
 DATA: Final = Path(__file__).resolve().parents[3] / "data" / "papers"
 

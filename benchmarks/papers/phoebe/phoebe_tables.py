@@ -18,12 +18,12 @@ from benchmarks.papers.phoebe import phoebe_measures, phoebe_plots, phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import ALGORITHM_1, LOOSER, PROTOTYPE, SYSTEMS, Bench, Runs
 from benchmarks.papers.phoebe.phoebe_setup import Experiment
 from include.utc import DAY_S
+from lab.policies.phoebe.capacity_profile import Capacity, LatencyClasses
+from lab.policies.phoebe.twres import SustainableThroughput
+from lab.profiling.profiling import ProfilingOptions, profile, worker_seconds
+from lab.profiling.rows import Profile
+from lab.simulation.profiling_adapter import SimulatedProfiling
 from models.arrays import Floats, Ints
-from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses
-from models.policies.phoebe.twres import SustainableThroughput
-from models.profiling.profiling import ProfilingOptions, profile, worker_seconds
-from models.profiling.rows import Profile
-from models.simulation.profiling_adapter import SimulatedProfiling
 
 _TABLE = {"TSW": "II(a)", "YSB": "II(b)"}
 _PROFILE = phoebe_setup.DATA.parent / "cases" / "phoebe_profile_cars.csv"

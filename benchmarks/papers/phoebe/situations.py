@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.papers.phoebe import phoebe_setup
 from include.settings import Planner
+from lab.policies.phoebe.forecast import MultistepForecast
+from lab.simulation.spec import JobSpec
+from lab.simulation.testbed import Window, observations
 from models.arrays import Floats
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.phoebe.forecast import MultistepForecast
+from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
+from models.policies.observations import Latency
 from models.policies.protocol import Situation
-from models.profiling.rows import Latency
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import JobSpec
-from models.simulation.testbed import Window, observations
 
 _REFIT_S = 600
 
@@ -74,7 +74,7 @@ class Situations:
             forecast=SourceForecast(at, 1, {"pipeline": paths}),
             slots_max=phoebe_setup.WORKERS_MAX,
             options=self._options,
-            # the experiment puts them there, see models.simulation.end_to_end
+            # the experiment puts them there, see lab.simulation.end_to_end
             observations=replace(observations(windows, job, self._operators), latency=Latency.END_TO_END),
             seed=job,
         )

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.local_flink.build import JAVA_RELEASE, java_tool
+from cli.java_build import JAVA_RELEASE, java_tool
 from include.settings import PROJECT
 
 HERE = Path(__file__).parent

@@ -24,13 +24,13 @@ from benchmarks.replay.autoscaler_java.jar_driver import (
 from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from cli.arguments import CommandParser, whole_number
-from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import Conditions
-from models.evaluation.hosted_driver import HostedDriver, PipelineMemory
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.tick_snapshot import TickSnapshot
-from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler
-from models.policies.flink_autoscaler.config import AutoscalerConfig, Release
+from lab.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler
+from lab.policies.flink_autoscaler.config import AutoscalerConfig, Release
+from lab.replay.candidate_policies import CandidatePolicy
+from lab.replay.conditions import Conditions
+from lab.replay.hosted_driver import HostedDriver, PipelineMemory
+from lab.replay.replay_run import ReplayRun
+from lab.replay.tick_snapshot import TickSnapshot
 
 Asked = Mapping[str, int] | None
 

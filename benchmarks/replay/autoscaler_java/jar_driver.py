@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.replay.autoscaler_java.build import build_command
 from include.domain.graph import JobGraph
-from models.evaluation.tick_snapshot import TickSnapshot
+from lab.replay.tick_snapshot import TickSnapshot
 
 NAME = "flink_autoscaler_jar"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.replay.conditions import Conditions
+from lab.replay.engine import Engine, EngineSetting
+from lab.replay.random_draws import RandomDraws
+from lab.replay.scores import Ledger, compute_score
+from lab.replay.workload import Workload, find_limits, find_sufficient
 from models.arrays import Ints
-from models.evaluation.conditions import Conditions
-from models.evaluation.engine import Engine, EngineSetting
-from models.evaluation.random_draws import RandomDraws
-from models.evaluation.scores import Ledger, compute_score
-from models.evaluation.workload import Workload, find_limits, find_sufficient
 
 LEVELS = 24
 SEED = 0

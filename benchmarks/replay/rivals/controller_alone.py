@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from models.evaluation.hosted_driver import HostedDriver
+from lab.replay.hosted_driver import HostedDriver
 from models.hosting.host import CORRECTED
 from models.policies.registry import policy
 

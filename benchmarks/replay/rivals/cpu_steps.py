@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.replay.rivals.rival_options import CpuStepsOptions
-from models.evaluation.tick_snapshot import TickSnapshot
-from models.policies.baselines.reactive import estimate_processor_use
+from lab.policies.baselines.reactive import estimate_processor_use
+from lab.replay.tick_snapshot import TickSnapshot
 
 _OBSERVED_H = 0.25
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
 from benchmarks.replay.rivals.rival_options import CandidateForm
-from models.evaluation.drivers import Driver
-from models.evaluation.tick_snapshot import TickSnapshot
+from lab.replay.drivers import Driver
+from lab.replay.tick_snapshot import TickSnapshot
 from models.policies.observations import Observations
 from models.policies.protocol import History, Policy, Schedule, Situation
 

@@ -17,8 +17,8 @@ from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
 from benchmarks.replay.rivals.rival_options import PredictiveScalingOptions
 from include.domain.graph import JobGraph
 from include.utc import HOUR_S
+from lab.replay.tick_snapshot import TickSnapshot
 from models.arrays import Ints
-from models.evaluation.tick_snapshot import TickSnapshot
 from models.scheduling.demand import MEDIAN, SourceForecast
 from models.scheduling.need import upper_limits
 

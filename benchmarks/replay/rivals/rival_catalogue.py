@@ -14,7 +14,7 @@ from benchmarks.replay.rivals.cpu_steps import CpuSteps
 from benchmarks.replay.rivals.predictive_scaling import PredictiveScaling
 from benchmarks.replay.rivals.rival_options import CpuStepsOptions, PredictiveScalingOptions, WeeklyScheduleOptions
 from benchmarks.replay.rivals.weekly_schedule import WeeklySchedule
-from models.evaluation.drivers import Driver
+from lab.replay.drivers import Driver
 
 BEST_CONSTANT = "best_constant"
 CONTROLLER_ALONE = "controller_alone"

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.replay.rivals.capacity_notes import CapacityNotes
 from benchmarks.replay.rivals.rival_options import WeeklyScheduleOptions
 from include.utc import DAY_S, HOUR_S
-from models.evaluation.tick_snapshot import TickSnapshot
+from lab.replay.tick_snapshot import TickSnapshot
 from models.scheduling.need import upper_limits
 
 WEEK_S = 7 * DAY_S

@@ -20,9 +20,9 @@ from benchmarks.chaos.run_settings import CLUSTER, LONG, SHORT, Conditions, RunS
 from benchmarks.chaos.scene import CONFIRMED, HELD, Fault
 from benchmarks.chaos.snapshot_counts import SnapshotCounts, SnapshotWatch, find_difference
 from benchmarks.chaos.world import Span, World, Wrong
-from cli.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE, Form
 from include.flink.faults import FlinkUnreachable
 from include.settings import check_settings
+from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE, Form
 
 
 def test_every_fault_says_before_the_run_how_it_may_end(tmp_path: Path) -> None:

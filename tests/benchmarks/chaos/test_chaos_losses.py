@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail, CheckpointWatch, Restore
 from benchmarks.chaos.losses import due_after, find_wrong_restores
-from cli.local_flink.load import LoadOptions
 from include.flink.faults import FlinkUnreachable
+from lab.local_flink.load import LoadOptions
 
 LOAD = LoadOptions(low_per_s=100.0, high_per_s=100.0, compression=960.0)
 

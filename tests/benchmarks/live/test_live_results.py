@@ -27,9 +27,9 @@ from benchmarks.live.simulator import (
 )
 from benchmarks.live.tables import format_table, list_against
 from cli.arguments import UsageError
-from cli.history import draw_rates
 from include.utc import parse_utc
-from models.simulation.catalogue import assemble
+from lab.commands.history import draw_rates
+from lab.simulation.catalogue import assemble
 
 MEASURES = Measures(1.0, 4.0, 2, 30.0, 5000.0, 40.0, 60.0, 3.2)
 LOAD = [(0, 100.0), (660, 100.0), (661, 0.0), (90_000, 0.0)]

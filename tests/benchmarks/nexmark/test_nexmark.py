@@ -14,9 +14,9 @@ from benchmarks.nexmark.experiment import HIGH, LOW, STEPS, TIDEWISE, JobTrial, 
 from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from cli.arguments import UsageError
-from cli.local_flink.nexmark import QUERIES, SQL_DIR
-from cli.record_queries import RECORDED, SCRIPT
 from include.atomic_write import write_json
+from lab.local_flink.nexmark import QUERIES, SQL_DIR
+from tools.record_queries import RECORDED, SCRIPT
 
 VERTEX = "cbc357ccb763df2852fee8c4fc7d55f2"
 

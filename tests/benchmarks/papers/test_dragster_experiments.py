@@ -21,9 +21,9 @@ from benchmarks.papers.dragster.dragster_experiments import (
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
 from benchmarks.papers.dragster.dragster_measures import Interval, slots, usual_configuration
 from include.policy_parameters import read_parameters
-from models.policies.dragster.dragster_options import Form, Options, Target
-from models.policies.dragster.given_network import apply_given
-from models.policies.dragster.network import network
+from lab.policies.dragster.dragster_options import Form, Options, Target
+from lab.policies.dragster.given_network import apply_given
+from lab.policies.dragster.network import network
 
 APP = word_count()
 # The published tuples of low intervals are what was offered in them: nothing was caught up, so records were lost.

@@ -9,8 +9,8 @@ from benchmarks.papers.mdp_rl.mdp_rl_runs import run_centralised, run_decentrali
 from benchmarks.papers.mdp_rl.mdp_rl_tables import PUBLISHED_FILE
 from benchmarks.papers.mdp_rl.pipeline import SLOTS, judge, objective_s, read_published_counts
 from benchmarks.papers.mdp_rl.years import summary
-from models.policies.mdp_rl.learner import Learner, Sweeps
-from models.policies.mdp_rl.rate_chain import transition_probabilities, walk
+from lab.policies.mdp_rl.learner import Learner, Sweeps
+from lab.policies.mdp_rl.rate_chain import transition_probabilities, walk
 
 CHAIN = transition_probabilities(read_published_counts())
 LEVELS = len(CHAIN)

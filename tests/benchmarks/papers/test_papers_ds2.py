@@ -9,10 +9,10 @@ from benchmarks.papers.ds2 import accuracy, convergence, flink_wordcount, heron_
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
-from models.policies.dhalion.dhalion_policy import Dhalion
-from models.policies.ds2.ds2_options import ManagerOptions
-from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.capacity import compute_capacity_curve
+from lab.policies.dhalion.dhalion_policy import Dhalion
+from lab.policies.ds2.ds2_options import ManagerOptions
+from lab.policies.ds2.ds2_policy import Ds2
+from lab.simulation.capacity import compute_capacity_curve
 
 ANY = (1, 2, *convergence.STARTS, SLOTS)
 

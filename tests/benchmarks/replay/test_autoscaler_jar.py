@@ -12,11 +12,11 @@ import pytest
 from benchmarks.replay.autoscaler_java.build import find_wrong_jars, read_pins
 from benchmarks.replay.autoscaler_java.compare import DecisionPair
 from benchmarks.replay.autoscaler_java.jar_driver import JarMemory, build_cycle, id_of
-from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import Conditions, Disturbances
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.workload import Workload
-from models.simulation.spec import JobSpec, OperatorSpec
+from lab.replay.candidate_policies import CandidatePolicy
+from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.replay_run import ReplayRun
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400
 LINE = JobSpec(

@@ -6,10 +6,10 @@ import pytest
 from replayed_line import workload
 
 from benchmarks.replay.fleet_prior_value import learn_prior_without
-from models.evaluation.ablations import ABLATIONS, FLEET
-from models.evaluation.candidate_policies import build_candidates
-from models.evaluation.conditions import Conditions, Disturbances
-from models.evaluation.replay_run import ReplayRun
+from lab.replay.ablations import ABLATIONS, FLEET
+from lab.replay.candidate_policies import build_candidates
+from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.replay_run import ReplayRun
 
 
 @pytest.mark.long

@@ -15,8 +15,8 @@ from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.replay_traces import Trace
 from benchmarks.replay.rivals.rival_catalogue import list_rivals
 from include.policy_catalogue import catalogue
-from models.evaluation.ablations import FLEET
-from models.evaluation.conditions import Conditions, Disturbances
+from lab.replay.ablations import FLEET
+from lab.replay.conditions import Conditions, Disturbances
 
 TRACE = Trace("wave", MONDAY, workload(0.5).compute_means(300)[:, 0], ())
 
@@ -26,7 +26,7 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     case = ReplayCase(trace, "wordcount", list_names(), (0,), Conditions())
     rows = merge([replay_case(case)], case.policies).rows
     references = {"static_max", "static_mean", "clairvoyant", "bound"}
-    other_names = {"static", "planner_v2"}  # of static_max and static_mean, and of the planner
+    other_names = {"static"}  # of static_max and static_mean
     assert {row["policy"] for row in rows} == {*catalogue(), *list_rivals(), *references} - other_names
     assert rows == merge([replay_case(case)], case.policies).rows
     floor = [row for row in rows if row["policy"] == "clairvoyant"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluation.candidate_policies import build_candidates
-from models.evaluation.conditions import Conditions
-from models.evaluation.replay_run import ReplayRun
-from models.evaluation.scores import Ledger
-from models.evaluation.workload import Workload
-from models.simulation.spec import JobSpec, OperatorSpec
+from lab.replay.candidate_policies import build_candidates
+from lab.replay.conditions import Conditions
+from lab.replay.replay_run import ReplayRun
+from lab.replay.scores import Ledger
+from lab.replay.workload import Workload
+from lab.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 WINDOWS_A_DAY = 288

@@ -16,13 +16,13 @@ from benchmarks.replay.rivals.predictive_scaling import average_by_hour
 from benchmarks.replay.rivals.rival_catalogue import build_rival, list_rivals
 from benchmarks.replay.rivals.rival_options import CandidateForm, CpuStepsOptions
 from benchmarks.replay.rivals.weekly_schedule import find_scheduled_load
-from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import Conditions, Disturbances
-from models.evaluation.replay_run import ReplayResult, ReplayRun
-from models.evaluation.workload import Workload, find_limits
+from lab.replay.candidate_policies import CandidatePolicy
+from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.replay_run import ReplayResult, ReplayRun
+from lab.replay.workload import Workload, find_limits
+from lab.simulation.spec import JobSpec, OperatorSpec
 from models.policies.tuning.capacity_history import ObservedCapacity
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 UNDISTURBED = Disturbances(failures_per_day=0, capacity_noise=0.0)

@@ -23,9 +23,9 @@ from benchmarks.replay.scenarios import SCENARIOS
 from benchmarks.replay.search_spaces import SPACES
 from benchmarks.replay.split import TRACES, Piece, SplitSide, read_piece, read_split
 from benchmarks.replay.synthetic_loads import SYNTHETIC
+from lab.replay.conditions import Conditions
+from lab.replay.workload import find_sufficient
 from models.arrays import Floats
-from models.evaluation.conditions import Conditions
-from models.evaluation.workload import find_sufficient
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 

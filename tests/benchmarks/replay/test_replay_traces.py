@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.replay.replay_jobs import JOBS, PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import ColumnChoice, TraceError, read_trace
-from models.evaluation.workload import compute_curves, compute_source_gains
-from models.simulation.spec import SpecError
+from lab.replay.workload import compute_curves, compute_source_gains
+from lab.simulation.spec import SpecError
 
 START = datetime(2024, 3, 4, tzinfo=UTC)
 EPOCH = int(START.timestamp())

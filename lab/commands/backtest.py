@@ -1,0 +1,107 @@
+"""``make backtest``: policies compared on the history that ``make run`` has ingested, through the real DAG."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
+from cli.dag_client import DagClient, DagFailedError
+from cli.embedded import airflow_environment
+from cli.out_lock import hold_paths
+from cli.progress import ProgressLog
+from cli.run import RunError, end_of_recording
+from cli.run_table import WIDTH
+from cli.workers import exit_on_sigterm
+from include.place import local_beside, place
+from include.settings import PROJECT, Settings, SettingsError
+from include.utc import IntervalError, format_utc
+from lab.commands.policy_lines import policy_lines
+
+PARTS = {
+    "backtest": "what every policy would have cost on every job's last days",
+    "report": "one HTML page",
+}
+_COLUMNS = {
+    "cost_vs_clairvoyant": "cost / clairvoyant's",
+    "rescales_per_day": "rescales a day",
+    "late_minutes_per_day": "late minutes a day",
+    "slot_hours": "slot-hours",
+    "recommended_jobs": "jobs it is recommended for",
+}
+
+
+def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the means over jobs as a table.
+
+    Args:
+        policies: of ``stages/backtest.json``, the cheapest first.
+    """
+    table = Table(title="Policies on the jobs' own last days, means over jobs", title_justify="left")
+    table.add_column("policy")
+    for title in _COLUMNS.values():
+        table.add_column(title, justify="right")
+    for row in policies:
+        values = (row[name] for name in _COLUMNS)
+        table.add_row(row["policy"], *("failed" if value is None else f"{value:,.4g}" for value in values))
+    return table
+
+
+def run(settings: Settings, options: argparse.Namespace, console: Console) -> int:
+    """Compare, print, and write the report again; returns the exit code."""
+    progress = ProgressLog(console, PARTS)
+    out = place(settings.paths.out)
+    if not (place(settings.paths.lake) / "silver").is_dir():
+        raise RunError(
+            f"{settings.paths.lake} holds no ingested history: run `make run` first, pass the --out that it was given, "
+            "or set paths.lake"
+        )
+    as_of = options.as_of or end_of_recording()
+    progress.say(f"policies are compared on the history before {format_utc(as_of)}")
+    log = PROJECT / local_beside(settings.paths.out) / "backtest.log"
+    with progress.never_silent(), DagClient(airflow_environment(settings), log, progress.begin) as client:
+        progress.begin("backtest")
+        client.run("tidewise_backtest", {"as_of": format_utc(as_of)})
+    result = json.loads((out / "stages" / "backtest.json").read_text())
+    console.print(comparison_table(result.get("policies", [])))
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
+    if lines := policy_lines(result.get("planner_policies", {})):
+        print("\n".join(["cheaper on their jobs by more than backtest.margin; in tidewise.toml:", *lines]))
+    skipped = ", ".join(f"{count} {reason}" for reason, count in result["skipped"].items()) or "none"
+    print(f"backtest: {result['compared']} of {result['jobs']} jobs compared, left out: {skipped}")
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="backtest", description=__doc__)
+    parser.add_argument("--as-of", type=moment, help="end of the history; default: the end of the recording")
+    parser.add_argument("--out", type=place, help="where a `make run` has written; default: what the settings name")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Compare; a failure is one message that says what to do."""
+    exit_on_sigterm()
+    options = _parse(argv)
+    try:
+        with hold_paths(options.out, "make backtest") as settings:
+            return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"backtest: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (RunError, DagFailedError, SettingsError, IntervalError) as error:
+        print(f"backtest: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("backtest: stopped; run it again at any time", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

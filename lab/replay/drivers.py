@@ -1,0 +1,55 @@
+"""Who decides for a candidate policy in a replay: one protocol for hosted policies, schedules and rivals.
+
+A driver is asked at every tick for every row that it stands for, and is as pure as a policy: what it keeps is in its
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from lab.replay.tick_snapshot import TickSnapshot
+from models.arrays import Ints
+
+MemoryT = TypeVar("MemoryT")
+
+
+class Driver(Protocol[MemoryT]):
+    """Decides for one candidate policy."""
+
+    def first_memory(self) -> MemoryT:
+        """Return the memory before the first tick."""
+        ...
+
+    def tick(self, snapshot: TickSnapshot, memory: MemoryT) -> tuple[Mapping[str, int] | None, MemoryT]:
+        """Return the parallelism wanted now, None for no change, and the memory for the next tick."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDriver:
+    """Follows a schedule that was computed beforehand.
+
+    Attributes:
+        times_s: (n,) epoch seconds, ascending.
+        operators: (O,) names.
+        parallelism: (n, O) from each time on.
+    """
+
+    times_s: Ints
+    operators: tuple[str, ...]
+    parallelism: Ints
+
+    def first_memory(self) -> None:
+        """Return no memory."""
+
+    def tick(self, snapshot: TickSnapshot, memory: None) -> tuple[Mapping[str, int] | None, None]:
+        """Return the configuration of this time."""
+        at = int(np.searchsorted(self.times_s, snapshot.now_s, side="right")) - 1
+        if at < 0:
+            return None, memory
+        return dict(zip(self.operators, self.parallelism[at].tolist(), strict=True)), memory

@@ -1,0 +1,212 @@
+"""Many rows with one job under one load: the queueing model of ``lab/simulation``, a window at a time.
+
+Where :func:`lab.simulation.step.advance` serves any fleet step by step, here all rows share the job and its load.  A
+row that runs through a window without a backlog and with enough capacity emits what arrives, so its window needs no
+steps; only the other rows are stepped through.  ``tests/unit/test_replay_engine.py`` holds both to the same figures.
+
+| symbol | meaning |
+| --- | --- |
+| J, O, S | rows (a candidate policy with a seed each), operators, sources |
+| n, K | rows that are stepped through, steps of a window |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lab.replay.arrivals import Arrivals
+from lab.replay.conditions import Cadence, Disturbances
+from lab.replay.failures import Downtime, FailureModel
+from lab.replay.random_draws import RandomDraws
+from lab.replay.row_states import RowStates, StepPath
+from lab.replay.window_metrics import WindowFlows, WindowMetrics
+from lab.replay.workload import Workload
+from lab.simulation.fleet import pack
+from lab.simulation.queueing import Network, fetch_wait_s
+from lab.simulation.spec import SpecError
+from models.arrays import Bools, Floats, Ints
+
+# A backlog below this share of a second's arrivals is what rounding leaves.
+_NOTHING_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSetting:
+    """What a run is made of, besides its candidate policies.
+
+    Attributes:
+        workload: job and load.
+        cadence, disturbances: see ``conditions``.
+        draws: of each seed.
+        lag_target_s: beyond it a job is late.
+    """
+
+    workload: Workload
+    cadence: Cadence
+    disturbances: Disturbances
+    draws: Sequence[RandomDraws]
+    lag_target_s: float
+
+    @property
+    def windows(self) -> int:
+        """Whole windows of the load."""
+        return len(self.workload.rates_per_s) // self.cadence.steps
+
+
+class Engine:
+    """Runs J rows window by window.
+
+    Args:
+        setting: of the run.
+        seed_of_row: (J,) index into the setting's draws.
+        first: (O,) parallelism with which all of them begin.
+
+    Attributes:
+        downtimes: of each row so far.
+        rows: state of the rows.
+        window: the next one to run.
+    """
+
+    def __init__(self, setting: EngineSetting, seed_of_row: Ints, first: Ints) -> None:
+        self.setting, self.seed_of_row, self.window = setting, seed_of_row, 0
+        fleet = pack([setting.workload.spec])
+        if fleet.in_bursts.any():
+            bursting = [one.name for one in setting.workload.spec.operators if one.burst_s]
+            raise SpecError(f"a replay steps over whole windows and has no bursts; take burst_s of {bursting} away")
+        self._waits_in_poll = fleet.waits_in_poll[0]
+        self._is_source, self._curves, self._fetch_delay_s = fleet.is_source[0], fleet.curves[0], fleet.fetch_delay_s
+        self._sources = np.flatnonzero(self._is_source)
+        self._network = Network.from_gain(fleet.network.gain[0][:, self._sources], fleet.network.above[0])
+        self._arrivals = Arrivals(setting.workload, self._network, setting.cadence)
+        self._failures = FailureModel(setting.draws, seed_of_row, self._arrivals, setting.cadence, setting.disturbances)
+        self._capacity_factors = np.stack([draws.capacity for draws in setting.draws])  # (seeds, W, O)
+        self._measured_factors = np.stack([draws.measured for draws in setting.draws])
+        self.downtimes: list[list[Downtime]] = [[] for _ in seed_of_row]
+        self.rows = RowStates.running(first, len(seed_of_row), len(self._sources), setting.cadence.steps)
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the start."""
+        return float(self.window * self.setting.cadence.window_s)
+
+    @property
+    def is_up(self) -> Bools:
+        """(J,) whether each row's job runs."""
+        return np.asarray(self.rows.down_until <= self.now_s)
+
+    def is_restarting(self, row: int) -> bool:
+        """Whether a row's job failed, is noticed to have failed, and does not run yet."""
+        downtimes, now_s = self.downtimes[row], self.now_s
+        noticed_s = float(self.rows.down_from[row]) + self.setting.disturbances.failure_noticed_s
+        return bool(downtimes) and downtimes[-1].kind == "restart" and noticed_s <= now_s < self.rows.down_until[row]
+
+    def rescale(self, row: int, target: Ints) -> None:
+        """Stop a running job with a savepoint and bring it back with another parallelism, (O,).
+
+        A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
+        """
+        rows, at = self.rows, self.now_s
+        downtime_s = float(self.setting.draws[int(self.seed_of_row[row])].rescale_downtime_s[self.window])
+        rows.parallelism[row] = target
+        if rows.down_until[row] > at:
+            until, last = max(float(rows.down_until[row]), at + downtime_s), self.downtimes[row][-1]
+            rows.down_until[row], self.downtimes[row][-1] = until, replace(last, downtime_s=until - last.at_s)
+            return
+        rows.down_from[row], rows.down_until[row] = at, at + downtime_s
+        rows.restored[row] = self._arrivals.total[self.window * self.setting.cadence.steps] - rows.backlog[row]
+        self.downtimes[row].append(Downtime("rescale", at, downtime_s, math.nan))
+
+    def advance(self) -> WindowMetrics:
+        """Run all rows through the next window."""
+        rows, steps = self.rows, self.setting.cadence.steps
+        first = self.window * steps
+        capacity = self._compute_capacity()
+        flows = WindowFlows.without_backlog(self._arrivals.mean_load_per_s[self.window], capacity)
+        processed = np.tile(self._arrivals.total[first : first + steps + 1], (len(capacity), 1, 1))
+        index = np.flatnonzero(self._need_steps(capacity))
+        if len(index):
+            path = self._run_steps(index, capacity[index])
+            flows.set_from_steps(index, path, self._network, capacity[index], self.setting.cadence.steps_per_poll)
+            self._set_lateness(flows, index, path.backlog)
+            processed[index] -= path.backlog
+        rows.recent = processed
+        self.window += 1
+        return self._observe(flows, capacity)
+
+    def _compute_capacity(self) -> Floats:
+        """Return (J, O) what operators process in the window."""
+        curves = self._curves[np.arange(len(self._curves)), self.rows.parallelism]
+        return np.asarray(curves * self._capacity_factors[self.seed_of_row, self.window])
+
+    def _need_steps(self, capacity: Floats) -> Bools:
+        """Return (J,) which rows do not simply emit what arrives in the window."""
+        rows = self.rows
+        restless = ~self.is_up | (rows.backlog > 0.0).any(axis=1) | self._failures.find_rows(self.window)
+        return np.asarray(restless | (self._arrivals.top_load_per_s[self.window] > capacity).any(axis=1))
+
+    def _run_steps(self, index: Ints, capacity: Floats) -> StepPath:
+        """Step some rows through the window; ``capacity`` is theirs, (n, O)."""
+        cadence, rows = self.setting.cadence, self.rows
+        first, step_s = self.window * cadence.steps, float(cadence.step_s)
+        path = StepPath.allocate_arrays(rows.backlog[index], cadence.steps)
+        path.up -= self._failures.compute_down_share(self.window, rows.down_from[index], rows.down_until[index])
+        failing = self._failures.find_steps(self.window, index)
+        allocate = self._network.allocator(capacity)
+        for k, rate in enumerate(self._arrivals.rates_per_s[first : first + cadence.steps]):
+            for place, failure in failing.get(k, ()):
+                row = int(index[place])
+                downtime = self._failures.fail(failure, rows, row, path, place, window=self.window, step=k)
+                if downtime is not None:
+                    self.downtimes[row].append(downtime)
+            backlog = path.backlog[:, k]
+            wanted = backlog / step_s + rate
+            emitted = allocate(wanted, path.up[:, k, None])
+            path.wanted[:, k], path.emitted[:, k] = wanted, emitted
+            remaining = backlog + (rate - emitted) * step_s
+            path.backlog[:, k + 1] = np.where(remaining > _NOTHING_S * rate, remaining, 0.0)
+        rows.backlog[index] = path.backlog[:, -1]
+        return path
+
+    def _set_lateness(self, flows: WindowFlows, index: Ints, backlog: Floats) -> None:
+        """Set for how long some rows are late and how much they lag; ``backlog`` as in :class:`StepPath`."""
+        cadence = self.setting.cadence
+        oldest_s = self._arrivals.find_oldest_age_s(backlog[:, 1:], self.window * cadence.steps)
+        flows.late_s[index] = cadence.step_s * (oldest_s > self.setting.lag_target_s).sum(axis=1)
+        means = 0.5 * (backlog[:, 1:] + backlog[:, :-1])
+        flows.lag_record_s[index] = cadence.step_s * means.sum(axis=(1, 2))
+
+    def _observe(self, flows: WindowFlows, capacity: Floats) -> WindowMetrics:
+        """Return what the window that has just ended shows of all rows."""
+        rows, window, cadence = self.rows, self.window - 1, self.setting.cadence
+        noise = self._measured_factors[self.seed_of_row, window]
+        waiting = np.full(capacity.shape, np.nan)
+        waiting[:, self._sources] = rows.backlog
+        arrived = np.where(self._is_source, self._arrivals.mean_load_per_s[window], np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            age_s = np.where(arrived > 0.0, waiting / arrived, 0.0)
+            age_s += fetch_wait_s(self._fetch_delay_s, flows.busy)[:, None]
+            measured = np.where(flows.busy > 0.0, capacity, np.nan)
+        idle, busy = np.maximum(flows.up - flows.busy - flows.backpressured, 0.0), flows.busy
+        if self._waits_in_poll.any():
+            busy, idle = busy + np.where(self._waits_in_poll, idle, 0.0), np.where(self._waits_in_poll, 0.0, idle)
+            measured = np.where(
+                self._waits_in_poll & (busy > 0.0), flows.load_per_s / np.maximum(busy, 1e-12), measured
+            )
+        settled = rows.down_until + self.setting.disturbances.settle_s
+        return WindowMetrics(
+            parallelism=rows.parallelism.copy(),
+            in_per_s=flows.load_per_s,
+            true_in_per_s=measured * noise,
+            busy=busy,
+            backpressured=flows.backpressured,
+            idle=idle,
+            backlog=waiting,
+            latency_ms=np.where(self._is_source, 1000.0 * age_s, np.nan),
+            disturbed=np.asarray((rows.down_from < self.now_s) & (settled > window * cadence.window_s)),
+            late_s=flows.late_s,
+            lag_record_s=flows.lag_record_s,
+        )

@@ -1,0 +1,67 @@
+"""The state of replayed jobs: between windows, and through the steps of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.simulation.state import NEVER
+from models.arrays import Floats, Ints
+
+
+@dataclass(slots=True)
+class RowStates:
+    """State of J rows.
+
+    Attributes:
+        parallelism: (J, O).
+        backlog: (J, S).
+        down_from, down_until: (J,) last downtime, seconds since the start.
+        restored: (J, S) records processed at the last restart, from where a failure before the next checkpoint replays.
+        recent: (J, K + 1, S) records processed at the ends of the last window's steps.
+    """
+
+    parallelism: Ints
+    backlog: Floats
+    down_from: Floats
+    down_until: Floats
+    restored: Floats
+    recent: Floats
+
+    @classmethod
+    def running(cls, parallelism: Ints, rows: int, sources: int, steps: int) -> RowStates:
+        """Return J rows that run with the same (O,) parallelism and have no backlog; ``steps`` is K."""
+        return cls(
+            parallelism=np.tile(np.asarray(parallelism, np.int64), (rows, 1)),
+            backlog=np.zeros((rows, sources)),
+            down_from=np.full(rows, NEVER),
+            down_until=np.full(rows, NEVER),
+            restored=np.zeros((rows, sources)),
+            recent=np.zeros((rows, steps + 1, sources)),
+        )
+
+
+@dataclass(slots=True)
+class StepPath:
+    """What the steps of a window were for n rows.
+
+    Attributes:
+        up: (n, K) share of each step in which the row ran.
+        wanted, emitted: (n, K, S) records/s.
+        backlog: (n, K + 1, S) at the ends of steps, the beginning first.
+    """
+
+    up: Floats
+    wanted: Floats
+    emitted: Floats
+    backlog: Floats
+
+    @classmethod
+    def allocate_arrays(cls, backlog: Floats, steps: int) -> StepPath:
+        """Return a path to be filled, of rows that are up and begin with a backlog, (n, S)."""
+        n, sources = backlog.shape
+        shape = (n, steps, sources)
+        path = cls(np.ones((n, steps)), np.zeros(shape), np.zeros(shape), np.zeros((n, steps + 1, sources)))
+        path.backlog[:, 0] = backlog
+        return path

@@ -1,0 +1,92 @@
+"""What the steps of a window come to: mean flows of operators, and the metrics that a pipeline observes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.replay.row_states import StepPath
+from lab.simulation.queueing import Network
+from models.arrays import Bools, Floats, Ints
+
+
+@dataclass(slots=True)
+class WindowFlows:
+    """Means over a window, (J, O) unless said otherwise.
+
+    Attributes:
+        load_per_s: input of operators.
+        busy, backpressured: shares of the window.
+        up: (J, 1) share in which the row ran.
+        late_s: (J,) seconds during which the oldest unprocessed record was older than the target.
+        lag_record_s: (J,) integral of the backlog.
+    """
+
+    load_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    up: Floats
+    late_s: Floats
+    lag_record_s: Floats
+
+    @classmethod
+    def without_backlog(cls, load_per_s: Floats, capacity: Floats) -> WindowFlows:
+        """Return the flows of (J, O) rows that emit what arrives, (O,) at their operators."""
+        rows = len(capacity)
+        busy = load_per_s / capacity
+        load = np.tile(load_per_s, (rows, 1))
+        return cls(load, busy, np.zeros(busy.shape), np.ones((rows, 1)), np.zeros(rows), np.zeros(rows))
+
+    def set_from_steps(
+        self, rows: Ints, path: StepPath, network: Network, capacity: Floats, steps_per_poll: int
+    ) -> None:
+        """Set the flows of some rows from their steps; ``capacity`` is theirs, (n, O).
+
+        A row that stood still for a while is measured between the polls between which it ran: Flink's counters begin
+        anew with a restart.  Where there are no such two polls, the means are those over the whole window.
+        """
+        load = network.compute_load(path.emitted)  # (n, K, O)
+        up = path.up[:, :, None]
+        busy = load / capacity[:, None]
+        held_up = network.find_backpressured(path.wanted, path.emitted, load, capacity[:, None] * up)
+        backpressured = np.where(held_up, np.maximum(up - busy, 0.0), 0.0)
+        self.load_per_s[rows], self.busy[rows] = load.mean(axis=1), busy.mean(axis=1)
+        self.backpressured[rows], self.up[rows, 0] = backpressured.mean(axis=1), path.up.mean(axis=1)
+        ran: Bools = np.asarray((path.up >= 1.0).reshape(len(rows), -1, steps_per_poll).all(axis=2), bool)
+        for place in np.flatnonzero(ran.any(axis=1) & ~ran.all(axis=1)).tolist():
+            measured, row = np.repeat(ran[place], steps_per_poll), rows[place]
+            self.load_per_s[row], self.busy[row] = (
+                load[place, measured].mean(axis=0),
+                busy[place, measured].mean(axis=0),
+            )
+            self.backpressured[row], self.up[row, 0] = backpressured[place, measured].mean(axis=0), 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMetrics:
+    """What a window of every row showed and was; (J, O) unless said otherwise, NaN where nothing is measured.
+
+    Attributes:
+        parallelism: during the window.
+        in_per_s: observed rates of whole operators, a source's is what it takes in.
+        true_in_per_s: rates over busy time with the measurement noise.
+        busy, backpressured, idle: shares of the window.
+        backlog: records that wait at sources at its end.
+        latency_ms: age of what waits at a source at the end, fetching included.
+        disturbed: (J,) it overlaps a downtime or the time to settle after one.
+        late_s: (J,) seconds during which the oldest unprocessed record was older than the target.
+        lag_record_s: (J,) integral of the backlog over the window.
+    """
+
+    parallelism: Ints
+    in_per_s: Floats
+    true_in_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    backlog: Floats
+    latency_ms: Floats
+    disturbed: Bools
+    late_s: Floats
+    lag_record_s: Floats

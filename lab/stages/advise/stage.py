@@ -1,0 +1,94 @@
+"""Advise stage: what the last days cost and would have cost, job by job -> ``<out>/advice.json`` and ``advice.html``.
+
+The models are the champion's, which `make advise` has trained as of the day before the first that is appraised.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from include.atomic_write import write_json, write_text
+from include.place import place
+from include.settings import Settings
+from include.stages import StageRequest
+from include.threads import running_beside
+from include.utc import format_utc
+from include.version import stage_version
+from lab.stages.advise.fleet import describe_fleet
+from lab.stages.advise.frames import Span, collect_inputs, count_history, days_of
+from lab.stages.advise.job_advice import ROW_SCHEMA, AdviceTask, make_adviser
+from lab.stages.advise.page import render
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import load_bundle
+from spark_jobs.newest_rows import JOB
+
+# Jobs differ in how long they take: a task for each of them as far as there are not too many.
+MOST_TASKS = 400
+PROGRESS_EVERY_S = 5.0
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Appraise every job that is asked for and write the page.
+
+    Raises:
+        IntervalError: the request has no days to appraise.
+        NoModelError: nothing was trained.
+    """
+    bundle, lake = load_bundle(settings), Lake(spark, settings.paths.lake)
+    span = Span.of(request.interval, settings)
+    inputs, frame = collect_inputs(lake, settings, span)
+    inputs = inputs.cache()
+    jobs = inputs.count()
+    task = AdviceTask(
+        settings, frame.first_bin_s, frame.history_bins, span.followed, spark.sparkContext.broadcast(bundle)
+    )
+    spread = inputs.repartitionByRange(max(min(jobs, MOST_TASKS), 1), *JOB)
+    with shown_progress(spark, jobs):
+        advise: Any = make_adviser(task)
+        result = spread.mapInPandas(lambda frames: map(advise, frames), ROW_SCHEMA).toPandas()
+    inputs.unpersist()
+    made = {
+        "as_of": format_utc(span.end),
+        "first": format_utc(span.scored),
+        "days": days_of(span),
+        "code_version": stage_version("advise", settings.advise.policies),
+        "model_version": bundle.model_version,
+        "history": count_history(lake, settings, span.end),
+        "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},
+    }
+    advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)
+    out = place(settings.paths.out)
+    write_json(out / "advice.json", json.loads(json.dumps(advice, default=str)))
+    write_text(out / "advice.html", render(advice, settings))
+    return {
+        "jobs": jobs,
+        "appraised": len(advice["jobs"]),
+        "skipped": dict(sorted(Counter(one["skipped"] for one in advice["skipped"]).items())),
+        "advice": dict(Counter(one["verdict"]["advice"] for one in advice["jobs"])),
+        "calibration": advice["calibration"],
+    }
+
+
+@contextmanager
+def shown_progress(spark: SparkSession, jobs: int) -> Iterator[None]:
+    """Print how many jobs are done while the block works."""
+    done, tracker = threading.Event(), spark.sparkContext.statusTracker()
+
+    def print_progress() -> None:
+        shown = -1
+        while not done.wait(PROGRESS_EVERY_S):
+            active = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
+            finished = max((one.numCompletedTasks for one in active if one is not None), default=0)
+            if finished != shown:
+                shown = finished
+                print(f"tidewise: progress advise {finished} of {min(jobs, MOST_TASKS)}", flush=True)
+
+    with running_beside(print_progress, done):
+        yield

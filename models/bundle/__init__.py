@@ -1,0 +1,1 @@
+"""Models of all jobs as one value: what a training makes, MLflow keeps, and a plan reads."""

@@ -1,0 +1,137 @@
+"""What is kept of one job to tell when it ran and stopped; the rules are those of silver (``models/observing``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from include.domain.finished_operators import RESTORING
+from include.flink.job_states import RUNNING
+from models.observing.disturbances import find_restores, is_fresh_start
+from models.observing.stops import Checkpoint, JobHistory, Run, Stop, find_open_stop, find_stops, is_outage
+from models.polling.job_replies import JobReply
+
+_RETAINED = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
+
+
+@dataclass(slots=True)
+class RunLog:
+    """What is kept of one job; times in epoch milliseconds.
+
+    Attributes:
+        runs: time at which it came to run -> what replies in state RUNNING show of it.
+        stopped_ms: times at which replies say that it stopped.
+        failures: time -> cause.
+        checkpoints_ms: when checkpoints were completed.
+        restore_changes: time of a reply -> whether it showed a running job with tasks that did not work yet; of those
+            alike in a row the first.
+        state: of the last reply.
+        polled_ms, ran_ms: the last reply, and the last in state RUNNING; None for never.
+        first_polled_ms, first_running_ms: the first reply that told when it came to run, and the earliest such time.
+    """
+
+    runs: dict[int, Run] = field(default_factory=dict)
+    stopped_ms: set[int] = field(default_factory=set)
+    failures: dict[int, str] = field(default_factory=dict)
+    checkpoints_ms: set[int] = field(default_factory=set)
+    restore_changes: dict[int, bool] = field(default_factory=dict)
+    is_restoring: bool = False
+    state: str = ""
+    polled_ms: int | None = None
+    ran_ms: int | None = None
+    first_polled_ms: int | None = None
+    first_running_ms: int | None = None
+
+    def add_reply(self, at_ms: int, reply: JobReply) -> None:
+        """Take in a ``job`` reply; replies come in order of time."""
+        self.state, self.polled_ms = reply.state, at_ms
+        self._note_restore(at_ms, reply)
+        if not self.stopped_ms.issuperset(reply.stopped_ms):
+            self.stopped_ms = _newest(self.stopped_ms.union(reply.stopped_ms))
+        if reply.running_ms is not None:
+            if self.first_polled_ms is None or self.first_running_ms is None:
+                self.first_polled_ms, self.first_running_ms = at_ms, reply.running_ms
+            self.first_running_ms = min(self.first_running_ms, reply.running_ms)
+        if reply.state != RUNNING:
+            return
+        self.ran_ms = at_ms
+        if reply.running_ms is not None:
+            run = self.runs.get(reply.running_ms, Run(reply.running_ms, at_ms, at_ms))
+            self.runs[reply.running_ms] = replace(run, last_seen_ms=at_ms)
+            if len(self.runs) > _RETAINED:
+                del self.runs[min(self.runs)]
+
+    def _note_restore(self, at_ms: int, reply: JobReply) -> None:
+        was, self.is_restoring = self.is_restoring, False
+        if reply.state == RUNNING:
+            self.is_restoring = any(vertex.state in RESTORING for vertex in reply.vertices)
+        if was != self.is_restoring:
+            self.restore_changes[at_ms] = self.is_restoring
+            if len(self.restore_changes) > 2 * _RETAINED:
+                del self.restore_changes[min(self.restore_changes)]
+
+    def add_failures(self, failures: Mapping[int, str]) -> None:
+        """Take in what an ``exceptions`` reply lists."""
+        for at_ms, cause in failures.items():
+            self.failures[at_ms] = min(cause, self.failures.get(at_ms, cause))
+        if len(self.failures) > _RETAINED:
+            self.failures = {at_ms: self.failures[at_ms] for at_ms in sorted(self.failures)[-_RETAINED:]}
+
+    def add_checkpoints(self, completed_ms: Iterable[int]) -> None:
+        """Take in what a ``checkpoints`` reply lists."""
+        self.checkpoints_ms = _newest(self.checkpoints_ms.union(completed_ms))
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether :meth:`stops` can be other than empty; nearly always False, and quick to tell."""
+        return len(self.runs) > 1 or self.is_down or self.has_fresh_start
+
+    @property
+    def has_disturbances(self) -> bool:
+        """Whether :meth:`disturbances` can be other than empty."""
+        return self.has_stops or bool(self.restore_changes) or self.state != RUNNING
+
+    def disturbances(self) -> list[Stop]:
+        """Return the times in which windows tell nothing of its work.
+
+        They are its stops, its end, and while tasks were restored.
+        """
+        replies = list(self.restore_changes.items())
+        if self.is_restoring and self.polled_ms is not None:
+            replies.append((self.polled_ms, True))
+        restores = [Stop(began_ms, ended_ms) for began_ms, ended_ms in find_restores(replies)]
+        return [*self._closed_stops(), *self._open_stops(), *restores]
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it ran once, does not by its last reply, and has not come to its end."""
+        return self.ran_ms is not None and is_outage(self.state)
+
+    @property
+    def has_fresh_start(self) -> bool:
+        """Whether it had not run for long when it was first polled."""
+        if self.first_polled_ms is None or self.first_running_ms is None:
+            return False
+        return is_fresh_start(self.first_polled_ms, self.first_running_ms)
+
+    def stops(self) -> list[Stop]:
+        """Return its stops in order of time, the one that lasts as the last.
+
+        The start of a job that was submitted just before its first poll is one without length; its end is none.
+        """
+        return [*self._closed_stops(), *(self._open_stops() if self.is_down else ())]
+
+    def _closed_stops(self) -> list[Stop]:
+        start_ms = self.first_running_ms
+        starts = [Stop(start_ms, start_ms)] if self.has_fresh_start and start_ms is not None else []
+        completed = [Checkpoint(at_ms) for at_ms in sorted(self.checkpoints_ms)]
+        history = JobHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed})
+        return [*starts, *find_stops(history)]
+
+    def _open_stops(self) -> list[Stop]:
+        stop = find_open_stop(self.state, self.ran_ms)
+        return [] if stop is None else [stop]
+
+
+def _newest(times: set[int]) -> set[int]:
+    return set(sorted(times)[-_RETAINED:]) if len(times) > _RETAINED else times

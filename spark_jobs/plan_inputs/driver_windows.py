@@ -1,0 +1,166 @@
+"""Windows of few jobs without Spark: what Spark's functions in :mod:`.newest_rows` and :mod:`.windows` make of them.
+
+Those of two days are gone through in parts, of a few columns; the latest are read whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from include.lake_table import LakeTable, is_after, is_between
+from models.policies.observations import MEASURES
+from spark_jobs.newest_rows import LOOKBACK
+from spark_jobs.plan_inputs.by_job import Job, list_keys
+from spark_jobs.plan_inputs.windows import COLUMNS
+from spark_jobs.source_inputs.renames import OperatorName
+
+_BATCH_ROWS = 500_000
+_NAMES = ("cluster", "job", "operator")
+_SEEN = ("cluster", "job", "window_start", "window_s", "samples", "busy_share")
+_OF_SOURCE = ("operator", "is_source", "target_data_rate_per_s")
+
+
+def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[str, Any]]:
+    """Return of each job the columns of :func:`.newest_rows.observed_until`, its end in epoch seconds.
+
+    Args:
+        windows: silver.observations.
+        as_of: nothing later is looked at.
+    """
+    ends, sources = [], []
+    parts = windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date())
+    for rows in _join(parts):
+        measured = _select_measured(rows, as_of)
+        of_jobs = measured.group_by(["cluster", "job"], use_threads=False)
+        ends.append(of_jobs.aggregate([("end_s", "max"), ("is_busy", "max")]))
+        own = measured.filter(pc.fill_null(measured["is_source"], False))
+        of_sources = own.group_by([*_NAMES], use_threads=False)
+        sources.append(of_sources.aggregate([("is_monitored", "max"), ("is_reported", "max")]))
+    if not ends:
+        return {}
+    of_jobs = pa.concat_tables(ends).group_by(["cluster", "job"], use_threads=False)
+    until = of_jobs.aggregate([("end_s_max", "max"), ("is_busy_max", "max")])
+    unseen = _list_unseen(pa.concat_tables(sources))
+    values = zip(
+        list_keys(until), until["end_s_max_max"].to_pylist(), until["is_busy_max_max"].to_pylist(), strict=True
+    )
+    return {
+        job: {
+            "observed_until_s": end_s,
+            "is_busy_measured": is_busy,
+            "unseen_sources": json.dumps(sorted(unseen.get(job, ()))),
+        }
+        for job, end_s, is_busy in values
+    }
+
+
+def _join(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Yield tables of more rows each."""
+    gathered: list[pa.Table] = []
+    for part in parts:
+        gathered.append(part)
+        if sum(map(len, gathered)) >= _BATCH_ROWS:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
+
+
+def _start_s(rows: pa.Table) -> pa.ChunkedArray:
+    return rows["window_start"].cast(pa.timestamp("s", "UTC"), safe=False).cast(pa.int64())
+
+
+def _is_over(rows: pa.Table, as_of: datetime) -> pa.ChunkedArray:
+    return pc.less_equal(pc.add(_start_s(rows), rows["window_s"]), as_of.timestamp())
+
+
+def _select_measured(rows: pa.Table, as_of: datetime) -> pa.Table:
+    """Return the windows in which something was seen of the job, with what they tell of it."""
+    has_samples = pc.greater(pc.fill_null(rows["samples"], 1), 0)
+    rows = rows.filter(pc.and_(has_samples, pc.fill_null(_is_over(rows, as_of), False)))
+    # As Spark compares: what is no number is greater than any.
+    is_busy = pc.fill_null(pc.or_(pc.greater(rows["busy_share"], 0.0), pc.is_nan(rows["busy_share"])), False)
+    is_monitored = pc.or_(pc.fill_null(pc.greater_equal(rows["samples"], 2), False), is_busy)
+    made = {
+        "end_s": pc.add(_start_s(rows), rows["window_s"]),
+        "is_busy": is_busy,
+        "is_monitored": is_monitored,
+        "is_reported": pc.is_valid(rows["target_data_rate_per_s"]),
+    }
+    for name, values in made.items():
+        rows = rows.append_column(name, values)
+    return rows
+
+
+def _list_unseen(sources: pa.Table) -> dict[Job, list[str]]:
+    """Return the sources of jobs that were monitored at work while nothing told their load."""
+    of_sources = sources.group_by([*_NAMES], use_threads=False)
+    known = of_sources.aggregate([("is_monitored_max", "max"), ("is_reported_max", "max")])
+    unseen = known.filter(pc.and_(known["is_monitored_max_max"], pc.invert(known["is_reported_max_max"])))
+    result: dict[Job, list[str]] = {}
+    for job, operator in zip(list_keys(unseen), unseen["operator"].to_pylist(), strict=True):
+        if operator is not None:
+            result.setdefault(job, []).append(operator)
+    return result
+
+
+def read_clusters_past(windows: LakeTable, horizon_end: datetime) -> dict[str, int]:
+    """Return what :func:`.newest_rows.clusters_past` does, in epoch seconds."""
+    where = is_after("window_start", horizon_end)
+    later = windows.read(["cluster", "window_start"], horizon_end.date(), date.max, where)
+    starts = pa.table({"cluster": later["cluster"], "start_s": _start_s(later)})
+    newest = starts.group_by("cluster").aggregate([("start_s", "max")])
+    return dict(zip(newest["cluster"].to_pylist(), newest["start_s_max"].to_pylist(), strict=True))
+
+
+def read_recent_windows(
+    windows: LakeTable,
+    observed: timedelta,
+    as_of: datetime,
+    observes: Callable[[Job], bool],
+    current: Mapping[OperatorName, str | None],
+) -> pa.Table:
+    """Return the windows that :func:`.windows.recent_windows` gathers, one row each.
+
+    Args:
+        windows: silver.observations.
+        observed: how far back they are looked at.
+        as_of: when they have ended.
+        observes: whether a job's policy looks at windows.
+        current: see :func:`.renames.current_names`.
+    """
+    since = as_of - observed
+    columns = [COLUMNS.get(name, name) for name in MEASURES]
+    read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
+    where = is_between("window_start", since, as_of)
+    rows = windows.read([*read, "target_is_lower_bound"], since.date(), as_of.date(), where)
+    rows = _follow_names(rows.filter(pc.fill_null(_is_over(rows, as_of), False)), current)
+    is_wanted = {job: observes(job) for job in set(list_keys(rows.group_by(["cluster", "job"]).aggregate([])))}
+    if not all(is_wanted.values()):
+        rows = rows.filter(pa.array([is_wanted[job] for job in list_keys(rows)], pa.bool_()))
+    made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
+    made |= {"window_start_s": _start_s(rows)}
+    made |= {name: rows[column] for name, column in zip(MEASURES, columns, strict=True)}
+    is_bound = pc.fill_null(rows["target_is_lower_bound"], False)
+    rate = made["target_data_rate_per_s"]
+    return pa.table(made | {"target_data_rate_per_s": pc.if_else(is_bound, pa.scalar(None, rate.type), rate)})
+
+
+def _follow_names(rows: pa.Table, current: Mapping[OperatorName, str | None]) -> pa.Table:
+    """Return the rows of operators under their present names, without those of operators that have gone."""
+    jobs = {(cluster, job) for cluster, job, _, _ in current}
+    if not jobs:
+        return rows
+    is_renamed = np.array([job in jobs for job in list_keys(rows)], bool)
+    own = rows.filter(pa.array(is_renamed))
+    names = list(zip(*(own[name].to_pylist() for name in (*_NAMES, "vertex_id")), strict=True))
+    present = pa.array([current.get(name, name[2]) for name in names], pa.string())
+    own = own.set_column(own.schema.get_field_index("operator"), "operator", present)
+    return pa.concat_tables([rows.filter(pa.array(~is_renamed)), own.filter(pc.is_valid(own["operator"]))])

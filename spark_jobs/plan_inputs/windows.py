@@ -1,0 +1,120 @@
+"""Windows of jobs whose policy looks at them: the latest in one row per job, a long history as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.domain.graph import JobGraph
+from include.policy_catalogue import entry_of, names_where
+from include.settings import Planner
+from models.policies.observations import MEASURES, Latency, Observations
+from spark_jobs.newest_rows import JOB
+from spark_jobs.plan_inputs.struct_arrays import Columns
+from spark_jobs.source_inputs.source_series import is_demand
+from spark_jobs.timestamps import timestamp_column
+
+if TYPE_CHECKING:  # a worker that plans need not load it
+    import pandas as pd
+
+# name in Observations -> column of silver.observations, where they differ
+COLUMNS = {
+    "processing_rate_per_s": "observed_processing_rate_per_s",
+    "output_rate_per_s": "observed_output_rate_per_s",
+}
+WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", *MEASURES)
+
+
+def any_observes(options: Planner) -> bool:
+    """Whether some job's policy looks at windows: else none are read."""
+    return any(entry_of(name).observes for name in options.policies_in_use)
+
+
+def has_policy(options: Planner, policies: Collection[str]) -> Column:
+    """Whether a row's job has one of the policies."""
+    job = F.concat_ws("/", *JOB)
+    listed = [key for key, name in options.policies.items() if name in policies]
+    if options.policy not in policies:
+        return job.isin(listed)
+    return job.isin(listed) | ~job.isin(list(options.policies))
+
+
+def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window.
+
+    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known.
+    """
+    window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
+    dates = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    inside = observations.where(
+        dates & (F.col("window_start") >= timestamp_column(since)) & (window_end <= timestamp_column(as_of))
+    )
+    return inside.select(
+        *JOB,
+        "operator",
+        F.unix_timestamp("window_start").alias("window_start_s"),
+        "window_s",
+        "parallelism",
+        "disturbed",
+        *[_measure(name).alias(name) for name in MEASURES],
+    )
+
+
+def _measure(name: str) -> Column:
+    column = F.col(COLUMNS.get(name, name))
+    return F.when(is_demand(), column) if name == "target_data_rate_per_s" else column
+
+
+def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -> DataFrame:
+    """Return ``cluster, job, windows`` with the windows that ended within ``observed_h`` hours before ``as_of``.
+
+    ``windows`` is an array of structs, one per operator and window.
+    """
+    since = as_of - timedelta(hours=options.observed_h)
+    observing = has_policy(options, names_where(observes=True))
+    rows = windows_between(observations, since, as_of).where(observing)
+    return rows.groupBy(*JOB).agg(F.collect_list(F.struct(*WINDOW)).alias("windows"))
+
+
+def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> Observations:
+    """Return a job's windows in the order of its graph; operators that it no longer has are left out.
+
+    Windows of another length than the latest one (the setting was changed) are left out.
+
+    Args:
+        graph: the job.
+        windows: columns of rows of :func:`windows_between`, in any order; None without any.
+    """
+    if windows is None:
+        return Observations.nothing(len(graph.names))
+    columns = {name: np.asarray(windows[name]) for name in WINDOW}
+    place = np.full(len(columns["operator"]), -1)
+    for number, name in enumerate(graph.names):
+        place[columns["operator"] == name] = number
+    lengths, began = columns["window_s"], columns["window_start_s"]
+    retained = place >= 0
+    if not retained.any():
+        return Observations.nothing(len(graph.names))
+    window_s = lengths[retained][began[retained].argmax()]
+    retained &= lengths == window_s
+    starts, at = np.unique(began[retained].astype(np.int64), return_inverse=True)
+    place, shape = place[retained], (len(starts), len(graph.names))
+    parallelism, disturbed = np.zeros(shape, np.int64), np.zeros(len(starts), bool)
+    parallelism[at, place] = np.nan_to_num(columns["parallelism"][retained].astype(float))
+    disturbed[at[columns["disturbed"][retained] == True]] = True  # noqa: E712 - unknown is not true
+    measures = {name: np.full(shape, np.nan) for name in MEASURES}
+    for name, values in measures.items():
+        values[at, place] = columns[name][retained].astype(float)
+    return Observations(
+        window_start_s=starts.astype(np.int64),
+        window_s=int(window_s),
+        parallelism=parallelism,
+        disturbed=disturbed,
+        latency=Latency.BACKLOG_AGE,
+        **measures,
+    )

@@ -1,0 +1,1 @@
+"""Loads of sources as several stages read them."""
