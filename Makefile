@@ -319,6 +319,10 @@ lock: setup  ## resolve requirements.in into requirements.txt, with the hash of 
 	@for extra in celery docs postgres s3; do $(LOCK) --no-annotate -c requirements.txt -o requirements-$$extra.txt \
 	  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt) requirements-$$extra.in || exit 1; done
 
+.PHONY: compare
+compare: setup  ## whether two runs wrote the same plans and rows: ARGS="OUT OTHER"
+	@$(PY) -m tools.compare_runs $(ARGS)
+
 .PHONY: check-deps
 check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps
 	@$(PY) -m tools.check_deps $(ARGS)
