@@ -34,7 +34,7 @@ NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
 DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes
-LEARN = StageRequest(LEARN, fleet.AS_OF)
+REQUEST = StageRequest(LEARN, fleet.AS_OF)
 LOAD = 25_000.0
 
 
@@ -108,9 +108,9 @@ def learnt(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) ->
         with patch.context() as killing:
             killing.setattr(Lake, "replace", killed)
             with pytest.raises(KeyboardInterrupt):
-                learn.run(spark, settings, LEARN)
+                learn.run(spark, settings, REQUEST)
         remaining = memories(lake)
-        counts = learn.run(spark, settings, LEARN)
+        counts = learn.run(spark, settings, REQUEST)
         yield Learnt(settings, lake, earlier, remaining, counts, memories(lake))
 
 
@@ -147,7 +147,7 @@ def test_a_plan_of_the_same_moment_takes_what_was_learnt_for_it(learnt: Learnt) 
     assert {row["job"] for row in planned} == set(LEARNERS)
     assert all(slots(row["memory"]) == {known} for row in planned)
     plan.run(lake.spark, learnt.settings, request)
-    assert learn.run(lake.spark, learnt.settings, LEARN) == learnt.counts
+    assert learn.run(lake.spark, learnt.settings, REQUEST) == learnt.counts
     assert memories(lake) == before  # nor did learning what was planned; and again it learns the same
 
 
@@ -170,7 +170,7 @@ def test_without_a_policy_that_learns_nothing_is_read_or_written(
     spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learn, "champion", lambda _: pytest.fail("the models are not needed"))
-    assert learn.run(spark, settings, LEARN) == {"jobs": 0, "learned": 0, "refused": {}}
+    assert learn.run(spark, settings, REQUEST) == {"jobs": 0, "learned": 0, "refused": {}}
     assert not lake.exists(tables.POLICY_MEMORY)
 
 
