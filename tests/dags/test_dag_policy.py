@@ -41,6 +41,7 @@ TASKS = {
 }
 WITHOUT_SPARK = {
     "policies_learn",
+    "models_compared",
     "plan_wanted",
     "training_wanted",
     "first_training",
@@ -87,9 +88,11 @@ def test_after_training_policies_learn_and_a_plan_is_made_when_asked_for(dags):
     dag = dags["tidewise_train"]
     after = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert after == {
-        "train": {"policies_learn", "plan_wanted"},
+        "train": {"policies_learn", "models_compared", "plan_wanted"},
         "policies_learn": {"learn"},
         "learn": set(),
+        "models_compared": {"plan_costs"},
+        "plan_costs": set(),
         "plan_wanted": {"first_plan"},
         "first_plan": set(),
     }
@@ -223,6 +226,37 @@ from dags.tidewise_train import some_policy_learns
 print(some_policy_learns.function(), "pyspark" in sys.modules, "models" in sys.modules)
 """
     assert run_python(code, **variables).splitlines()[-1] == f"{answer} False False"
+
+
+@pytest.mark.parametrize(
+    ("counts", "jobs", "answer"),
+    [
+        ('{"champion_before": null}', "50", "False"),
+        ('{"champion_before": "m0"}', "50", "True"),
+        ('{"champion_before": "m0"}', "0", "False"),
+        ("", "50", "True"),  # a driver elsewhere has kept its counts: the stage itself knows
+    ],
+)
+def test_plans_are_compared_only_with_a_champion_before(run_python, tmp_path, counts, jobs, answer):
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "train.json").write_text(counts)
+    code = """
+import sys
+from dags.tidewise_train import champion_was_there
+print(champion_was_there.function(), "pyspark" in sys.modules, "models" in sys.modules)
+"""
+    settings = {"TIDEWISE__PATHS__OUT": str(tmp_path), "TIDEWISE__TRAINING__PLAN_COST_JOBS": jobs}
+    assert run_python(code, **settings).splitlines()[-1] == f"{answer} False False"
+
+
+def test_without_the_laboratory_a_training_has_the_other_tasks(run_python):
+    code = """
+import include.stage_catalogue
+include.stage_catalogue.load_entries = lambda *_: {}
+from dags.tidewise_train import tidewise_train
+print(sorted(task.task_id for task in tidewise_train().tasks))
+"""
+    assert run_python(code).splitlines()[-1] == "['first_plan', 'plan_wanted', 'train']"
 
 
 def test_assets_are_attached(dags):
