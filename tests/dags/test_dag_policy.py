@@ -10,13 +10,14 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import CONTROLLED, inlets, outlets
+from include.orchestration.assets import CONTROLLED, application_outlets, inlets, outlets
 from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.tasks import FAILURE_NOTIFIER, OWNER
 from include.orchestration.watch_step import report_watch_failure
 from include.settings import load_settings
+from include.stage_catalogue import BUILT_IN, stages
 from include.stage_names import Stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -162,10 +163,10 @@ def test_every_task_states_its_policy(dags):
 
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
-    stages = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
+    tasks = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
     by_command = {"advise"}  # `make advise`: of what is not installed yet
-    assert {stage for task in stages for stage in task.stages} == set(Stage) - by_command
-    for task in stages:
+    assert {stage for task in tasks for stage in task.stages} == set(stages()) - by_command
+    for task in tasks:
         assert task.pool == SPARK_POOL
         assert task.retries >= 1
         assert task.retry_delay <= timedelta(minutes=5)
@@ -196,7 +197,7 @@ def test_the_controller_waits_for_no_spark_stage(dags):
 
 
 def test_every_table_is_written_by_exactly_one_stage():
-    writers = [asset.name for stage in Stage for asset in outlets(stage)] + [asset.name for asset in CONTROLLED]
+    writers = [asset.name for stage in stages() for asset in outlets(stage)] + [asset.name for asset in CONTROLLED]
     # What policies remember comes from three stages, each with a partition of its own.
     assert {name for name in writers if writers.count(name) > 1} == {tables.POLICY_MEMORY.name}
     assert "stage" in tables.POLICY_MEMORY.partition_by
@@ -204,8 +205,9 @@ def test_every_table_is_written_by_exactly_one_stage():
 
 
 def test_a_stage_reads_only_what_an_earlier_one_wrote():
-    written = {"raw.payloads", *(asset.name for asset in CONTROLLED)}
-    for stage in Stage:
+    others = set(stages()) - set(BUILT_IN)  # of the laboratory: the next plan or report reads what they write
+    written = {"raw.payloads", *(asset.name for asset in (*CONTROLLED, *application_outlets(sorted(others))))}
+    for stage in (*BUILT_IN, *others):
         assert {asset.name for asset in inlets(stage)} <= written, stage
         written |= {asset.name for asset in outlets(stage)}
 

@@ -48,7 +48,7 @@ def test_hourly_ingest_takes_the_full_hour_of_its_interval(dags):
         datetime(2026, 11, 20, 19, tzinfo=UTC),
     )
     assert request.as_of == request.end
-    assert request.stage is Stage.INGEST
+    assert request.stage == Stage.INGEST
 
 
 def test_explicit_hours_win_over_the_interval(dags):
