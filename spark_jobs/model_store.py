@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import numpy as np
@@ -40,6 +41,7 @@ from spark_jobs.model_database import ensure_database
 log = logging.getLogger(__name__)
 
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as the description of a run or an experiment, in Markdown
+FITTED = "fitted"  # folder of the bundle that was fitted, where it is not the one that is registered
 JOB_TABLE = "jobs.json"  # a row for each job: whose models it has, and why
 KIND_TAG = (
     "mlflow.experimentKind"  # without it MLflow takes an experiment for one of language models, and shows no runs
@@ -154,6 +156,13 @@ class ModelStore:
             )
         mlflow.set_tag("tidewise.model_uri", logged.model_uri)
 
+    def log_fitted(self, bundle: FleetBundle) -> None:
+        """Log to the open run what was fitted, where the bundle has other models of some jobs."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / BUNDLE_FILE
+            file.write_bytes(bundle.to_bytes())
+            mlflow.log_artifact(str(file), FITTED)
+
     def register(self, run: Run) -> Registered:
         """Return the registered version of a finished run, creating it once."""
         model_version = run.data.tags[VERSION_TAG]
@@ -246,13 +255,39 @@ class ModelStore:
         """Return the tags of the run that made a version."""
         return dict(self.read_run(number).data.tags)
 
+    def read_fitted(self, run: Run) -> FleetBundle:
+        """Return the models that a training has fitted, also of jobs that keep those of an earlier version.
+
+        Raises:
+            NoModelError: the run is not registered.
+        """
+        if self.client.list_artifacts(run.info.run_id, FITTED):
+            with tempfile.TemporaryDirectory() as folder:
+                uri = f"{run.info.artifact_uri}/{FITTED}/{BUNDLE_FILE}"
+                local = mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder)
+                return FleetBundle.from_bytes(Path(local).read_bytes())
+        bundle = self.load_version(run.data.tags[VERSION_TAG])
+        if bundle is None:
+            raise NoModelError(f"model {run.data.tags[VERSION_TAG]} is not registered: run the train stage again")
+        return bundle
+
+    def read_document(self, run: Run, path: str) -> Any:
+        """Return what a run has logged as JSON; None where it has no such file, as one of an earlier release."""
+        known = {item.path for item in self.client.list_artifacts(run.info.run_id)}
+        return mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/{path}") if path in known else None
+
     def read_judged(self, run: Run) -> list[dict[str, object]]:
         """Return the rows of JOB_TABLE of a run; none of a run of an earlier release."""
-        known = {one.path for one in self.client.list_artifacts(run.info.run_id)}
-        if JOB_TABLE not in known:
-            return []
-        table = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/{JOB_TABLE}")
+        table = self.read_document(run, JOB_TABLE) or {"columns": [], "data": []}
         return [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+
+    def describe(self, run: Run, note: str) -> None:
+        """Set the description of a run, and of its versions that still have the same."""
+        before, name = run.data.tags.get(NOTE_TAG), self.settings.registered_model
+        for version in self.client.search_model_versions(f"name = '{name}' and run_id = '{run.info.run_id}'"):
+            if version.description == before:
+                self.client.update_model_version(name, version.version, note)
+        self.client.set_tag(run.info.run_id, NOTE_TAG, note)
 
     def forget_champion(self, number: int) -> None:
         """Forget that a version was champion."""

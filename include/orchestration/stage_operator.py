@@ -85,7 +85,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
                 f"{' or '.join(self.stages)} failed (`{' '.join(asked)}`): {error}. The driver's log is with the "
                 f"service, whose run is named above. What to do: {RUNBOOK}"
             ) from error
-        self.summaries.update(read_counts(settings, parse_requests(asked)))
+        self.summaries.update(read_counts(settings, self.stages))
 
     def _run_by_spark_submit(self, settings: Settings, master: str | None, asked: list[str], context: Any) -> None:
         """Run spark-submit here.

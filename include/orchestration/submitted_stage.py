@@ -11,7 +11,6 @@ from typing import Any
 from include.orchestration.airflow_names import AirflowFailException
 from include.place import place
 from include.settings import Settings
-from include.stages import StageRequest
 from include.submitting.connection_types import find_submitter
 from include.submitting.refusal import SubmitError
 from include.submitting.requests import Request, prepare_request
@@ -57,13 +56,13 @@ def run_operator(operator: Any, context: Any) -> None:
     getattr(execute, "__wrapped__", execute)(operator, context)
 
 
-def read_counts(settings: Settings, requests: Sequence[StageRequest]) -> dict[str, dict[str, Any]]:
+def read_counts(settings: Settings, stages: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return stage -> what its driver wrote when it had ended; its log is not here."""
     result = {}
-    for request in requests:
-        file = place(settings.paths.out) / "stages" / f"{request.stage}.json"
+    for stage in stages:
+        file = place(settings.paths.out) / "stages" / f"{stage}.json"
         try:
-            result[str(request.stage)] = dict(json.loads(file.read_text()))
+            result[str(stage)] = dict(json.loads(file.read_text()))
         except (OSError, ValueError) as error:  # a fact less in Airflow's events is no reason to run the stage again
-            log.warning("tidewise: the counts of %s cannot be read: %s", request.stage, error)
+            log.warning("tidewise: the counts of %s cannot be read: %s", stage, error)
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from include import tables
 from include.stage_catalogue import MODELS, SILVER, Span, StageEntry, names_of
 
-COMPARISONS, ADVICE_PAGE = "mlflow.comparisons", "advice.page"
+COMPARISONS, ADVICE_PAGE, COSTS = "mlflow.comparisons", "advice.page", "mlflow.plan_costs"
 _HOUR_S = 3600
 
 LEARN = StageEntry(
@@ -27,5 +27,11 @@ BACKTEST = StageEntry(
     (*names_of(tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS, tables.RESCALES), MODELS),
     (*names_of(tables.BACKTESTS, tables.CERTIFICATES), COMPARISONS),
     timeout_s=3 * _HOUR_S,
+)
+PLAN_COSTS = StageEntry(
+    "lab.stages.plan_costs.stage",
+    (*names_of(tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS, tables.MODEL_VERSIONS), MODELS),
+    (COSTS,),
+    timeout_s=_HOUR_S,
 )
 ADVISE = StageEntry("lab.stages.advise.stage", (*SILVER, MODELS), (ADVICE_PAGE,), timeout_s=3 * _HOUR_S)

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from include.settings import Training
 from include.utc import format_utc
 from models.training.gate import Gate, Verdict
+from spark_jobs.comparison_page import COMPARISON_PAGE
 from spark_jobs.model_store import JOB_TABLE
 from spark_jobs.train.training_data import Inputs
 
-COVERAGE_PLOT, COMPARISON_PAGE = "coverage.png", "comparison.html"
+COVERAGE_PLOT = "coverage.png"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
 GATE_PLOT, GATE_TABLE, LATENCY_PLOT = "gate.png", "gate.json", "latency.png"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
-PLAN_COST_TABLE, OTHER_STEP_TABLE = "plan_costs.json", "other_steps.json"
 
 
 def describe_training(
@@ -26,7 +26,6 @@ def describe_training(
     gate: Gate,
     source: str,
     changes: Sequence[str] = (),
-    plans: str = "",
 ) -> str:
     """Return a training's description in Markdown.
 
@@ -38,12 +37,11 @@ def describe_training(
         gate: the verdict with its criteria.
         source: path and Delta version of the observations.
         changes: of changes.describe_changes.
-        plans: what plans by these models would have cost, in a sentence; empty where they were not compared.
     """
     held = f"{training.holdout_share:.0%}"
     since = "".join(f"- {line}\n" for line in changes) or "- nothing is known of a champion\n"
     return f"""**Gate**: {gate.verdict}; {gate.detail}. {_MEANING[gate.verdict]}
-{_plans(plans)}
+
 Models of {result["jobs"]} jobs in one bundle: a capacity curve for {result["curves"]} of
 {result["operators"]} operators, and each job's recovery time and latency.
 
@@ -74,15 +72,6 @@ their coverage, worst operators), `{CAPACITY_PLOT}` (curves with bands and what 
 `{OPERATOR_TABLE}` (a row for each operator),
 `{PRIOR_TABLE}` (what operators of one kind share).
 """
-
-
-def _plans(sentence: str) -> str:
-    if not sentence:
-        return ""
-    return (
-        f"\n**What plans would have cost** in the week before, by these models: {sentence}. Both plan the same load, on"
-        f" a replica of either's models (`{PLAN_COST_TABLE}`, `{OTHER_STEP_TABLE}`). The gate does not read it.\n"
-    )
 
 
 def _criteria(gate: Gate) -> str:

@@ -31,7 +31,6 @@ from spark_jobs.model_store import ModelStore, Registered
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.plan_costs import compare_on_sample
 from spark_jobs.train.train_fleet import Champion, Orders, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
@@ -127,11 +126,7 @@ def train(
             forecasts=forecasts,
             orders=Orders(known.review.orders, bundles),
         )
-        plans = None
-        if trained.champion is not None and settings.training.plan_cost_jobs:
-            fitted = trained.assembled.bundle
-            plans = compare_on_sample(lake, settings, inputs.as_of, trained.champion, fitted)
-        log_training(store, inputs, settings, trained, forecasts, plans=plans)
+        log_training(store, inputs, settings, trained, forecasts)
     done = store.find_finished(version)
     if done is None:
         raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")

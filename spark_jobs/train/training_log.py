@@ -16,22 +16,20 @@ from include.stage_names import Stage
 from include.tables import OBSERVATIONS
 from include.version import stage_version
 from models.training.job_gate import Choice, JobJudgement
+from spark_jobs.comparison_page import COMPARISON_PAGE, COMPARISON_ROWS, render_comparison
 from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
-from spark_jobs.train.comparison_page import render_comparison
+from spark_jobs.train.comparison_rows import list_comparison
 from spark_jobs.train.day_windows import OPERATOR
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
-    COMPARISON_PAGE,
     COVERAGE_PLOT,
     FORECAST_PLOT,
     GATE_PLOT,
     GATE_TABLE,
     LATENCY_PLOT,
     OPERATOR_TABLE,
-    OTHER_STEP_TABLE,
-    PLAN_COST_TABLE,
     PRIOR_TABLE,
     RECOVERY_PLOT,
     describe_training,
@@ -39,7 +37,6 @@ from spark_jobs.train.description import (
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.gate_plot import gate_figure, gate_table
 from spark_jobs.train.interval_scores import coverage_figure
-from spark_jobs.train.plan_costs import PlanComparison
 from spark_jobs.train.train_fleet import Trained
 from spark_jobs.train.training_plots import (
     capacity_figure,
@@ -50,16 +47,7 @@ from spark_jobs.train.training_plots import (
 )
 
 RUN_NAME_TAG = "mlflow.runName"
-GROUPS = (
-    "gate",
-    "coverage",
-    "capacity",
-    "recovery",
-    "latency",
-    "forecast",
-    "curves",
-    "plans",
-)  # as MLflow folds metrics
+GROUPS = ("gate", "coverage", "capacity", "recovery", "latency", "forecast", "curves")  # as MLflow folds metrics
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
 
@@ -69,8 +57,6 @@ def log_training(
     settings: Settings,
     trained: Trained,
     forecasts: pd.DataFrame,
-    *,
-    plans: PlanComparison | None = None,
 ) -> None:
     """Write the open run of a training.
 
@@ -80,7 +66,6 @@ def log_training(
         settings: of the run.
         trained: what came of it.
         forecasts: of forecast_scores.forecast_record.
-        plans: what plans by the new models would have cost; None where they were not compared.
     """
     fitted, bundle, result = trained.assembled.bundle, trained.bundle, trained.result
     tags = {
@@ -102,7 +87,6 @@ def log_training(
         gate=trained.gate,
         source=where,
         changes=changes,
-        plans=plans.sentence if plans else "",
     )
     source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
@@ -114,11 +98,6 @@ def log_training(
     mlflow.log_params(settings.training.model_dump())
     known = {name: value for name, value in trained.measured.items() if np.isfinite(value)}
     mlflow.log_metrics(group_metrics(known))
-    if plans is not None:
-        mlflow.log_metrics(group_metrics(plans.measures))
-        for rows, file in ((plans.costs, PLAN_COST_TABLE), (plans.other_steps, OTHER_STEP_TABLE)):
-            if len(rows):
-                mlflow.log_table(rows, file)
     if len(forecasts):
         mlflow.log_metrics(group_metrics(forecast_measures(forecasts)))
         mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
@@ -132,7 +111,11 @@ def log_training(
     mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
     mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
     mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
-    mlflow.log_text(render_comparison(trained, inputs.as_of, plans), COMPARISON_PAGE)
+    compared = list_comparison(trained, inputs.as_of)
+    mlflow.log_dict(compared, COMPARISON_ROWS)
+    mlflow.log_text(render_comparison(compared), COMPARISON_PAGE)
+    if bundle is not fitted:
+        store.log_fitted(fitted)
     store.log_bundle(bundle)
 
 

@@ -10,14 +10,14 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import CONTROLLED, inlets, outlets
+from include.orchestration.assets import CONTROLLED, application_outlets, inlets, outlets
 from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.tasks import FAILURE_NOTIFIER, OWNER
 from include.orchestration.watch_step import report_watch_failure
 from include.settings import load_settings
-from include.stage_catalogue import stages
+from include.stage_catalogue import BUILT_IN, stages
 from include.stage_names import Stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -42,6 +42,7 @@ TASKS = {
 }
 WITHOUT_SPARK = {
     "policies_learn",
+    "models_compared",
     "plan_wanted",
     "training_wanted",
     "first_training",
@@ -88,9 +89,11 @@ def test_after_training_policies_learn_and_a_plan_is_made_when_asked_for(dags):
     dag = dags["tidewise_train"]
     after = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert after == {
-        "train": {"policies_learn", "plan_wanted"},
+        "train": {"policies_learn", "models_compared", "plan_wanted"},
         "policies_learn": {"learn"},
         "learn": set(),
+        "models_compared": {"plan_costs"},
+        "plan_costs": set(),
         "plan_wanted": {"first_plan"},
         "first_plan": set(),
     }
@@ -160,10 +163,10 @@ def test_every_task_states_its_policy(dags):
 
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
-    submitted = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
+    tasks = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
     by_command = {"advise"}  # `make advise`: of what is not installed yet
-    assert {stage for task in submitted for stage in task.stages} == set(stages()) - by_command
-    for task in submitted:
+    assert {stage for task in tasks for stage in task.stages} == set(stages()) - by_command
+    for task in tasks:
         assert task.pool == SPARK_POOL
         assert task.retries >= 1
         assert task.retry_delay <= timedelta(minutes=5)
@@ -202,10 +205,9 @@ def test_every_table_is_written_by_exactly_one_stage():
 
 
 def test_a_stage_reads_only_what_an_earlier_one_wrote():
-    written = {"raw.payloads", *(asset.name for asset in CONTROLLED)}
-    in_order = ("ingest", "train", "learn", "forecast", "profiling", "plan", "backtest", "advise", "report")
-    assert set(in_order) == set(stages())
-    for stage in in_order:
+    others = set(stages()) - set(BUILT_IN)  # of the laboratory: the next plan or report reads what they write
+    written = {"raw.payloads", *(asset.name for asset in (*CONTROLLED, *application_outlets(sorted(others))))}
+    for stage in (*BUILT_IN, *sorted(others)):
         assert {asset.name for asset in inlets(stage)} <= written, stage
         written |= {asset.name for asset in outlets(stage)}
 
@@ -226,6 +228,37 @@ from dags.tidewise_train import some_policy_learns
 print(some_policy_learns.function(), "pyspark" in sys.modules, "models" in sys.modules)
 """
     assert run_python(code, **variables).splitlines()[-1] == f"{answer} False False"
+
+
+@pytest.mark.parametrize(
+    ("counts", "jobs", "answer"),
+    [
+        ('{"champion_before": null}', "50", "False"),
+        ('{"champion_before": "m0"}', "50", "True"),
+        ('{"champion_before": "m0"}', "0", "False"),
+        ("", "50", "True"),  # a driver elsewhere has kept its counts: the stage itself knows
+    ],
+)
+def test_plans_are_compared_only_with_a_champion_before(run_python, tmp_path, counts, jobs, answer):
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "train.json").write_text(counts)
+    code = """
+import sys
+from dags.tidewise_train import champion_was_there
+print(champion_was_there.function(), "pyspark" in sys.modules, "models" in sys.modules)
+"""
+    settings = {"TIDEWISE__PATHS__OUT": str(tmp_path), "TIDEWISE__TRAINING__PLAN_COST_JOBS": jobs}
+    assert run_python(code, **settings).splitlines()[-1] == f"{answer} False False"
+
+
+def test_without_the_laboratory_a_training_has_the_other_tasks(run_python):
+    code = """
+import include.stage_catalogue
+include.stage_catalogue.load_entries = lambda *_: {}
+from dags.tidewise_train import tidewise_train
+print(sorted(task.task_id for task in tidewise_train().tasks))
+"""
+    assert run_python(code).splitlines()[-1] == "['first_plan', 'plan_wanted', 'train']"
 
 
 def test_assets_are_attached(dags):

@@ -148,6 +148,7 @@ def test_as_of_wins(dags):
     [
         ("tidewise_train", "train"),
         ("tidewise_train", "learn"),
+        ("tidewise_train", "plan_costs"),
         ("tidewise_plan", PLAN_TASK),
         ("tidewise_profile", "profiling"),
         ("tidewise_backtest", "backtest"),

@@ -11,9 +11,7 @@ from services import SERVICES
 
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
 from include.submitting.connection_types import KEY
-from include.utc import parse_utc
 
 pytestmark = pytest.mark.airflow
 ARGUMENTS = ["plan", "--as-of", "2026-11-27T20:00:00Z"]
@@ -88,7 +86,6 @@ def test_counts_of_a_stage_are_what_its_driver_wrote(tmp_path: Any) -> None:
     from include.orchestration.submitted_stage import read_counts
 
     settings = Settings.model_validate({"paths": {"out": str(tmp_path)}})
-    requests = [StageRequest(stage, parse_utc("2026-11-27T20:00:00Z")) for stage in (Stage.PLAN, Stage.REPORT)]
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "plan.json").write_text('{"jobs": 14}')
-    assert read_counts(settings, requests) == {"plan": {"jobs": 14}}
+    assert read_counts(settings, (Stage.PLAN, Stage.REPORT)) == {"plan": {"jobs": 14}}

@@ -15,13 +15,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
-from include.stage_names import Stage
+from include.stage_names import PLAN_COSTS, Stage
 from include.stages import StageRequest
 from include.tables import JOB_GRAPHS, MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
+from lab.stages.plan_costs import stage as plan_costs
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
 from models.capacity.fleet_prior import FleetPrior
 from models.training.operator_fits import Fits
+from spark_jobs.comparison_page import COMPARISON_PAGE
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_bundle
 from spark_jobs.train import stage as train
@@ -335,6 +337,16 @@ def test_one_bad_job_keeps_its_models_and_a_foreign_alias_harms_nothing(lake: La
     kept, before = (one.for_job("c5m", "views").capacity["parse"] for one in (champion, first.champion))
     np.testing.assert_array_equal(kept.mean_per_s, before.mean_per_s)
     np.testing.assert_array_equal(kept.sd_per_s, before.sd_per_s)
+    judged, first_run = (store.find_finished(version) for version in (own, old))
+    assert judged is not None
+    assert first_run is not None
+    refused = store.read_fitted(judged).for_job("c5m", "views").capacity["parse"]
+    assert (refused.mean_per_s > 1.3 * kept.mean_per_s).all()
+    assert store.read_fitted(first_run).to_bytes() == first.champion.to_bytes()
+    costs = plan_costs.run(lake.spark, settings, replace(request(LATER), stage=PLAN_COSTS))
+    assert (costs["asked"], costs["compared"]) == (4, 0)  # of less than five days
+    page = mlflow.artifacts.load_text(f"{judged.info.artifact_uri}/{COMPARISON_PAGE}")
+    assert "none of 4 jobs could be compared" in page
     rows = {row["job"]: row for row in lake.read(MODEL_JOBS).where(f"model_version = '{own}'").collect()}
     assert rows["views"]["models_from"] == old
     assert "capacity error" in rows["views"]["detail"]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lab.advice.plan_costs import PlanCosts
 from models.training.gate import compare, judge
 from models.training.job_gate import Choice, JobJudgement
-from spark_jobs.train.comparison_page import describe_criterion, measure_job_coverage, render_comparison
+from spark_jobs.comparison_page import render_comparison
+from spark_jobs.train.comparison_rows import describe_criterion, list_comparison, measure_job_coverage
 from spark_jobs.train.forward_scores import ForwardScores
-from spark_jobs.train.plan_costs import summarise
 from spark_jobs.train.train_fleet import Trained
 from spark_jobs.train.training_measures import Scores
 
@@ -38,14 +40,19 @@ SCORES = pd.concat(
 )
 
 
-def page() -> str:
+def rows() -> dict[str, Any]:
+    """What a training logs, as it is read again."""
     gate = judge([criterion(0.0163, 0.0170)], has_champion=True, champion_knows=2)
     judged = [JobJudgement(JOB, Choice.NEW), JobJudgement(OTHER, Choice.KEPT, "worse: 30.0%", is_worse=True)]
     scores = Scores(SCORES, pd.DataFrame(), pd.DataFrame(), ForwardScores.none())
     result = {"model_version": "m1", "champion_before": "m0"}
     trained = Trained(None, scores, {}, gate, result, pd.DataFrame(), None, None, judged)  # type: ignore[arg-type]
-    costs = PlanCosts(2, np.array([[100.0, 90.0], [100.0, 94.0]]), *np.full((3, 2), 5.0), [])
-    return render_comparison(trained, datetime(2026, 11, 20, 2, tzinfo=UTC), summarise(2, [(JOB, costs)]))
+    return json.loads(json.dumps(list_comparison(trained, datetime(2026, 11, 20, 2, tzinfo=UTC)), allow_nan=False))
+
+
+def page() -> str:
+    costs = {JOB: -0.08, OTHER: math.nan}
+    return render_comparison(rows(), "-8.0% against the champion's on 1 of 2 jobs", costs)
 
 
 def test_a_reviewer_reads_verdict_jobs_and_worst_operators() -> None:
@@ -56,6 +63,14 @@ def test_a_reviewer_reads_verdict_jobs_and_worst_operators() -> None:
     kept, new = words.index("eu/rides kept 50.0% 100.0% 2 worse: 30.0%"), words.index("new 75.0% 100.0% 4 -8.0%")
     assert kept < new
     assert words.index("join eu/rides 30.0% 10.0% 2") < words.index("2.0% 3.0% 4")
+
+
+def test_without_plan_costs_the_page_has_all_the_rest() -> None:
+    shown, with_costs = render_comparison(rows()), page()
+    assert "What plans would have cost" not in shown
+    lines = set(with_costs.splitlines()) - set(shown.splitlines())
+    assert len(lines) == 2  # the sentence, and the job that was replayed
+    assert "<bdi>eu/rides</bdi>" in shown
 
 
 def test_names_are_text_and_nothing_is_loaded() -> None:

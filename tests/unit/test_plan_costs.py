@@ -12,8 +12,9 @@ from include.settings import Settings
 from lab.advice import plan_costs
 from lab.advice.plan_costs import OtherStep, PlanCosts, compare_plans, draw_days, sample_jobs, summarise_costs
 from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
+from lab.stages.plan_costs.costs_log import add_plan_costs
+from lab.stages.plan_costs.fleet_costs import decode, encode, summarise
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from spark_jobs.train.plan_costs import decode, encode, summarise
 
 START_S = 1_767_225_600  # 2026-01-01
 
@@ -77,8 +78,17 @@ def test_what_is_written_is_read_again_and_listed() -> None:
     assert len(shown.other_steps) == len(other.other_steps)
     assert list(shown.costs["job"]) == ["orders"]
     assert "on 1 of 2 jobs" in shown.sentence
-    assert shown.measures.keys() == {"plans_difference", "plans_low", "plans_high", "plans_jobs"}
+    assert shown.measures.keys() == {"plans/difference", "plans/low", "plans/high", "plans/jobs"}
     assert "none of 3 jobs could be compared" in summarise(3, []).sentence
+
+
+def test_a_second_try_replaces_the_sentence_in_the_description() -> None:
+    note = "**Gate**: passed.\n\nModels of 2 jobs.\n\n**Errors**: none."
+    first = add_plan_costs(note, "+1.0% against the champion's")
+    gate, costs, models, errors = first.split("\n\n")
+    assert [gate, models, errors] == note.split("\n\n")
+    assert costs.startswith("**What plans would have cost** in the week before, by these models: +1.0% against the")
+    assert add_plan_costs(first, "no difference") == add_plan_costs(note, "no difference")
 
 
 def test_less_than_five_days_are_refused() -> None:

@@ -1,44 +1,35 @@
-"""A challenger beside the champion on one page, for whoever reviews it: the gate, each job, the worst operators."""
+"""What the page of a challenger beside the champion shows: the gate, each job, the worst operators, as text."""
 
 from __future__ import annotations
 
-import importlib.resources
 import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from include.short_names import shorten_name
 from models.training.gate import Criterion
 from models.training.job_gate import Choice
 from spark_jobs.train.day_windows import JOB, OPERATOR
-from spark_jobs.train.plan_costs import PlanComparison
 from spark_jobs.train.train_fleet import Trained
 
-TEMPLATE = "comparison.html.j2"
 WORST = 10
 
 
-def render_comparison(trained: Trained, as_of: datetime, plans: PlanComparison | None) -> str:
-    """Return the page as HTML text; it loads nothing."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = importlib.resources.files("spark_jobs.train").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    return environment.from_string(source).render(
-        title=f"{as_of:%Y-%m-%d %H:%M}",
-        version=trained.result["model_version"],
-        champion=trained.result["champion_before"] or "none before",
-        verdict=str(trained.gate.verdict),
-        detail=trained.gate.detail,
-        plans=plans.sentence if plans else "",
-        criteria=[describe_criterion(one) for one in trained.gate.criteria],
-        jobs=list_jobs(trained, plans),
-        operators=list_worst(trained.scores.capacity),
-    )
+def list_comparison(trained: Trained, as_of: datetime) -> dict[str, Any]:
+    """Return what :func:`spark_jobs.comparison_page.render_comparison` shows, in values that JSON holds."""
+    return {
+        "title": f"{as_of:%Y-%m-%d %H:%M}",
+        "version": trained.result["model_version"],
+        "champion": trained.result["champion_before"] or "none before",
+        "verdict": str(trained.gate.verdict),
+        "detail": trained.gate.detail,
+        "criteria": [describe_criterion(criterion) for criterion in trained.gate.criteria],
+        "jobs": list_jobs(trained),
+        "operators": list_worst(trained.scores.capacity),
+    }
 
 
 def describe_criterion(one: Criterion) -> dict[str, object]:
@@ -76,23 +67,22 @@ def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def list_jobs(trained: Trained, plans: PlanComparison | None) -> list[dict[str, str]]:
+def list_jobs(trained: Trained) -> list[dict[str, str]]:
     """Return the rows of all jobs, those without new models first."""
     coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
-    costs = {} if plans is None or plans.costs.empty else plans.costs.set_index(list(JOB))["difference"].to_dict()
     rows = []
-    for one in sorted(trained.judged, key=lambda one: (one.choice is Choice.NEW, one.job)):
-        known = coverage.get(one.job, {"windows": 0, "inside": math.nan, "champion_inside": math.nan})
-        cost = costs.get(one.job, math.nan)
+    for judged in sorted(trained.judged, key=lambda judged: (judged.choice is Choice.NEW, judged.job)):
+        known = coverage.get(judged.job, {"windows": 0, "inside": math.nan, "champion_inside": math.nan})
         rows.append(
             {
-                "name": shorten_name("/".join(one.job)),
-                "models": str(one.choice),
+                "cluster": judged.job[0],
+                "job": judged.job[1],
+                "name": shorten_name("/".join(judged.job)),
+                "models": str(judged.choice),
                 "inside": format_share(known["inside"]),
                 "champion_inside": format_share(known["champion_inside"]),
                 "windows": f"{known['windows']:,.0f}",
-                "cost": f"{cost:+.1%}" if math.isfinite(cost) else "",
-                "detail": one.detail,
+                "detail": judged.detail,
             }
         )
     return rows

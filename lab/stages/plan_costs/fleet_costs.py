@@ -33,7 +33,7 @@ from lab.backtest.comparison import HistoryError
 from lab.replay.replay_run import CandidateError
 from lab.simulation.spec import SpecError
 from lab.stages.inputs.subjects import NoLoadError, build_subject, history_frame, subjects
-from models.bundle.fleet_bundle import BundleError, FleetBundle
+from models.bundle.fleet_bundle import BundleError, FleetBundle, JobKey
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.job_state import placed_of
@@ -95,7 +95,12 @@ class PlanComparison:
         """Metrics by name."""
         result = self.difference
         named = {"difference": result.mean, "low": result.low, "high": result.high, "jobs": float(result.jobs)}
-        return {f"plans_{name}": value for name, value in named.items() if np.isfinite(value)}
+        return {f"plans/{name}": value for name, value in named.items() if np.isfinite(value)}
+
+    @property
+    def differences(self) -> dict[JobKey, float]:
+        """Share by which the challenger's plans cost more, by job."""
+        return {} if self.costs.empty else self.costs.set_index(list(JOB))["difference"].to_dict()
 
 
 def compare_on_sample(
@@ -146,7 +151,7 @@ def compare_job(task: Task, state: dict[Any, Any]) -> PlanCosts | None:
         return compare_plans(subject, challenger, task.settings)
     except (BundleError, HistoryError, NoLoadError, GraphError, SpecError, CandidateError) as error:
         log.info("%s/%s is not compared: %s", state["cluster"], state["job"], error)
-    except Exception:  # one job must not keep a training from being registered
+    except Exception:  # a job must not keep the others from being compared
         log.exception("comparison of plans of %s/%s", state["cluster"], state["job"])
     return None
 
