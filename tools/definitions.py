@@ -1,8 +1,9 @@
 """Which definitions of the project an entry point reaches, over the names that their code mentions.
 
 A function, class or constant of a module is reached when reached code mentions it: in a body, a decorator, an
-annotation, or a path in a text (``module:attribute``, ``package.module.attribute``).  A method is reached when its class
-is, and reached code mentions its name behind a dot.  Code of a module outside its definitions runs when it is imported.
+annotation, or a path in a text (``module:attribute``, ``package.module.attribute``).  A method is reached when its
+class is, and reached code mentions its name behind a dot.  Code of a module outside its definitions runs when it is
+imported.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ class Definitions:
         bases = {base.value if isinstance(base, ast.Subscript) else base for base in statement.bases}
         names = {base.id if isinstance(base, ast.Name) else ast.unparse(base).rpartition(".")[2] for base in bases}
         here = self._modules[module]
-        ours = {name for name in names if name in here.definitions or here.imported.get(name, ("",))[0] in self._modules}
+        ours = {
+            name for name in names if name in here.definitions or here.imported.get(name, ("",))[0] in self._modules
+        }
         return any(not name.endswith(("Error", "Exception")) for name in names - ours - _PLAIN_BASES)
 
     def _mention(self, module: str, tree: ast.AST) -> None:
@@ -137,6 +140,8 @@ class Definitions:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
                 self._find(module, node.id)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "cast" and _is_text(node.args[0]):
+                self._mention(module, ast.parse(ast.literal_eval(node.args[0])))
             elif isinstance(node, ast.Attribute):
                 self._mention_attribute(names, node)
             elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -176,11 +181,17 @@ class Definitions:
         base, name = path[1], path[2] or ""
         dotted, _, last = base.rpartition(".")
         for module, attribute in ((base, name), (dotted, last)):
-            for found in [module] if not text.startswith(".") else [m for m in self._modules if m.endswith(f".{module}")]:
+            for found in (
+                [module] if not text.startswith(".") else [m for m in self._modules if m.endswith(f".{module}")]
+            ):
                 if found in self._modules:
                     self._load(found)
                     self._load(f"{found}.__main__")
                     self._find(found, attribute)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _paths(names: ModuleNames) -> Iterator[str]:
@@ -202,7 +213,9 @@ def _read_names(module: str, tree: ast.Module, modules: Mapping[str, object]) ->
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and _is_hooked(statement):
                 result.statements.append(statement)
             if isinstance(statement, ast.ClassDef):
-                functions = (part for part in statement.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
+                functions = (
+                    part for part in statement.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+                )
                 result.methods[statement.name] |= {part.name: part for part in functions}
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

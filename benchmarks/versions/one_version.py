@@ -18,11 +18,12 @@ from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkRefused
-from include.flink.raw_format import Kind, read_records
+from include.flink.raw_format import Kind
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, read_version
 from include.settings import Cluster, Settings
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import ENRICH, LoadOptions, submit_load
+from tools.raw_records import read_records
 
 # One subtask of `enrich` waits 1 ms per record: it cannot process 1,400 records a second, however fast the machine is.
 LOAD = LoadOptions(job_name="orders", low_per_s=1400.0, high_per_s=1400.0, cost_us=5, wait_us=1000, max_parallelism=64)

@@ -1,7 +1,7 @@
 """The contest of the methods for a series: their past forecasts, what was observed, and their calibrated quantiles.
 
 One implementation for the forecast stage, which forecasts many series from one origin, and for replays, which forecast
-one series from many origins (`models/forecasting/rolling.py`).
+one series from many origins (`lab/replay/rolling.py`).
 
     P origins (ascending), M methods (the blend first, when there are two or more), n series, H bins of horizon,
     L levels, G groups of leads

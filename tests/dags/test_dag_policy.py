@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import CONTROLLED, inlets, outlets
+from include.orchestration.assets import CONTROLLED, application_inlets, outlets
 from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
@@ -203,7 +203,7 @@ def test_every_table_is_written_by_exactly_one_stage():
 def test_a_stage_reads_only_what_an_earlier_one_wrote():
     written = {"raw.payloads", *(asset.name for asset in CONTROLLED)}
     for stage in Stage:
-        assert {asset.name for asset in inlets(stage)} <= written, stage
+        assert {asset.name for asset in application_inlets([stage])} <= written, stage
         written |= {asset.name for asset in outlets(stage)}
 
 

@@ -16,10 +16,10 @@ from include.settings import Settings
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from lab.replay.failures import Downtime
 from lab.replay.row_histories import CLUSTER, build_history, list_events
+from lab.replay.train_alone import train_alone
 from models.policies.observations import Observations
 from models.training.held_out import find_held, hash_numbers, hash_texts
 from models.training.job_tests import find_since
-from models.training.train_job import train_alone
 from spark_jobs.lake import Lake
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record

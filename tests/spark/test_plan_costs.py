@@ -10,9 +10,9 @@ import pytest
 from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.settings import Settings
-from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.train.plan_costs import compare_on_sample
 from tests.spark import synthetic_fleet as fleet
@@ -36,9 +36,9 @@ def test_jobs_that_both_know_are_compared_and_listed(spark: SparkSession, settin
         name: replace(one, mean_per_s=0.6 * one.mean_per_s, observed_per_s=0.6 * one.observed_per_s)
         for name, one in models.capacity.items()
     }
-    champion = FleetBundle.from_models("m0", dict.fromkeys([(fleet.CLUSTER, job) for job in DAYS], models))
+    champion = pack_models("m0", dict.fromkeys([(fleet.CLUSTER, job) for job in DAYS], models))
     known = [(fleet.CLUSTER, job) for job in (*DAYS, "new")]
-    challenger = FleetBundle.from_models("m1", dict.fromkeys(known, replace(models, capacity=slower)))
+    challenger = pack_models("m1", dict.fromkeys(known, replace(models, capacity=slower)))
 
     same = compare_on_sample(lake, settings, fleet.AS_OF, champion, champion)
     assert (same.asked, same.difference.jobs, same.difference.mean) == (3, 2, 0.0)  # one is too young

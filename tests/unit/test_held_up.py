@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.flink.raw_format import read_records
 from include.settings import PROJECT, Training
 from lab.replay.row_histories import build_history
 from models.capacity.held_up import find_held_up_share
@@ -22,6 +21,7 @@ from models.scheduling.need import CapacityBounds
 from models.training.busy_choice import choose_busy
 from models.training.job_windows import KnownOperator
 from spark_jobs.train.job_tables import read_windows
+from tools.raw_records import read_records
 
 RECORDING = PROJECT / "data" / "recording_skewed" / "q3.jsonl.gz"
 MODELLED_PER_S = 48.0  # of each subtask of the join, as the simulated days before the recording had it

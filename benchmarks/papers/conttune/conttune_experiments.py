@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, Change, Outcome, run_tuner
-from lab.policies.conttune.tuning_loop import big_step
+from lab.policies.conttune.tuning_loop import big_step, largest
 from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.tuning.capacity_history import History, add_observation, largest
+from models.policies.tuning.capacity_history import History, add_observation
 from models.policies.tuning.small import OperatorProblem, propose
 from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
 

@@ -17,10 +17,10 @@ from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.job_states import RUNNING, TERMINAL_STATES
-from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
 from include.settings.profiling import ProfiledJob, Profiling
 from include.utc import DAY_S
 from lab.profiling.rows import Measurement
+from lab.stages.profiling.latency_markers import find_p95_names, mean_of_slowest_ms
 from models.policies.observations import Latency
 
 log = logging.getLogger(__name__)

@@ -171,8 +171,3 @@ def capacity_near(history: History, parallelism: int) -> float:
     capacities = [0.0, *(known.capacity_per_s for known in history)]
     within = float(np.interp(parallelism, observed, capacities))
     return within * max(parallelism / observed[-1], 1.0)
-
-
-def largest(histories: Iterable[History]) -> int:
-    """Return p_max: the largest parallelism in any history of a job, 0 without observations."""
-    return max((history[-1].parallelism for history in histories if history), default=0)
