@@ -219,8 +219,8 @@ def _read_names(module: str, tree: ast.Module, modules: Mapping[str, object]) ->
                 result.methods[statement.name] |= {part.name: part for part in functions}
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for node in (node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)):
-                result.definitions[node.id].append(statement)
+            for name in (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)):
+                result.definitions[name].append(statement)
         elif not isinstance(statement, ast.Import | ast.ImportFrom):
             result.statements.append(statement)
     for node in ast.walk(tree):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.capacity.robust_means import select_recent
 from models.training.operator_fits import OperatorPoints, split_points
 
 
@@ -32,7 +31,10 @@ def list_saturated(
         key_groups: (B,) NaN where they are not known.
         top: largest parallelism of the curves.
     """
-    recent = select_recent(owner, parallelism, at_s, keep)
+    newest = np.lexsort((-at_s, parallelism, owner))
+    points, back = np.unique(np.stack((owner, parallelism))[:, newest], axis=1, return_inverse=True)
+    first = np.searchsorted(back, np.arange(points.shape[1]))
+    recent = newest[np.arange(len(newest)) - first[back] < keep]
     order = recent[np.lexsort((capacity_per_s[recent], parallelism[recent], owner[recent]))]
     result = []
     for operator in np.unique(owner[order]).tolist():

@@ -188,7 +188,7 @@ class _ContestForecaster:
         day, champion = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
             before, days = self._before(begin), settings.backtest_origins
-            chosen = choose_champions(before.losses(begin, days), np.array([champion]), settings.champion_margin)
+            chosen = choose_champions(before.scores(begin, days)[0], np.array([champion]), settings.champion_margin)
             champion = int(chosen[0])
             self.champions[begin // day] = champion
             (self.unskilled[begin // day],) = self._judge(before, chosen, begin)

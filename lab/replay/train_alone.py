@@ -11,13 +11,18 @@ from include.settings import Training
 from models.bundle.job_models import JobModels
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.job_facts import JobFacts
-from models.training.job_windows import JobHistory
+from models.training.job_windows import JobHistory, JobWindows
 from models.training.operator_fits import Fits, OperatorPoints, fit_operators
 from models.training.recovery_fits import Events
 from models.training.train_job import assemble_fleet, learn_job, with_intervals
 
 ALONE: Final = "alone"
 """Version of the models of a job that is trained without a fleet."""
+
+
+def find_first_s(windows: JobWindows) -> float:
+    """Return the begin of the first window with a measurement, epoch seconds; in a far future without one."""
+    return float(windows.start_s[windows.is_measured.any(axis=1)].min(initial=2**62))
 
 
 def build_alone(facts: JobFacts, fits: Fits, events: Events, residuals: Residuals | None = None) -> JobModels:

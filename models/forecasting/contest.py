@@ -63,13 +63,6 @@ class Contest:
         sizes = self.grid.expand(self.offsets[champion, place, :, series].transpose(1, 0, 2))
         return order_quantiles(middle, sizes * scale(shape(middle), self.proportion[champion, place, series]))
 
-    def losses(self, now: int, days: int) -> Floats:
-        """Return the loss of each method per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
-
-        It is the pinball loss of q50 and q90 together, over all bins of a day and all origins that predicted them.
-        """
-        return np.asarray(self.scores(now, days)[0])
-
     def scores(self, now: int, days: int) -> Floats:
         """Return loss, absolute error, pinball loss of q90 and share covered by it, per day, shape (4, M, days, n)."""
         day, horizon = self.calendar.day, self.predicted.shape[3]

@@ -8,9 +8,9 @@ import numpy as np
 
 from include.domain.graph import Operator
 from include.settings import Planner
-from lab.policies.need_vector.needs import Need
 from models.arrays import Ints
 from models.scheduling.expectation import Expectation, Outlook
+from models.scheduling.need import Need
 from models.scheduling.segments import Segment
 from models.scheduling.shortage import Doubt
 from models.scheduling.slot_counts import count_slots_of_rows

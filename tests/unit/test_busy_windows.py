@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from capacity_points import add_observation
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -15,7 +16,6 @@ from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.policies.tuning.capacity_history import (
     History,
     ObservedCapacity,
-    add_observation,
     capacity_at,
     most_capacity_at,
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from capacity_points import add_observation
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from lab.policies.tuning_thresholds import Thresholds
 from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
 from models.policies.tuning.acquisition_functions import acquire, improvement
-from models.policies.tuning.capacity_history import History, ObservedCapacity, add_observation
+from models.policies.tuning.capacity_history import History, ObservedCapacity
 from models.policies.tuning.reading import backpressure_share
 from models.policies.tuning.small import OperatorProblem, Suggestion, propose
 from models.policies.tuning.tuning_options import Acquisition

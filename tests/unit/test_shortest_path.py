@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overload import overload_probability
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph, Operator
@@ -16,7 +17,7 @@ from include.settings import Planner as Options
 from lab.policies.spread_selectivity import spread_selectivity
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s, overload_probability
+from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits

@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from include.settings import Planner
 from models.arrays import Bools, Floats, Ints
 from models.scheduling.demand import Demand, quantile_at_level
-from models.scheduling.need import CapacityBounds
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Needs of every bin.
-
-    Attributes:
-        parallelism: (O, T) smallest admissible parallelism, clipped to the operator's maximum.
-        short: (O, T) whether even the maximum does not cover the bin.
-        unmodelled: operators without a capacity model, which keep their parallelism.
-        unknown: operators whose demand is not known, which keep it too.
-    """
-
-    parallelism: Ints
-    short: Bools
-    unmodelled: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
+from models.scheduling.need import CapacityBounds, Need
 
 
 def smallest_parallelism(required_per_s: Floats, lower_per_s: Floats) -> tuple[Ints, Bools]:

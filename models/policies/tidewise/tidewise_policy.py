@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.policies.need_vector.needs import Need
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import rescale_now
 from models.policies.job_outlook import build_outlook
@@ -22,6 +21,7 @@ from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
 from models.scheduling.demand import Demand, quantile_at_level
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
+from models.scheduling.need import Need
 from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
