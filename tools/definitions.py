@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 
 _PATH = re.compile(r"([A-Za-z_][\w.]*)(?:[:.]([A-Za-z_]\w*))?")
 _OWN_USE = frozenset(
-    {"property", "cached_property", "staticmethod", "classmethod", "abstractmethod", "override", "cache", "lru_cache"}
+    {
+        *("property", "cached_property", "setter", "staticmethod", "classmethod", "abstractmethod", "override"),
+        *("cache", "lru_cache", "contextmanager", "dataclass"),
+    }
 )
 """Decorators that call nothing by themselves: with others, as validators have, what they decorate is used by them."""
 _PLAIN_BASES = frozenset(
@@ -201,7 +204,7 @@ def _paths(names: ModuleNames) -> Iterator[str]:
 def _is_hooked(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a decorator hands the function to someone who calls it."""
     calls = (node.func if isinstance(node, ast.Call) else node for node in function.decorator_list)
-    return any(ast.unparse(node).rpartition(".")[2] not in {*_OWN_USE, "setter"} for node in calls)
+    return any(ast.unparse(node).rpartition(".")[2] not in _OWN_USE for node in calls)
 
 
 def _read_names(module: str, tree: ast.Module, modules: Mapping[str, object]) -> ModuleNames:
@@ -211,7 +214,7 @@ def _read_names(module: str, tree: ast.Module, modules: Mapping[str, object]) ->
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             result.definitions[statement.name].append(statement)
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and _is_hooked(statement):
-                result.statements.append(statement)
+                result.statements.append(ast.Expr(ast.Name(statement.name, ast.Load())))
             if isinstance(statement, ast.ClassDef):
                 functions = (
                     part for part in statement.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)

@@ -18,6 +18,17 @@ from include.stage_catalogue import GROUP as STAGES
 
 PRODUCT = ("dags", "spark_jobs", "models", "include", "controller", "page", "fleet", "cli")
 """The folders of the product."""
+STARTED_BY_OTHERS = {
+    "Airflow's settings": "cli.airflow_config.airflow_local_settings",
+    "Airflow's plugin": "page.airflow_plugin.tidewise_page",
+    "MLflow's model": "spark_jobs.train.pyfunc",
+    "spark-submit of a service": "spark_jobs.fetch_and_launch",
+    "spark-submit of doctor": "spark_jobs.try_storage",
+    "spark-submit of setup": "spark_jobs.load_classes",
+    "python -m cli.collect": "cli.collect",
+    "python -m cli.remake": "cli.remake",
+}
+"""What other programs start, or a person without make."""
 _COMMAND = re.compile(r"-m (cli\.\w+)")
 # Loads what is installed once, then forks for each entry point, since importing Airflow and Spark takes seconds.
 _LOAD = """
@@ -45,7 +56,7 @@ def list_entry_points() -> dict[str, str]:
     for module in sorted(set(_COMMAND.findall((PROJECT / "Makefile").read_text()))):
         is_package = (PROJECT / module.replace(".", "/")).is_dir()
         result[f"command {module.partition('.')[2]}"] = f"{module}.__main__" if is_package else module
-    return result
+    return {**result, **STARTED_BY_OTHERS}
 
 
 def read_sources(root: Path, folders: Iterable[str]) -> dict[str, bytes]:
