@@ -291,6 +291,10 @@ mutate: setup  ## mutation score of the pure modules; ARGS="--module reconcile -
 lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
+.PHONY: structure
+structure: setup  ## sizes of all parts, and what each entry point loads; ARGS="--base REV" sets another revision beside them
+	@$(PY) -m tools.structure $(ARGS)
+
 .PHONY: docs
 docs: setup  ## write what documents take from the code: settings, tables, reasons, metrics, commands, reliability
 	@$(PY) -m tools.settings_doc $(ARGS)

@@ -85,13 +85,6 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
-def readable_file(text: str) -> Path:
-    """Read an argument that is a file which is there."""
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"expected a file that is there, not {text!r}")
-    return Path(text)
-
-
 def require_writable(target: Path, option: str = "--out") -> Path:
     """Make a folder unless it is there, and return it.
 

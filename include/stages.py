@@ -60,11 +60,6 @@ class StageRequest:
         return [*argv, f"--job={self.job}"] if self.job else argv
 
 
-def form_argv(requests: Sequence[StageRequest]) -> list[str]:
-    """Return the arguments of one application for requests that are alike but for the stage."""
-    return [*(str(one.stage) for one in requests), *requests[0].to_argv()[1:]]
-
-
 def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     """Read the arguments of an application: one request for each stage that is named, in that order.
 

@@ -7,25 +7,13 @@ from collections.abc import Iterable, Mapping
 from markupsafe import Markup
 
 from fleet.facts import StepFact
-from include.short_names import shorten_name, shorten_names, shorten_text, split_at_names
+from include.short_names import shorten_names, shorten_text, split_at_names
 from include.tables.plan_row import PlanRow
 
 JOB_NAME_MAX = 40
 """Letters of a job's name: it stands in a narrow column of every table."""
 TEXT_MAX = 1000  # letters of a sentence
 WHOLE_MAX = 2000  # letters of a tooltip
-
-
-def mark_name(name: str, short: Mapping[str, str] | None = None) -> Markup:
-    """Return a name as it is shown, with the whole in a tooltip where letters are left out.
-
-    Args:
-        name: whole.
-        short: of :func:`include.short_names.shorten_names`; without it, or where it lacks the name, the name is
-            shortened for itself.
-    """
-    shown = (short or {}).get(name) or shorten_name(name)
-    return _mark(shown, name)
 
 
 def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
@@ -37,7 +25,7 @@ def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
     for shown, whole in split_at_names(written, short or {}):
         if room <= 0:
             break
-        parts.append(Markup.escape(_fit(shown, room)) if shown == whole else _mark(shown, whole))
+        parts.append(Markup.escape(_fit(shown, room)) if shown == whole else mark(shown, whole))
         room -= len(shown)
     return Markup("").join(parts).strip()
 
@@ -48,11 +36,6 @@ def names_of(steps: Iterable[StepFact | PlanRow], others: Iterable[str] = ()) ->
     return shorten_names({*of_steps, *others})
 
 
-def name_jobs(names: Iterable[str]) -> dict[str, str]:
-    """Return whole name -> short name of the jobs of a page."""
-    return shorten_names(names, JOB_NAME_MAX)
-
-
 def _fit(part: str, room: int) -> str:
     """Return a part of a sentence in at most ``room`` letters, with the blanks that part it from a name."""
     if not part.strip():
@@ -61,7 +44,8 @@ def _fit(part: str, room: int) -> str:
     return f"{before}{shorten_text(part, room)}{after}"
 
 
-def _mark(shown: str, whole: str) -> Markup:
+def mark(shown: str, whole: str) -> Markup:
+    """Return what is shown of a name, with the whole in a tooltip where letters are left out."""
     if shown == whole:
         return Markup.escape(shown)
     return Markup('<span title="{}">{}</span>').format(shorten_text(whole, WHOLE_MAX), shown)

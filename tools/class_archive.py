@@ -17,10 +17,15 @@ from pathlib import Path
 from cli.embedded import LOOPBACK, below
 from include.atomic_write import replace_atomically
 from include.settings import PROJECT, load_settings
-from include.spark.conf import JAVA_OPTIONS, make_archive
+from include.spark.conf import JAVA_OPTIONS
 from include.spark.submission import prepare_submission
 
 MASTER = "local[*]"
+
+
+def make_archive(path: str) -> str:
+    """Return the Java options that write an archive of all loaded classes when Java ends."""
+    return f"-XX:ArchiveClassesAtExit={path}"
 
 
 def write_archive(target: Path, out: Path) -> None:

@@ -19,11 +19,12 @@ from rich.console import Console
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.out_lock import hold_folder
-from include.flink.client import FlinkClient, FlinkError
+from include.flink.client import FlinkError
 from include.flink.poller import RestSource
 from include.utc import format_utc
 from lab.local_flink.build import build_nexmark
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import QUERIES, submit_query
 from tools.record import Recorder, replace_recording, require_recording
 
@@ -60,7 +61,7 @@ SCRIPT = (
 )
 
 
-def rescale(client: FlinkClient, job_id: str, prefix: str, parallelism: int) -> dict[str, int]:
+def rescale(client: JobClient, job_id: str, prefix: str, parallelism: int) -> dict[str, int]:
     """Ask for another parallelism of the vertices whose names begin so and that can have it; returns all bounds."""
     bounds = client.upper_bounds(job_id)
     for vertex in client.job(job_id)["vertices"]:
@@ -70,7 +71,7 @@ def rescale(client: FlinkClient, job_id: str, prefix: str, parallelism: int) -> 
     return bounds
 
 
-def wait_until_running(client: FlinkClient, job_ids: list[str], within_s: float = 120.0) -> None:
+def wait_until_running(client: JobClient, job_ids: list[str], within_s: float = 120.0) -> None:
     """Wait until every vertex of the jobs runs.
 
     Raises:
@@ -86,7 +87,7 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> Record
     options = ClusterOptions(slots=8, task_managers=2, checkpoint_every_s=CHECKPOINT_EVERY_S)
     console.print("starting Flink (about 20 s) ...")
     with LocalCluster(work_dir, options) as cluster:
-        client = FlinkClient(cluster.rest_url, read_timeout_s=60.0)  # a query is planned while its submission waits
+        client = JobClient(cluster.rest_url, read_timeout_s=60.0)  # a query is planned while its submission waits
         jar, job_ids = client.upload_jar(build_nexmark()), dict[str, str]()
         for name in RECORDED:
             query = QUERIES[name]
@@ -105,7 +106,7 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> Record
 
 
 def run_script(
-    recorder: Recorder, client: FlinkClient, job_ids: dict[str, str], args: argparse.Namespace, console: Console
+    recorder: Recorder, client: JobClient, job_ids: dict[str, str], args: argparse.Namespace, console: Console
 ) -> None:
     """Poll at a steady pace for the length of the recording and rescale when it is time."""
     length_s, waiting = args.minutes * 60, list(SCRIPT)

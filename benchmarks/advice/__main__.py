@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.advice.follow_steps import FollowSteps
-from cli.arguments import CommandParser, readable_file
+from benchmarks.arguments import readable_file
+from cli.arguments import CommandParser
 from include.settings import PROJECT, load_settings
 from include.utc import parse_utc
 from lab.advice.appraisal import weigh

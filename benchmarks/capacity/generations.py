@@ -8,12 +8,13 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.capacity.saturated_points import list_saturated
 from models.arrays import Bools, Floats, Ints
 from models.capacity.conformal import Z
 from models.capacity.interval_calibration import find_places
 from models.training.calibration import Residuals, scale_intervals
 from models.training.job_tests import WINDOWS_PER_POINT
-from models.training.operator_fits import OperatorFit, fit_operators, list_saturated
+from models.training.operator_fits import OperatorFit, fit_operators
 
 KEPT: Final = 5  # windows per parallelism, as training.recent_per_parallelism
 

@@ -29,8 +29,8 @@ import numpy as np
 
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
-from models.arrays import Floats
-from models.capacity.busy_windows import BUSY_ENOUGH, OF_BUSIEST, find_busy_enough, light_load_sd
+from models.arrays import Bools, Floats, Ints
+from models.capacity.busy_windows import BUSY_ENOUGH, OF_BUSIEST, find_busiest, least_busy_share, light_load_sd
 from tools.marked_page import put_between_marks
 
 MARKS: Final = ("<!-- capacity_load: begin -->", "<!-- capacity_load: end -->")
@@ -95,6 +95,11 @@ def _mean_of_recent(course: Course, told: np.ndarray) -> float:
 
 def _threshold(course: Course, enough: float, of_busiest: float) -> float:
     return _mean_of_recent(course, course.busy >= min(enough, of_busiest * float(course.busy.max())))
+
+
+def find_busy_enough(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floats) -> Bools:
+    """Return (n,) which windows tell the capacity of their (operator, parallelism); arguments of find_busiest."""
+    return np.asarray(busy >= least_busy_share(find_busiest(point, time_s, busy, capacity_per_s))[point])
 
 
 def _the_rule(course: Course) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from include.flink.client import FlinkClient, FlinkError
+from include.flink.client import FlinkError
+from lab.local_flink.job_client import JobClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class CheckpointTrail:
 class CheckpointWatch:
     """Polls jobs; a cluster that does not reply is passed over."""
 
-    def __init__(self, client: FlinkClient) -> None:
+    def __init__(self, client: JobClient) -> None:
         self._client = client
         self.trails: dict[str, CheckpointTrail] = {}
 

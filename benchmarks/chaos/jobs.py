@@ -11,10 +11,11 @@ from typing import Any
 
 from benchmarks.waiting import wait_until
 from include.atomic_write import replace_atomically
-from include.flink.client import FlinkClient, FlinkError
-from include.flink.endpoints import job_path, running_parallelism
+from include.flink.client import FlinkError
+from include.flink.endpoints import job_path
 from include.flink.job_states import TERMINAL_STATES
 from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.job_client import JobClient, running_parallelism
 from lab.local_flink.load import Form, LoadOptions, submit_load
 
 REACTIVE = "orders"  # without plans: the reactive part of the controller follows its load
@@ -51,7 +52,7 @@ class Jobs:
         self.changes: list[PersonChange] = []
 
     @property
-    def client(self) -> FlinkClient:
+    def client(self) -> JobClient:
         """Flink's own address."""
         return self._cluster.client
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from include.flink.client import FlinkClient
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE
 
 _ID = "snapshotId"
@@ -60,7 +60,7 @@ class SnapshotWatch:
         seen: job id -> id of a checkpoint -> its counts.
     """
 
-    def __init__(self, client: FlinkClient) -> None:
+    def __init__(self, client: JobClient) -> None:
         self._client = client
         self._paths: dict[str, list[str]] = {}
         self.seen: dict[str, dict[int, SnapshotCounts]] = {}

@@ -29,8 +29,9 @@ from benchmarks.replay.split import SPLIT, TRACES, UNSEEN
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
 from include.atomic_write import write_json, write_text
 from include.utc import HOUR_S
+from lab.replay.rolling import roll
 from models.arrays import Floats, Ints
-from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
+from models.forecasting import QUANTILES, Calendar, ForecastSettings
 from tools.marked_page import put_between_marks
 
 SIDES: Final = ("tuning", "test")

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.arguments import readable_file
 from benchmarks.forecasting.traces import DATA, pinball, read_trace, select_after
-from cli.arguments import CommandParser, readable_file
+from cli.arguments import CommandParser
 from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats
 from models.forecasting import QUANTILES, Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch

@@ -16,9 +16,10 @@ import lightgbm
 import numpy as np
 
 from include.utc import DAY_S, HOUR_S
+from lab.replay.rolling import append_rates
 from models.arrays import Floats, Ints
 from models.forecasting import QUANTILES, Calendar
-from models.forecasting.rate_history import append_rates, prepare
+from models.forecasting.rate_history import prepare
 
 Reference = Callable[[Floats, Calendar, Ints, int], Floats]
 """(rates (T,), calendar, origins (O,), H) -> quantiles (O, L, H), NaN where the history is too short."""

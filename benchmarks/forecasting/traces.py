@@ -21,12 +21,14 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cli.arguments import CommandParser, UsageError, readable_file, require_writable_file
+from benchmarks.arguments import readable_file
+from cli.arguments import CommandParser, UsageError, require_writable_file
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from include.utc import DAY_S, HOUR_S
+from lab.replay.rolling import roll
 from models.arrays import Floats, Ints
-from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
+from models.forecasting import QUANTILES, Calendar, ForecastSettings
 from models.forecasting.base import Registry, registry
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.seasonal_naive import SeasonalNaive

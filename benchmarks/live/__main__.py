@@ -30,9 +30,9 @@ from benchmarks.live.settings import PRODUCT, SHORT, Pace
 from benchmarks.replay.replay_traces import TraceError, read_trace
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_number
 from cli.out_lock import hold_folder
-from cli.spark_application import ApplicationError
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from lab.commands.spark_application import ApplicationError
 
 TRACES = PROJECT / "data" / "traces"
 DEFAULT_POLICIES = (TIDEWISE, "controller_alone", "flink_autoscaler", "flink_autoscaler_tuned", "none")

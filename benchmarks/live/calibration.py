@@ -15,8 +15,8 @@ from sklearn.isotonic import IsotonicRegression
 from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, set_cluster, submit
 from benchmarks.nexmark.counters import Flow, compare, read_counters
 from include.atomic_write import write_json
-from include.flink.client import FlinkClient
 from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.job_client import JobClient
 from tools.record_queries import rescale, wait_until_running
 
 PARALLELISMS = tuple(range(SLOTS, 0, -1))
@@ -112,7 +112,7 @@ def calibrate(
     query, missing = LIVE_QUERIES[name], list_unmeasured(known)
     flood = _FLOOD_UNITS * query.unit_per_s
     with LocalCluster(folder, set_cluster(is_short=True), ready_timeout_s=180.0) as cluster:
-        client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         # One subtask of each other vertex: the buffers of more exchanges would take up the flood while it is measured.
         job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), 1)
         wait_until_running(client, [job_id])
@@ -139,7 +139,7 @@ def calibrate(
     return result
 
 
-def _rescale(client: FlinkClient, job_id: str, prefix: str, parallelism: int) -> float:
+def _rescale(client: JobClient, job_id: str, prefix: str, parallelism: int) -> float:
     """Rescale and return for how long the job was down, seconds."""
     bounds = rescale(client, job_id, prefix, parallelism)
     names = {vertex["id"]: vertex["name"] for vertex in client.job(job_id)["vertices"]}
@@ -154,9 +154,7 @@ def _rescale(client: FlinkClient, job_id: str, prefix: str, parallelism: int) ->
     return time.monotonic() - went_down_s if went_down_s else 0.0
 
 
-def _describe(
-    client: FlinkClient, job_id: str, flows: Mapping[str, Flow], prefix: str
-) -> tuple[tuple[Vertex, ...], str]:
+def _describe(client: JobClient, job_id: str, flows: Mapping[str, Flow], prefix: str) -> tuple[tuple[Vertex, ...], str]:
     """Return the vertices, and which of them limits the job."""
     job = client.job(job_id)
     nodes = {node["id"]: [one["id"] for one in node.get("inputs", [])] for node in job["plan"]["nodes"]}

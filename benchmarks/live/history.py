@@ -17,12 +17,12 @@ from benchmarks.live.live_job import CHECKPOINT_EVERY_S, SLOTS, START_UTILISATIO
 from benchmarks.live.load_window import BIN_S, LoadWindow
 from benchmarks.live.settings import CLUSTER, PRODUCT, write_settings
 from cli.progress import ProgressLog
-from cli.spark_application import run_application
 from include.settings import load_settings
 from include.stage_names import Stage
 from include.stages import StageRequest
 from include.utc import floor_hour
 from lab.commands.history import RECOVERY_S, HistoryRequest, write_history
+from lab.commands.spark_application import run_application
 from lab.commands.traces import week_second
 from lab.simulation.catalogue import CatalogueJob
 from lab.simulation.control import CpuRuleOptions

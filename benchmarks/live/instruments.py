@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.live.measures import Reading
-from include.flink.client import FlinkClient
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
 from include.threads import running_beside
+from lab.local_flink.job_client import JobClient
 
 READ_EVERY_S = 1.0
 _SOURCE = ("emittedInAll", "pendingRecords", "oldestDueMs")
@@ -40,7 +40,7 @@ class Instruments:
     """
 
     def __init__(
-        self, client: FlinkClient, job_id: str, costly: str, submitted_s: float, count_due: Callable[[float], float]
+        self, client: JobClient, job_id: str, costly: str, submitted_s: float, count_due: Callable[[float], float]
     ) -> None:
         self._client, self._job_id, self._costly, self._submitted_s = client, job_id, costly, submitted_s
         self._count_due = count_due

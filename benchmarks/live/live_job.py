@@ -9,9 +9,9 @@ from pathlib import Path
 
 from benchmarks.live.load_window import Trace
 from cli.java_build import java_tool
-from include.flink.client import FlinkClient
 from lab.local_flink.build import FLINK_HOME, build_nexmark
 from lab.local_flink.cluster import ClusterOptions
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import QUERIES, Query, submit_query
 
 JOBS = ("q2", "q3")
@@ -59,7 +59,7 @@ def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = F
     )
 
 
-def submit(client: FlinkClient, folder: Path, query: Query, trace: Trace, parallelism: int) -> str:
+def submit(client: JobClient, folder: Path, query: Query, trace: Trace, parallelism: int) -> str:
     """Start a job, every vertex with the same parallelism; returns its id. The JobManager must see the folder."""
     options = query.options(tuple(trace), query.name, parallelism)
     return submit_query(client, folder, replace(options, query=f"{query.name}_arrivals", splits=_SPLITS))

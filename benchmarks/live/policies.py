@@ -15,10 +15,10 @@ from benchmarks.live.live_job import SLOTS
 from benchmarks.live.settings import CLUSTER, Pace, write_settings
 from benchmarks.nexmark.autoscaler_process import start_autoscaler
 from benchmarks.nexmark.rival import Rival
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from include.threads import running_beside
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.processes import end_process, start_process
 from models.policies.observations import Observations
 from models.polling.poll_history import PollHistory
@@ -60,7 +60,7 @@ POLICIES: Mapping[str, LivePolicy] = {
 
 @contextmanager
 def deciding(
-    policy: LivePolicy, client: FlinkClient, folder: Path, pace: Pace, jar: Path | None
+    policy: LivePolicy, client: JobClient, folder: Path, pace: Pace, jar: Path | None
 ) -> Iterator[Callable[[], str]]:
     """Let a policy decide until the end of the block; yields what says why it no longer does, empty while it does.
 
@@ -93,7 +93,7 @@ def deciding(
 class _Host:
     """Asks a policy of the catalogue about the windows of the only job, and sends what it wants."""
 
-    def __init__(self, name: str, client: FlinkClient, pace: Pace) -> None:
+    def __init__(self, name: str, client: JobClient, pace: Pace) -> None:
         self._rival = Rival(name, {}, SLOTS)
         self._client, self._pace = client, pace
         self._ended = threading.Event()

@@ -21,10 +21,10 @@ from benchmarks.live.policies import POLICIES, deciding
 from benchmarks.live.results import RunResult
 from benchmarks.live.settings import Pace
 from benchmarks.nexmark.cpu import CpuMeter
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import Planner
 from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.job_client import JobClient
 
 T = TypeVar("T", Reading, Moment)
 
@@ -90,7 +90,7 @@ def run_policy(
     pace = plan.pace.autoscaler if policy.settings else {}
     options = set_cluster({**policy.settings, **pace}, is_short=plan.pace.is_short)
     with LocalCluster(folder / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
-        client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         if (wait_s := plan.begins_s - plan.pace.lead_s - time.time()) > 0:
             say(f"{plan.policy}: the load begins in {wait_s:.0f} s")
             time.sleep(wait_s)
@@ -134,7 +134,7 @@ def run_policy(
     )
 
 
-def _read_checkpoint_s(client: FlinkClient, job_id: str) -> float | None:
+def _read_checkpoint_s(client: JobClient, job_id: str) -> float | None:
     """Return the median duration of the job's checkpoints; None where Flink shows none."""
     try:
         shown = client.checkpoints(job_id)["summary"]["end_to_end_duration"]["p50"]
@@ -191,7 +191,7 @@ def _describe(plan: RunPlan, last: Reading, cpu: CpuMeter | None) -> str:
 
 
 def _drain(
-    client: FlinkClient, job_id: str, instruments: Instruments, plan: RunPlan, say: Callable[[str], None]
+    client: JobClient, job_id: str, instruments: Instruments, plan: RunPlan, say: Callable[[str], None]
 ) -> tuple[int | None, int | None]:
     """Let the job work off everything with all slots; returns what source and sink have counted, None: it did not."""
     try:

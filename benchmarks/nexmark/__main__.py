@@ -25,12 +25,12 @@ from benchmarks.nexmark.truth import find_truth
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.out_lock import hold_folder
 from include.atomic_write import write_json, write_text
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
 from include.threads import running_beside
 from lab.local_flink.build import build_nexmark
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import QUERIES
 from lab.local_flink.processes import end_process, start_process
 from tools.marked_page import put_between_marks
@@ -92,7 +92,7 @@ def measure(
     trials, advice = dict[str, dict[str, JobTrial]](), out / "autoscaler.log"
     advice.unlink(missing_ok=True)
     with LocalCluster(out / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
-        client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         jar = client.upload_jar(build_nexmark())
         truths = {name: known[name] for name in queries if name in known}
         unknown = [query for query in chosen if query.name not in truths]

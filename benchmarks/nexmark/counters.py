@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.nexmark.experiment import POLL_EVERY_S
-from include.flink.client import FlinkClient
+from lab.local_flink.job_client import JobClient
 
 FETCHED_AFTER_S = 1.5  # the JobManager answers with what it had, and fetches anew because it was asked
 _READINGS = 40  # of a series: more than the length of a window and of what settles
@@ -54,7 +54,7 @@ class Reading:
     jobs: Mapping[str, Mapping[str, Counters]]
 
 
-def read_counters(client: FlinkClient, job_ids: list[str]) -> Reading:
+def read_counters(client: JobClient, job_ids: list[str]) -> Reading:
     """Return the counters of now."""
     for job_id in job_ids:
         client.job(job_id)
@@ -86,7 +86,7 @@ def compare(before: Reading, after: Reading, job_id: str) -> dict[str, Flow]:
 class CounterSeries:
     """Records into the vertices of one job by its own counters, over time."""
 
-    def __init__(self, client: FlinkClient, job_id: str) -> None:
+    def __init__(self, client: JobClient, job_id: str) -> None:
         self._client, self._job_id = client, job_id
         self._readings: deque[tuple[float, Mapping[str, Counters]]] = deque(maxlen=_READINGS)
 
@@ -107,7 +107,7 @@ class CounterSeries:
         return result
 
 
-def _vertices(client: FlinkClient, job_id: str) -> dict[str, Counters]:
+def _vertices(client: JobClient, job_id: str) -> dict[str, Counters]:
     return {
         vertex["id"]: Counters(
             vertex["name"],

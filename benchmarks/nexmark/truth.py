@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.nexmark.counters import FETCHED_AFTER_S, Flow, compare, read_counters
 from benchmarks.nexmark.experiment import FLOOD, HIGH, LOW, MOST, Truth
-from include.flink.client import FlinkClient
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import Query, submit_query
 from tools.record_queries import rescale, wait_until_running
 
@@ -18,7 +18,7 @@ _SATURATED = 0.9  # busy share of a vertex that can do no more
 
 
 def find_truth(
-    client: FlinkClient,
+    client: JobClient,
     folder: Path,
     jar_id: str,
     queries: list[Query],
@@ -54,7 +54,7 @@ def find_truth(
 
 
 def _submit(
-    client: FlinkClient,
+    client: JobClient,
     folder: Path,
     jar_id: str,
     queries: list[Query],
@@ -69,7 +69,7 @@ def _submit(
     return ids
 
 
-def _rescale_all(client: FlinkClient, ids: Mapping[str, str], queries: list[Query], parallelism: int) -> None:
+def _rescale_all(client: JobClient, ids: Mapping[str, str], queries: list[Query], parallelism: int) -> None:
     for query in queries:
         for prefix in query.costly:
             rescale(client, ids[query.name], prefix, parallelism)
@@ -79,7 +79,7 @@ def _rescale_all(client: FlinkClient, ids: Mapping[str, str], queries: list[Quer
         client.wait_for_parallelism(job_id, {names[vertex]: bound for vertex, bound in bounds.items()}, timeout_s=120)
 
 
-def _measure(client: FlinkClient, ids: Mapping[str, str], seconds: float) -> dict[str, dict[str, Flow]]:
+def _measure(client: JobClient, ids: Mapping[str, str], seconds: float) -> dict[str, dict[str, Flow]]:
     time.sleep(_SETTLES * seconds)
     before = read_counters(client, list(ids.values()))
     windows = max(1.0, (1 - _SETTLES) * seconds // _WINDOW_S)
@@ -100,7 +100,7 @@ def _note_capacity(truth: Truth, flows: Mapping[str, Flow], query: Query, parall
     truth.job_per_s[parallelism] = source.in_per_s
 
 
-def _cancel(client: FlinkClient, ids: Mapping[str, str]) -> None:
+def _cancel(client: JobClient, ids: Mapping[str, str]) -> None:
     for job_id in ids.values():
         client.cancel(job_id)
     deadline = time.monotonic() + 60

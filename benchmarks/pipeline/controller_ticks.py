@@ -20,8 +20,9 @@ from benchmarks.pipeline.live_windows import CLUSTERS, POLL_S, SIZES, poll_lines
 from benchmarks.processes import measure
 from controller.tick import Ticker
 from controller.wiring import build_ticker
-from include.flink.raw_format import RawRecord, read_records, write_lines
+from include.flink.raw_format import RawRecord, write_lines
 from include.settings import load_settings
+from tools.raw_records import read_records
 
 EVALUATION_S, IDLE_S, MEMORY_GIB = 15.0, 3.0, 1.0  # goals,
 GOAL_JOBS = 1_000  # at this size

@@ -26,9 +26,10 @@ from benchmarks.processes import Usage, measure
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
-from include.stages import StageRequest, form_argv
+from include.stages import StageRequest
 from include.tables import OBSERVATIONS
 from lab.commands.history import HistoryRequest, write_history
+from lab.commands.spark_application import form_argv
 from spark_jobs.lake import Lake
 from spark_jobs.session import start_session
 

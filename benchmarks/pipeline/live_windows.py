@@ -17,13 +17,14 @@ from pathlib import Path
 
 from benchmarks.measurement import Measurement
 from benchmarks.processes import measure
-from include.flink.raw_format import RawRecord, read_records, write_lines
+from include.flink.raw_format import RawRecord, write_lines
 from lab.commands.history import JOBS_PER_FILE, HistoryRequest
 from lab.commands.history import run as simulate
 from lab.simulation.fleet import pack
 from lab.simulation.rest.job_timeline import Origin
 from lab.simulation.rest.lines import LineWriter
 from models.polling.poll_history import PollHistory
+from tools.raw_records import read_records
 
 SIZES = (100, 300, 1_000, 3_000)
 OPERATORS = 8

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, environment, submit
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.model_registry import CHAMPION
 from include.settings import load_settings
@@ -58,7 +59,7 @@ def models_of(jobs: int) -> FleetBundle:
         RecoveryModel(40.0, 8.0, 110.0, 20.0, 40.0, 6),
         LatencyModel(np.array([0.2, 0.9]), np.array([50.0, 900.0])),
     )
-    return FleetBundle.from_models("made-up", {(CLUSTER, f"job-{job:04}"): one for job in range(jobs)})
+    return pack_models("made-up", {(CLUSTER, f"job-{job:04}"): one for job in range(jobs)})
 
 
 def graph_frame(jobs: int) -> pd.DataFrame:

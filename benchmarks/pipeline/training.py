@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.measurement import Measurement
 from models.arrays import Floats, Ints
-from models.capacity.capacity_samples import pack, recent_means
+from models.capacity.capacity_samples import pack
 from models.capacity.fit import fit
 from models.capacity.gp import predict
 
@@ -61,6 +61,35 @@ def fleet(operators: int, points: int, repeats: int, seed: int = 11) -> Fleet:
         return np.asarray(truth * (1 + noise * generator.standard_normal(parallelism.shape)), float)
 
     return Fleet(observed, observe(observed), held, observe(held))
+
+
+def recent_means(
+    owner: Ints, parallelism: Ints, timestamp: Floats, capacity_per_s: Floats, *, keep: int
+) -> tuple[Ints, Ints, Ints, Floats, Floats]:
+    """Keep the most recent samples of each (operator, parallelism) and reduce them: mean reversion of ContTune.
+
+    The pipeline does the same in Spark; this is for data that is already in memory.
+
+    Args:
+        owner: (rows,) operator of each sample.
+        parallelism: (rows,) at which it was seen.
+        timestamp: (rows,) when; larger is later.
+        capacity_per_s: (rows,) records/s.
+        keep: K, samples kept per (operator, parallelism).
+
+    Returns:
+        owner, parallelism, count, mean and squared deviations, one row per (operator, parallelism): see :func:`pack`.
+    """
+    order = np.lexsort((-timestamp, parallelism, owner))
+    keys = np.stack((owner[order], parallelism[order]))
+    first = np.concatenate(([True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)))[: len(order)]
+    group = np.cumsum(first) - 1
+    age = np.arange(len(order)) - np.flatnonzero(first)[group]
+    retained, values = group[age < keep], capacity_per_s[order][age < keep]
+    count = np.asarray(np.bincount(retained), np.int64)
+    mean = np.asarray(np.bincount(retained, values) / count, float)
+    squares = np.asarray(np.bincount(retained, (values - mean[retained]) ** 2), float)
+    return np.asarray(keys[0][first]), np.asarray(keys[1][first]), count, mean, squares
 
 
 def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floats, Floats]:

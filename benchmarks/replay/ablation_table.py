@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.best_form_table import print_tables, publish_jobs, read_rows
 from benchmarks.replay.cost_summary import PLANNER
 from benchmarks.replay.cpu_estimate import describe_estimate
@@ -21,7 +22,7 @@ from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_pro
 from benchmarks.replay.replay_tables import write
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED
-from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.arguments import CommandParser, number, whole_number
 from cli.workers import exit_on_sigterm
 from include.settings import PROJECT
 from lab.replay.ablations import ABLATIONS

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.best_forms import read_forms
 from benchmarks.replay.cost_rows import compare_costs, read_costs, write_costs
 from benchmarks.replay.cost_summary import PLANNER, describe_bound, split_jobs, summarise
@@ -25,7 +26,7 @@ from benchmarks.replay.replay_tables import write
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, FORMED
 from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
-from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.arguments import CommandParser, number, whole_number
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT

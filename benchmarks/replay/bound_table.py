@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.cost_rows import merge_costs, read_costs, write_costs
 from benchmarks.replay.cost_summary import describe_bound, list_best_of, list_by_trace, split_jobs, summarise
 from benchmarks.replay.cpu_estimate import describe_estimate
@@ -22,7 +23,7 @@ from benchmarks.replay.replay_traces import Trace
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
 from benchmarks.replay.synthetic_loads import SYNTHETIC
 from benchmarks.replay.tables import PUBLISHED, format_table
-from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.arguments import CommandParser, number, whole_number
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT

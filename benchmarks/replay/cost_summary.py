@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.cost_rows import read_costs
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_candidates import BOUND
@@ -18,7 +19,7 @@ from benchmarks.replay.replay_cases import FLOOR, Row
 from benchmarks.replay.replay_tables import compute_mean
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT
 from benchmarks.replay.tables import format_table
-from cli.arguments import CommandParser, readable_file
+from cli.arguments import CommandParser
 from lab.replay.scores import SEGMENTS
 
 PLANNER = "planner"

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.capacity.saturated_points import list_saturated
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, read_job
 from lab.commands.simulated_jobs import load_simulated_jobs
 from lab.replay.conditions import Disturbances
@@ -22,7 +23,7 @@ from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
 from models.capacity.prior_learning import learn_prior
 from models.capacity.prior_posterior import posterior
-from models.training.operator_fits import OperatorFit, fit_operators, list_saturated
+from models.training.operator_fits import OperatorFit, fit_operators
 
 # A job that has run for weeks was observed from its nights to its peaks.
 OBSERVED_AT = np.array([2, 4, 8, 12, 16, 24, SLOTS])

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.best_form_table import print_tables, publish_jobs, read_rows, run_side
 from benchmarks.replay.cost_summary import list_best_of
 from benchmarks.replay.replay_cases import FLOOR, Row
 from benchmarks.replay.split import UNSEEN, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
-from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.arguments import CommandParser, number, whole_number
 from cli.workers import exit_on_sigterm
 from include.settings import PROJECT
 

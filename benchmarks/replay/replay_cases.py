@@ -20,8 +20,8 @@ from benchmarks.replay.fleet_prior_value import learn_prior_without
 from benchmarks.replay.replay_candidates import BOUND, Forms, build_candidates
 from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
-from cli.workers import end_with_parent, stop_workers
 from include.utc import DAY_S
+from lab.commands.workers import end_with_parent, stop_workers
 from lab.replay.ablations import FLEET
 from lab.replay.bound.solve_bound import BoundDriver, solve_bound
 from lab.replay.candidate_policies import CandidatePolicy

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.arguments import readable_file
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.replay_tables import compute_mean
-from cli.arguments import CommandParser, readable_file
+from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
 

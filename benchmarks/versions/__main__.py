@@ -22,10 +22,10 @@ from benchmarks.waiting import NotReachedError
 from cli.arguments import CommandParser
 from cli.setup import FLINK_REQUIREMENTS, read_pin
 from cli.setup_steps import SetupError
-from cli.spark_application import ApplicationError
 from include.atomic_write import write_text
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from lab.commands.spark_application import ApplicationError
 from lab.local_flink.build import FLINK_HOME
 from lab.local_flink.releases import install_release
 

@@ -10,9 +10,9 @@ from benchmarks.versions.results import Seen
 from benchmarks.waiting import wait_until
 from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
-from include.flink.client import FlinkClient
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.configuration import JOB_MANAGER
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import LoadOptions, submit_load
 
 _WITHIN_S = 180.0
@@ -30,7 +30,7 @@ def try_failover(flink_home: Path, folder: Path) -> Seen:
             load = LoadOptions(low_per_s=50.0, high_per_s=100.0, cost_us=5, wait_us=10)
             job_id = submit_load(cluster.client, cluster.work_dir, load, flink_home)
             first = FlinkActuator(cluster.client, "failover")
-            second = FlinkActuator(FlinkClient(other_url), "failover")
+            second = FlinkActuator(JobClient(other_url), "failover")
             wait_until(lambda: _runs(first, job_id), _WITHIN_S, "the job runs")
             wait_until(lambda: _runs(second, job_id), _WITHIN_S, "the standby answers for the leader")
             cluster.kill_jobmanager()

@@ -9,9 +9,9 @@ from benchmarks.versions.results import Seen
 from benchmarks.waiting import wait_until
 from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import LoadOptions, submit_load
 
 _HISTORY_SERVER = "org.apache.flink.runtime.webmonitor.history.HistoryServer"
@@ -36,7 +36,7 @@ def try_history_server(flink_home: Path, folder: Path) -> Seen:
         job_id = submit_load(cluster.client, cluster.work_dir, load, flink_home)
         cluster.client.wait_for_parallelism(job_id, {}, timeout_s=_WITHIN_S)
         with running_beside(_HISTORY_SERVER, flink_home, folder / "server", options, own) as url:
-            client = FlinkClient(url)
+            client = JobClient(url)
             cluster.client.cancel(job_id)
             wait_until(lambda: _state(client, job_id), _WITHIN_S, "the history server lists the job")
             state = _state(client, job_id)
@@ -50,7 +50,7 @@ def _path(job_id: str, leaf: str) -> str:
     return f"/jobs/{job_id}/{leaf}" if leaf else f"/jobs/{job_id}"
 
 
-def _state(client: FlinkClient, job_id: str) -> str:
+def _state(client: JobClient, job_id: str) -> str:
     try:
         jobs = client.jobs().get("jobs", [])
     except FlinkError:

@@ -16,13 +16,14 @@ from benchmarks.versions.run_settings import SETTLE_S, SLOTS, WINDOW_S, VersionS
 from benchmarks.waiting import NotReachedError, wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkRefused
-from include.flink.raw_format import Kind, read_records
+from include.flink.raw_format import Kind
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, read_version
 from include.settings import Cluster, Settings
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, LoadOptions, submit_load
+from tools.raw_records import read_records
 
 # One subtask of `enrich` waits 1 ms per record: it cannot process 1,400 records a second, however fast the machine is.
 LOAD = LoadOptions(job_name="orders", low_per_s=1400.0, high_per_s=1400.0, cost_us=5, wait_us=1000, max_parallelism=64)
@@ -71,7 +72,7 @@ def _rows(log: LogRows, job_id: str, since_s: float = 0.0) -> list[LogRow]:
     return [row for row in log.of_job(LOAD.job_name, since_s) if row.job_id == job_id]
 
 
-def _watch_applied(version: str, log: LogRows, client: FlinkClient, job_id: str, results: Results) -> None:
+def _watch_applied(version: str, log: LogRows, client: JobClient, job_id: str, results: Results) -> None:
     """Wait until the controller has rescaled the job by what it measured, and Flink runs so."""
 
     def find_confirmed() -> list[LogRow]:
@@ -95,7 +96,7 @@ def _watch_refused(version: str, log: LogRows, results: Results) -> None:
     results.note(version, "refused", f"`{row.reason}`: {row.detail}", is_right=row.reason == "no_free_slots")
 
 
-def _note_flinks_refusal(version: str, client: FlinkClient, job_id: str, results: Results) -> None:
+def _note_flinks_refusal(version: str, client: JobClient, job_id: str, results: Results) -> None:
     """Send a request that leaves out vertices, which Flink has to refuse."""
     try:
         client.put_resource_requirements(job_id, dict(list(client.upper_bounds(job_id).items())[:1]))
@@ -124,14 +125,14 @@ def _lose_task_manager(version: str, cluster: LocalCluster, job_id: str, results
     results.note(version, "lost TaskManager", text, is_right=failures > 0 and set(after) == set(before))
 
 
-def _running(client: FlinkClient, job_id: str) -> dict[str, int]:
+def _running(client: JobClient, job_id: str) -> dict[str, int]:
     try:
         return client.running_parallelism(job_id)
     except FlinkError:
         return {}
 
 
-def _run_time_s(client: FlinkClient, job_id: str) -> float:
+def _run_time_s(client: JobClient, job_id: str) -> float:
     """Return for how long the job has run since its last stop; 0 while it does not run."""
     try:
         job = client.job(job_id)
@@ -140,7 +141,7 @@ def _run_time_s(client: FlinkClient, job_id: str) -> float:
     return (job["now"] - job["timestamps"]["RUNNING"]) / 1000.0 if job["state"] == "RUNNING" else 0.0
 
 
-def _count_failures(client: FlinkClient, job_id: str) -> int:
+def _count_failures(client: JobClient, job_id: str) -> int:
     result: Any = client.transport.get_json(f"/jobs/{job_id}/exceptions")
     return len(result.get("exceptionHistory", {}).get("entries", []))
 
@@ -157,7 +158,7 @@ def _note_collected(version: str, settings: VersionSettings, rest_url: str, resu
     results.note(version, "collect", text, is_right=not errors and needed <= kinds)
 
 
-def _note_history(version: str, client: FlinkClient, job_id: str, results: Results) -> None:
+def _note_history(version: str, client: JobClient, job_id: str, results: Results) -> None:
     known = read_version(version)
     if known is None or known < RESCALE_HISTORY_SINCE:
         results.note(version, "rescale history", "none before 2.3")

@@ -14,13 +14,13 @@ from benchmarks.versions.one_version import cluster_name
 from benchmarks.versions.results import Results
 from benchmarks.versions.run_settings import VersionSettings
 from cli.progress import ProgressLog
-from cli.spark_application import run_application
 from include.settings import load_settings
 from include.stage_names import Stage
 from include.stages import StageRequest
 from include.tables import OBSERVATIONS, PLANS, RESCALES
 from include.tables.schema import Table
 from include.utc import ceil_hour, floor_hour
+from lab.commands.spark_application import run_application
 
 _STAGES = (Stage.INGEST, Stage.TRAIN, Stage.FORECAST, Stage.PLAN)
 

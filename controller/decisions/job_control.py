@@ -87,17 +87,6 @@ class JobControl:
     may_send: Callable[[], bool] = lambda: True
     review: Review = lambda _job, case, _operators: case
 
-    def control_job(
-        self,
-        job: str,
-        desired: Intention | None,
-        read_limits: Callable[[], Limits],
-        outcome: OutcomeCheck = NOT_JUDGED,
-        provenance: Provenance = NO_PROVENANCE,
-    ) -> Action:
-        """Bring one job one step nearer to what is desired; see :meth:`control_jobs`."""
-        return self.control_jobs([JobTask(job, desired, read_limits, outcome, provenance)])[job]
-
     def control_jobs(self, tasks: Sequence[JobTask], known: Observations = NOTHING_KNOWN) -> dict[str, Action]:
         """Bring jobs of the cluster one step nearer to what is desired; returns the decision on each.
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from include.flink.job_states import RUNNING
 from include.flink.source_counters import PENDING_RECORDS
 
 # The gauges of busy, idle and back-pressured time are means over 60 s; the counters beside them give any window.
@@ -106,14 +105,6 @@ def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
     nodes = plan.get("nodes") if isinstance(plan, dict) else None
     known = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
     return frozenset(str(node.get("id")) for node in known if not node.get("inputs"))
-
-
-def running_parallelism(job: Mapping[str, Any]) -> dict[str, int]:
-    """Return operator name -> parallelism of a ``/jobs/:jobid`` reply; empty unless it and all vertices are RUNNING."""
-    vertices = job.get("vertices", [])
-    if job["state"] != RUNNING or any(vertex["status"] != "RUNNING" for vertex in vertices):
-        return {}
-    return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
 
 
 def _join_names(names: Iterable[str]) -> str:

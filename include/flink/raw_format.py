@@ -19,7 +19,6 @@ from enum import StrEnum
 from pathlib import Path
 
 from include.atomic_write import replace_atomically
-from include.place import is_object
 
 
 class Kind(StrEnum):
@@ -93,9 +92,3 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
             packed.write(b"\n")
             count += 1
     return count
-
-
-def read_records(path: Path) -> list[RawRecord]:
-    """Return the records of a file that :func:`write_lines` has written; no line of it may be anything else."""
-    with gzip.open(path.open("rb") if is_object(path) else path, "rt", encoding="utf-8") as lines:
-        return [RawRecord(**json.loads(line)) for line in lines]

@@ -15,8 +15,6 @@ Version = tuple[int, int]
 
 OLDEST, NEWEST_TRIED = (1, 18), (2, 3)
 """The first version that rescales a running job through REST, and the last one that was tried."""
-STANDARD_YAML_SINCE = (1, 19)
-"""Earlier versions read ``flink-conf.yaml``, in which quotes are part of a value."""
 GC_TIME_SINCE = (1, 20)
 """From this version on a TaskManager that does not tell its time of garbage collection counts as unknown."""
 RESCALE_HISTORY_SINCE = (2, 3)
@@ -74,12 +72,6 @@ def name_key(key: str, version: Version) -> str | None:
     if renamed is None or version >= renamed.since:
         return key
     return renamed.before if version >= renamed.before_since else None
-
-
-def rename_keys(configuration: Mapping[str, str], version: Version) -> dict[str, str]:
-    """Return a configuration with today's names as a version reads it; keys that it does not have are left out."""
-    named = ((name_key(key, version), value) for key, value in configuration.items())
-    return {key: value for key, value in named if key is not None}
 
 
 def find_unread_keys(configuration: Mapping[str, str], version: Version) -> dict[str, str | None]:

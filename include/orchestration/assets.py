@@ -38,11 +38,6 @@ def application_outlets(names: Sequence[str]) -> list[Asset]:
     return list({one: _asset(one) for name in names for one in stage_of(name).writes}.values())
 
 
-def inlets(name: str) -> list[Asset]:
-    """Return what a stage reads."""
-    return application_inlets([name])
-
-
 def outlets(name: str) -> list[Asset]:
     """Return what a stage writes."""
     return application_outlets([name])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ from include.orchestration.stage_operator import report_failure
 from include.orchestration.webhook_notifier import send_messages
 
 FILE = "TIDEWISE_STATUS_FILE"
-log = logging.getLogger(__name__)
 
 
 class FleetNeedsPersonError(AirflowFailException):  # type: ignore[misc]  # mypy does not follow Airflow

@@ -89,7 +89,3 @@ class SlotSchedule(Section):
             end = begin + lasts if self.ends_at is None else min(begin + lasts, self.ends_at)
             if end > since:
                 result.append((begin, end.astimezone(UTC)))
-
-    def is_on(self, at: datetime) -> bool:
-        """Whether a window is on."""
-        return bool(self.list_windows(at, at + timedelta(microseconds=1)))

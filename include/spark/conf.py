@@ -95,11 +95,6 @@ def use_archive(path: str) -> str:
     return f"-XX:SharedArchiveFile={path} -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
-def make_archive(path: str) -> str:
-    """Return the Java options that write an archive of all loaded classes when Java ends."""
-    return f"-XX:ArchiveClassesAtExit={path}"
-
-
 def _everywhere(settings: Settings) -> dict[str, str]:
     return {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

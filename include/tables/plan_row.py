@@ -95,11 +95,6 @@ class PlanRow:
         """When it is in effect."""
         return _to_time(self.effective_at_s)
 
-    @property
-    def valid_until(self) -> datetime | None:
-        """When the next one is due."""
-        return _to_time(self.valid_until_s)
-
 
 _FIELDS = fields(PlanRow)
 

@@ -31,11 +31,6 @@ class Table:
         """Path below the lake's root."""
         return self.name.replace(".", "/")
 
-    @property
-    def ddl(self) -> str:
-        """Columns as a DDL string that Spark's schema parser reads."""
-        return ", ".join(f"`{column}` {kind}" for column, kind in self.columns.items())
-
 
 VERTEX_SAMPLE = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
 DATE_HOUR = {"date": "DATE", "hour": "INT"}

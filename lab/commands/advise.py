@@ -29,7 +29,6 @@ from cli.out_lock import hold_folder
 from cli.progress import ProgressLog
 from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
 from cli.run_table import WIDTH
-from cli.spark_application import ApplicationError, run_application
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.client import PrometheusError
@@ -42,6 +41,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
 from lab.commands.policy_lines import policy_lines
+from lab.commands.spark_application import ApplicationError, run_application
 
 FOLDER = "advise"
 SERVER = "prometheus"  # name of the cluster that --prometheus stands for

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import lab.simulation
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable, whole_number
 from cli.out_lock import hold_folder
-from cli.workers import end_with_parent, exit_on_sigterm
+from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
 from include.place import is_object, place
@@ -27,6 +27,7 @@ from include.raw_files import HISTORY_MANIFEST
 from include.utc import IntervalError, floor_hour, format_utc
 from lab.commands.simulated_jobs import SIMULATED_JOBS, load_simulated_jobs
 from lab.commands.traces import TRACES, load_traces, week_second
+from lab.commands.workers import end_with_parent
 from lab.simulation.catalogue import CatalogueJob, assemble
 from lab.simulation.control import FleetController
 from lab.simulation.fleet import Fleet, pack

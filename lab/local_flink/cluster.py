@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cli.java_build import JavaBuildError, java_tool
-from include.flink.client import FlinkClient, FlinkError, FlinkUnreachable
+from include.flink.client import FlinkError, FlinkUnreachable
 from lab.local_flink.build import FLINK_HOME, flink_version
 from lab.local_flink.configuration import (
     APPLICATION,
@@ -21,6 +21,7 @@ from lab.local_flink.configuration import (
     java_command,
     write_configuration,
 )
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.processes import end_process, start_process
 
 __all__ = ["ClusterNotReady", "ClusterOptions", "JavaBuildError", "LocalCluster"]
@@ -70,11 +71,11 @@ class LocalCluster:
         self._sleep = sleep
         self._job_manager: subprocess.Popen[bytes] | None = None
         self._task_managers: dict[int, subprocess.Popen[bytes]] = {}
-        self._client: FlinkClient | None = None
+        self._client: JobClient | None = None
         self._generation = 0
 
     @property
-    def client(self) -> FlinkClient:
+    def client(self) -> JobClient:
         """Client of the running cluster."""
         if self._client is None:
             raise ClusterNotReady("the cluster was not started; use it as a context manager")
@@ -115,7 +116,7 @@ class LocalCluster:
         rest, rpc = free_ports(2)
         ports = {"rest": rest, "rpc": rpc}
         write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir), version)
-        self._client = FlinkClient(f"http://127.0.0.1:{rest}")
+        self._client = JobClient(f"http://127.0.0.1:{rest}")
         self.start_jobmanager(wait=False)
         for number in range(self.options.task_managers):
             self.start_taskmanager(number, wait=False)

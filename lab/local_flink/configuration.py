@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from include.flink.versions import STANDARD_YAML_SINCE, Version, rename_keys
+from include.flink.versions import Version, name_key
 from lab.local_flink.build import ENTRY_CLASS
+
+STANDARD_YAML_SINCE = (1, 19)
+"""Earlier versions read ``flink-conf.yaml``, in which quotes are part of a value."""
+
 
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
 _EXPORTS = (
@@ -139,6 +143,12 @@ def _reporter(ports: tuple[int, ...]) -> dict[str, str]:
         "metrics.reporter.prom.factory.class": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
         "metrics.reporter.prom.port": ",".join(map(str, ports)),
     }
+
+
+def rename_keys(configuration: Mapping[str, str], version: Version) -> dict[str, str]:
+    """Return a configuration with today's names as a version reads it; keys that it does not have are left out."""
+    named = ((name_key(key, version), value) for key, value in configuration.items())
+    return {key: value for key, value in named if key is not None}
 
 
 def write_configuration(conf_dir: Path, values: Mapping[str, str], version: Version) -> None:

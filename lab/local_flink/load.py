@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from include.flink.client import FlinkClient, FlinkUnreachable
+from include.flink.client import FlinkUnreachable
 from include.flink.job_states import ENDED_STATES
 from include.utc import DAY_S
 from lab.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job
+from lab.local_flink.job_client import JobClient
 
 SUBMITTED_WITHIN_S = 180.0
 SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink: Writer"  # names of its vertices
@@ -134,7 +135,7 @@ def write_trace(path: Path, points: list[tuple[int, float]]) -> None:
 
 
 def submit_load(
-    client: FlinkClient,
+    client: JobClient,
     work_dir: Path,
     options: LoadOptions,
     flink_home: Path = FLINK_HOME,
@@ -174,7 +175,7 @@ def _ask_until(deadline: float, ask: Callable[[], str]) -> str:
             time.sleep(1.0)
 
 
-def _find_job(client: FlinkClient, name: str) -> str:
+def _find_job(client: JobClient, name: str) -> str:
     """Return the id of a job that has not ended; empty where there is none."""
     jobs = client.jobs()["jobs"]
     return next((str(job["jid"]) for job in jobs if job["name"] == name and job["state"] not in ENDED_STATES), "")

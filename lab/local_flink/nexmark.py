@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.flink.client import FlinkClient
 from lab.local_flink.build import FLINK_HOME, PROJECT_ROOT, build_nexmark
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import write_trace
 
 SQL_DIR = PROJECT_ROOT / "flink_job" / "nexmark" / "sql"
@@ -66,7 +66,7 @@ class NexmarkOptions:
 
 
 def submit_query(
-    client: FlinkClient, work_dir: Path, options: NexmarkOptions, flink_home: Path = FLINK_HOME, jar_id: str = ""
+    client: JobClient, work_dir: Path, options: NexmarkOptions, flink_home: Path = FLINK_HOME, jar_id: str = ""
 ) -> str:
     """Build the runner if need be, upload it unless its id is given, start the query; returns the job id.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from include.settings import Forecast
+from lab.replay.rolling import Rolling, roll
 from models.arrays import Floats
 from models.forecasting import Calendar, ForecastSettings
 from models.forecasting.base import Registry
-from models.forecasting.known_events import KnownEvent, find_event_bins, raise_forecast
-from models.forecasting.rolling import Rolling, roll
+from models.forecasting.known_events import KnownEvent, find_event_bins, raise_rates
 from models.scheduling.demand import SourceForecast
 
 
@@ -86,3 +86,24 @@ class Forecasts:
             touched = find_event_bins(self.events.get(name, ()), self.start_s, self.options.bin_s, len(rates))
             result.append(np.where(touched, np.nan, rates))
         return result
+
+
+def raise_forecast(forecast: SourceForecast, events: Mapping[str, Sequence[KnownEvent]]) -> SourceForecast:
+    """Return the forecast of a job with the events of its sources.
+
+    Args:
+        forecast: without them.
+        events: source -> its events.
+    """
+    made = {
+        source: raise_rates(values, events.get(source, ()), forecast.start_s, forecast.bin_s)
+        for source, values in forecast.quantiles.items()
+    }
+    if not any((one.factor != 1.0).any() or (one.spread > 0).any() for one in made.values()):
+        return forecast
+    return replace(
+        forecast,
+        quantiles={source: one.quantiles for source, one in made.items()},
+        factor={source: one.factor for source, one in made.items()},
+        spread={source: one.spread for source, one in made.items()},
+    )

@@ -12,6 +12,7 @@ from lab.replay.engine import Engine, EngineSetting
 from lab.replay.forecasts import Forecasts
 from lab.replay.random_draws import RandomDraws
 from lab.replay.row_histories import build_history, list_events
+from lab.replay.train_alone import find_first_s, train_alone
 from lab.replay.window_recorder import WindowRecorder
 from lab.replay.workload import Workload, find_limits, find_sufficient
 from models.arrays import Floats, Ints
@@ -19,7 +20,6 @@ from models.bundle.job_models import JobModels
 from models.forecasting.base import Registry
 from models.scheduling.demand import SourceForecast
 from models.training.job_tests import find_since
-from models.training.train_job import train_alone
 
 # Utilisation in the first hour at the parallelism with which all rows begin.
 FIRST_UTILISATION = 0.7
@@ -159,7 +159,7 @@ class PipelineState:
         events = [list_events(self.engine.downtimes[row], until_s - lookback_s, until_s) for row in rows]
         before = [None if self._previous.get(row) is None else float(at_s - DAY_S) for row in rows]
         since_s = [
-            find_since(one.windows.first_s(), at_s, champion_s, options)
+            find_since(find_first_s(one.windows), at_s, champion_s, options)
             for one, champion_s in zip(histories, before, strict=True)
         ]
         models = train_alone(histories, events, options, at_s, since_s)

@@ -209,10 +209,6 @@ class FleetBundle:
             arrays["taken_set"] = np.full(len(self.operators()), -1, np.int64)
         return replace(self, model_version=model_version, arrays=arrays)
 
-    def with_interval_scale(self, scale: Floats) -> FleetBundle:
-        """Return the bundle with calibrated intervals."""
-        return replace(self, arrays={**self.arrays, "interval_scale": scale})
-
     def grid_places(self) -> Ints:
         """Return (all grid points,) the :class:`Place` of each among the observed points of its operator."""
         grid, observed = self.arrays["grid_count"], self.arrays["observed"]
@@ -255,33 +251,6 @@ class FleetBundle:
         }
         return cls(header["model_version"], index, arrays, placed)
 
-    @classmethod
-    def from_models(cls, model_version: str, models: Mapping[JobKey, JobModels]) -> FleetBundle:
-        """Build a bundle from the models of each job."""
-        index = tuple((cluster, job, tuple(result.selectivity)) for (cluster, job), result in models.items())
-        curves = [result.capacity.get(name) for result in models.values() for name in result.selectivity]
-        selectivity = [value for result in models.values() for value in result.selectivity.values()]
-        present = [curve for curve in curves if curve is not None]
-        latencies = [result.latency for result in models.values()]
-        arrays = {
-            "operator_count": np.array([len(names) for _, _, names in index], np.int64),
-            "knot_count": np.array([len(latency.knots) for latency in latencies], np.int64),
-            "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
-            "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
-            "recovery": np.array([astuple(result.recovery) for result in models.values()], float).reshape(
-                -1, _RECOVERY
-            ),
-            "knots": _concatenate(latency.knots for latency in latencies),
-            "latency_at_knots_ms": _concatenate(latency.latency_at_knots_ms for latency in latencies),
-            "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
-            "mean_per_s": _concatenate(curve.mean_per_s for curve in present),
-            "sd_per_s": _concatenate(curve.sd_per_s for curve in present),
-            "observed": _concatenate(curve.observed for curve in present).astype(np.int64),
-            "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
-            **pack_edges((names, result.edges) for (*_, names), result in zip(index, models.values(), strict=True)),
-        }
-        return cls(model_version, index, arrays)
-
 
 def pack_edges(jobs: Iterable[tuple[Sequence[str], Mapping[Edge, float]]]) -> dict[str, np.ndarray]:
     """Return the arrays of the edges.
@@ -307,13 +276,3 @@ def read_recovery(row: Floats) -> RecoveryModel:
     """Return the recovery model of a row; one that was made with fewer fields has the others' defaults."""
     values = dict(zip((each.name for each in fields(RecoveryModel)), row.tolist(), strict=False))
     return RecoveryModel(**{**values, "events": int(values["events"])})
-
-
-def _concatenate(parts: Iterable[np.ndarray]) -> Floats:
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _scalars(curve: CapacityCurve | None, selectivity: float) -> tuple[float, ...]:
-    if curve is None:
-        return (np.nan, np.nan, np.nan, np.nan, selectivity)
-    return (curve.slope_per_s, curve.length_scale, curve.signal_ratio, curve.noise_share, selectivity)

@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from models.arrays import Bools, Floats, Ints
+from models.arrays import Floats, Ints
 
 BUSY_ENOUGH: Final = 0.7
 OF_BUSIEST: Final = 0.9
@@ -64,11 +64,6 @@ def find_busiest(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floa
     busiest = np.zeros(points)
     np.maximum.at(busiest, point[counts], busy[counts])
     return busiest
-
-
-def find_busy_enough(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floats) -> Bools:
-    """Return (n,) which windows tell the capacity of their (operator, parallelism); arguments of find_busiest."""
-    return np.asarray(busy >= least_busy_share(find_busiest(point, time_s, busy, capacity_per_s))[point])
 
 
 def light_load_sd(busiest: Floats) -> Floats:

@@ -108,32 +108,3 @@ def pack(
         block[rows, place] = values
         padded.append(block)
     return Samples(*padded)
-
-
-def recent_means(
-    owner: Ints, parallelism: Ints, timestamp: Floats, capacity_per_s: Floats, *, keep: int
-) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-    """Keep the most recent samples of each (operator, parallelism) and reduce them: mean reversion of ContTune.
-
-    The pipeline does the same in Spark; this is for data that is already in memory.
-
-    Args:
-        owner: (rows,) operator of each sample.
-        parallelism: (rows,) at which it was seen.
-        timestamp: (rows,) when; larger is later.
-        capacity_per_s: (rows,) records/s.
-        keep: K, samples kept per (operator, parallelism).
-
-    Returns:
-        owner, parallelism, count, mean and squared deviations, one row per (operator, parallelism): see :func:`pack`.
-    """
-    order = np.lexsort((-timestamp, parallelism, owner))
-    keys = np.stack((owner[order], parallelism[order]))
-    first = np.concatenate(([True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)))[: len(order)]
-    group = np.cumsum(first) - 1
-    age = np.arange(len(order)) - np.flatnonzero(first)[group]
-    retained, values = group[age < keep], capacity_per_s[order][age < keep]
-    count = np.asarray(np.bincount(retained), np.int64)
-    mean = np.asarray(np.bincount(retained, values) / count, float)
-    squares = np.asarray(np.bincount(retained, (values - mean[retained]) ** 2), float)
-    return np.asarray(keys[0][first]), np.asarray(keys[1][first]), count, mean, squares

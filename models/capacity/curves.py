@@ -7,15 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from models.arrays import Floats, Ints
+from models.arrays import Floats
 from models.capacity.capacity_samples import Samples
 from models.capacity.fit import fit
 from models.capacity.gp import predict
-
-# How far a capacity is off when it is scaled linearly by a factor e, before the fleet has shown it: worth one unit of
-# squared log distance, that is one operator observed at p and at 2.7 p.
-SCALING_ERROR_PRIOR = 0.3
-SCALING_ERROR_PRIOR_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,61 +63,3 @@ def fit_curves(samples: Samples, largest: Floats, top: int, start: Floats | None
         noise_share=np.sqrt(result.noise_variance),
         at_bound=result.at_bound,
     )
-
-
-def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_share: Floats) -> float:
-    """Learn from the fleet how far linear scaling is off per unit of log distance in parallelism.
-
-    Each operator's highest parallelism is an experiment: the capacity there against the capacity at about
-    half of it, scaled linearly; what noise explains is subtracted.
-
-    Args:
-        owner: (points,) operator of each observed point, ascending.
-        observed: (points,) parallelism, ascending within an operator.
-        observed_per_s: (points,) mean capacity there.
-        noise_share: (points,) standard deviation of that mean as a share of it.
-
-    Returns:
-        Root of the mean squared relative error per squared log distance, shrunk to the prior.
-    """
-    base, top = _scaling_pairs(owner, observed)
-    distance = np.log(observed[top] / observed[base])
-    error = np.log(observed_per_s[top] / observed_per_s[base]) - distance
-    noise = noise_share[top] ** 2 + noise_share[base] ** 2
-    squares = max(float(np.sum(error**2 - noise)), 0.0)
-    prior = SCALING_ERROR_PRIOR_WEIGHT * SCALING_ERROR_PRIOR**2
-    return float(np.sqrt((squares + prior) / (float(np.sum(distance**2)) + SCALING_ERROR_PRIOR_WEIGHT)))
-
-
-def _scaling_pairs(owner: Ints, observed: Ints) -> tuple[Ints, Ints]:
-    """Return (base, top): points of each operator with several, top its highest and base nearest to half of that."""
-    last = np.append(owner[1:] != owner[:-1], [True][: len(owner)])
-    tops = np.flatnonzero(last)
-    top_of_point = tops[np.cumsum(last) - last]
-    away = np.abs(np.log(2.0 * observed / observed[top_of_point]))
-    away[tops] = np.inf
-    order = np.lexsort((away, owner))
-    nearest = order[np.append([True][: len(owner)], np.diff(owner[order]) != 0)]
-    several = np.isfinite(away[nearest])
-    return nearest[several], tops[several]
-
-
-def widen(
-    mean_per_s: Floats, sd_per_s: Floats, parallelism: Floats, *, lowest: Floats, highest: Floats, error: float
-) -> Floats:
-    """Return the standard deviation with what linear extrapolation may be off beyond the observed range.
-
-    Args:
-        mean_per_s: (...) expected capacity at points of curves, records/s.
-        sd_per_s: (...) its standard deviation without extrapolation.
-        parallelism: (...) of the points.
-        lowest: (...) smallest parallelism that was seen of the curve.
-        highest: (...) largest.
-        error: of :func:`scaling_error`.
-
-    Returns:
-        (...) records/s; unchanged between lowest and highest, growing with the distance outside.
-    """
-    outside = np.log(np.maximum(parallelism / highest, lowest / parallelism))
-    extra = error * mean_per_s * np.maximum(outside, 0.0)
-    return np.asarray(np.hypot(sd_per_s, extra), float)

@@ -7,12 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-COLUMNS = (
-    *("at", "cluster", "job", "lease_number", "entry", "verb", "reason", "detail", "answer", "origin", "step_id"),
-    *("mode", "is_dry_run", "parallelism_from", "parallelism_to", "slots_from", "slots_to", "decided_at_s"),
-)
-"""Of ``ops.control_log``: what a line is made from, besides ``state``, which stands in its column ``observed``."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -43,7 +37,7 @@ def log_lines(rows: Iterable[Mapping[str, Any]]) -> list[LogLine]:
     """Return a job's rows as lines in the order in which they were made.
 
     Args:
-        rows: of one job, with :data:`COLUMNS` and ``state``.
+        rows: of one job, of ``ops.control_log``, with ``state`` for its column ``observed``.
     """
     lines: dict[tuple[Any, ...], LogLine] = {}
     for row in sorted(rows, key=lambda row: (row["lease_number"], row["entry"])):

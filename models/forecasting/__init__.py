@@ -4,16 +4,12 @@ from models.forecasting.batch import ForecastSettings, default_registry, forecas
 from models.forecasting.batch_record import ForecastBatch
 from models.forecasting.calendar import Calendar
 from models.forecasting.contest import QUANTILES
-from models.forecasting.rolling import Rolling, roll, rolling_forecasts
 
 __all__ = [
     "QUANTILES",
     "Calendar",
     "ForecastBatch",
     "ForecastSettings",
-    "Rolling",
     "default_registry",
     "forecast_batch",
-    "roll",
-    "rolling_forecasts",
 ]

@@ -1,7 +1,7 @@
 """The contest of the methods for a series: their past forecasts, what was observed, and their calibrated quantiles.
 
 One implementation for the forecast stage, which forecasts many series from one origin, and for replays, which forecast
-one series from many origins (`models/forecasting/rolling.py`).
+one series from many origins (`lab/replay/rolling.py`).
 
     P origins (ascending), M methods (the blend first, when there are two or more), n series, H bins of horizon,
     L levels, G groups of leads
@@ -62,13 +62,6 @@ class Contest:
         middle = self.predicted[champion, place, series]
         sizes = self.grid.expand(self.offsets[champion, place, :, series].transpose(1, 0, 2))
         return order_quantiles(middle, sizes * scale(shape(middle), self.proportion[champion, place, series]))
-
-    def losses(self, now: int, days: int) -> Floats:
-        """Return the loss of each method per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
-
-        It is the pinball loss of q50 and q90 together, over all bins of a day and all origins that predicted them.
-        """
-        return np.asarray(self.scores(now, days)[0])
 
     def scores(self, now: int, days: int) -> Floats:
         """Return loss, absolute error, pinball loss of q90 and share covered by it, per day, shape (4, M, days, n)."""

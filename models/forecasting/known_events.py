@@ -12,13 +12,13 @@ usual days: a history is learnt from without them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from models.arrays import Bools, Floats
-from models.scheduling.demand import LEVELS, MEDIAN, SCORES, SourceForecast
+from models.scheduling.demand import LEVELS, MEDIAN, SCORES
 
 if TYPE_CHECKING:
     from include.settings.events import Event  # workers need none of the settings, whose checks take half a second
@@ -128,24 +128,3 @@ def find_event_bins(events: Sequence[KnownEvent], start_s: float, bin_s: float, 
     for event in events:
         touched |= share_of_bins(event, start_s, bin_s, bins) > 0
     return touched
-
-
-def raise_forecast(forecast: SourceForecast, events: Mapping[str, Sequence[KnownEvent]]) -> SourceForecast:
-    """Return the forecast of a job with the events of its sources.
-
-    Args:
-        forecast: without them.
-        events: source -> its events.
-    """
-    made = {
-        source: raise_rates(values, events.get(source, ()), forecast.start_s, forecast.bin_s)
-        for source, values in forecast.quantiles.items()
-    }
-    if not any((one.factor != 1.0).any() or (one.spread > 0).any() for one in made.values()):
-        return forecast
-    return replace(
-        forecast,
-        quantiles={source: one.quantiles for source, one in made.items()},
-        factor={source: one.factor for source, one in made.items()},
-        spread={source: one.spread for source, one in made.items()},
-    )

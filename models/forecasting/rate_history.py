@@ -54,7 +54,7 @@ def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
     rates = np.asarray(rates_per_s, dtype=np.float64)
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
     observed = np.where(_find_errors(rates, calendar), np.nan, rates)
-    return History(calendar, observed, _fill_causally(observed, calendar), _first_observed_bin(observed))
+    return History(calendar, observed, fill_causally(observed, calendar), first_observed_bin(observed))
 
 
 def select_series(history: History, rows: Bools) -> History:
@@ -62,32 +62,7 @@ def select_series(history: History, rows: Bools) -> History:
     return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
 
 
-def append_rates(history: History, rates_per_s: Floats) -> History:
-    """Append bins that came later, shape (n, t), without cleaning the earlier ones again.
-
-    An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
-    does not depend on later bins: whether a source has stopped for good is decided at the next ``prepare``.
-    """
-    rates = np.asarray(rates_per_s, dtype=np.float64)
-    rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
-    if history.bins:
-        usual = _usual_by_hour(history.observed, history.calendar)
-        day = history.calendar.day
-        known = np.zeros((len(rates), day))
-        known[:, : min(day, history.bins)] = usual[:, -day:] if history.bins >= day else usual
-        if history.bins >= day:
-            at = np.arange(rates.shape[1]) % day
-            nothing = (rates <= NOTHING_SHARE * known[:, at]) & (known[:, at] > 0)
-            busiest = usual.max(axis=1, keepdims=True, initial=0.0)
-            spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
-            rates = np.where(nothing | spike, np.nan, rates)
-    observed = np.concatenate([history.observed, rates], axis=1)
-    return History(
-        history.calendar, observed, _fill_causally(observed, history.calendar), _first_observed_bin(observed)
-    )
-
-
-def _first_observed_bin(observed: Floats) -> Ints:
+def first_observed_bin(observed: Floats) -> Ints:
     """Return the first observed bin of each series, T when there is none, shape (n,)."""
     after = np.ones((len(observed), 1), bool)
     return np.asarray(np.argmax(np.concatenate([np.isfinite(observed), after], axis=1), axis=1), np.int64)
@@ -98,7 +73,7 @@ def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
     single = find_single_spikes(rates)
     if single.any():
         rates = np.where(single, np.nan, rates)  # such a rate would make the rates beside it look like nothing
-    usual = _usual_by_hour(rates, calendar)
+    usual = usual_by_hour(rates, calendar)
     busiest = usual.max(axis=1, keepdims=True, initial=0.0)
     nothing = rates <= NOTHING_SHARE * usual
     nothing &= usual > 0
@@ -112,7 +87,7 @@ def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
     return np.asarray(result | single)
 
 
-def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:
+def usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:
     """Return the median over days of the mean rate in each hour of day, repeated for its bins, shape (n, T)."""
     n, T = rates.shape
     per_block = next(size for size in range(max(1, calendar.day // 24), 0, -1) if calendar.day % size == 0)
@@ -141,7 +116,7 @@ def _short_runs(marked: Bools, limit: int) -> Bools:
     return np.cumsum(delta, axis=1, dtype=np.int8)[:, :T] > 0
 
 
-def _fill_causally(observed: Floats, calendar: Calendar) -> Floats:
+def fill_causally(observed: Floats, calendar: Calendar) -> Floats:
     """Fill gaps with the bin a week before, else a day before, else the last value; shape (n, T).
 
     Only earlier bins are used, so that one fill serves every origin of a backtest.

@@ -79,16 +79,6 @@ def name_schedules(schedule: Schedule, bounds: SlotBounds) -> Schedule:
     )
 
 
-def describe_changes(situation: Situation, wanted: Mapping[str, float]) -> str:
-    """Return the changes to a configuration as text: "map 2 -> 4, sink 1 -> 2"."""
-    pairs = zip(situation.graph.names, clip_to_limits(situation, wanted).tolist(), strict=True)
-    return ", ".join(
-        f"{name} {situation.parallelism[name]} -> {count}"
-        for name, count in pairs
-        if count != situation.parallelism[name]
-    )
-
-
 def hold(situation: Situation, reason: str) -> Schedule:
     """Return the schedule without any change."""
     return rescale_now(situation, {}, reason)

@@ -9,15 +9,6 @@ from models.arrays import Bools, Floats
 from models.observing.windows import BACKPRESSURED_ABOVE
 from models.policies.observations import Observations
 
-# One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.
-NO_LOAD_PER_S = 1e-3
-
-
-def undisturbed_windows(observations: Observations) -> Observations:
-    """Return the windows without a rescale or restart; all of them when none is without."""
-    rows = np.flatnonzero(~observations.disturbed)
-    return observations.rows(rows) if len(rows) else observations
-
 
 def mean_per_operator(values: Floats) -> Floats:
     """Return (O,) the mean of (W, O) over the windows that have a finite value, NaN where none has."""

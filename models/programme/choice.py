@@ -63,11 +63,6 @@ class Choice:
     forecast_missed: float
     event: str = ""
 
-    @property
-    def capacity_used(self) -> float:
-        """Highest load expected over capacity."""
-        return self.load_per_s / self.capacity_per_s
-
 
 def choose_size(
     sizes: Sizes,

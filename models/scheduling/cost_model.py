@@ -160,10 +160,12 @@ def _failure_cost(
     return np.asarray(np.minimum(stay, costs.late_weight * late_s / MINUTE_S + extra_cost))
 
 
-def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
-    """Return (T, K) the probability that some operator gets more than it can process.
+def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
+    """Return (T, K) the probability of overload that another size of the job would avoid.
 
-    All operators' rates rise together, so the likeliest to be overloaded decides.
+    Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts where the
+    candidate processes less than the limit would, as far as the widest operators let records pass: in full from a
+    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P.
 
     Args:
         outlook: demand and capacity.
@@ -172,26 +174,11 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
             and bins above the median are followed by others below it.
     """
     worst = np.zeros((outlook.demand.bins, len(configurations)))
-    for row, bounds in _limiting(outlook):
-        used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
-        worst = np.maximum(worst, _operator_overload(outlook.demand, row, bounds, used, tolerance)[:, back])
-    return worst
-
-
-def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
-    """Return (T, K) the probability of overload that another size of the job would avoid.
-
-    Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts where the
-    candidate processes less than the limit would, as far as the widest operators let records pass: in full from a
-    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose
-    arguments these are.
-    """
-    worst = np.zeros((outlook.demand.bins, len(configurations)))
     passing = _passing_multiple(outlook)
-    for row, bounds in _limiting(outlook):
+    for row, bounds in limiting_operators(outlook):
         last = len(bounds.mean_per_s) - 1
         used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
-        result = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
+        result = overload_of_operator(outlook.demand, row, bounds, np.append(used, last), tolerance)
         rates = outlook.demand.rates_per_s[MEDIAN, row]
         arriving = np.where(rates > 0, passing, 1.0) * rates
         useful = np.maximum(np.minimum(arriving, bounds.mean_per_s[last]), _LEAST_CAPACITY_PER_S)  # (T,)
@@ -204,7 +191,7 @@ def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float 
 
 def _passing_multiple(outlook: Outlook) -> Floats:
     """Return (T,) the multiple of the load that the operators with the highest limit process there."""
-    limiting = _limiting(outlook)
+    limiting = limiting_operators(outlook)
     widest = max((len(bounds.mean_per_s) for _, bounds in limiting), default=0)
     multiples = [
         _ratio(bounds.mean_per_s[-1:], outlook.demand.rates_per_s[MEDIAN, row])[:, 0]
@@ -214,7 +201,7 @@ def _passing_multiple(outlook: Outlook) -> Floats:
     return np.asarray(np.min(multiples, axis=0)) if multiples else np.full(outlook.demand.bins, np.inf)
 
 
-def _limiting(outlook: Outlook) -> list[tuple[int, CapacityBounds]]:
+def limiting_operators(outlook: Outlook) -> list[tuple[int, CapacityBounds]]:
     """Return row and capacity of the operators whose demand and capacity are known."""
     known, demand = outlook.demand.is_known, outlook.demand
     return [
@@ -224,7 +211,7 @@ def _limiting(outlook: Outlook) -> list[tuple[int, CapacityBounds]]:
     ]
 
 
-def _operator_overload(demand: Demand, row: int, bounds: CapacityBounds, used: Ints, tolerance: float) -> Floats:
+def overload_of_operator(demand: Demand, row: int, bounds: CapacityBounds, used: Ints, tolerance: float) -> Floats:
     """Return (T, U) the probability that an operator is overloaded, with each of ``used``, (U,) indices of capacities.
 
     The load's quantile function is linear in the normal score between its levels, and the capacity is normal; of the
@@ -256,7 +243,7 @@ def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     load = demand.rates_per_s[MEDIAN] if level == 0.5 else quantile_at_level(demand.rates_per_s, level)
     least = np.full((demand.bins, len(configurations)), np.inf)
     least_of_all = least.copy()
-    for row, bounds in _limiting(outlook):
+    for row, bounds in limiting_operators(outlook):
         ratio = _ratio(bounds.mean_per_s[bounds.index_of(configurations[:, row])], load[row])
         could = _ratio(bounds.mean_per_s[-1:], load[row]) > 1.0
         least_of_all = np.fmin(least_of_all, ratio)

@@ -4,29 +4,17 @@ Source: Kalavri et al., "Three steps is all you need: fast, accurate, automatic 
 streaming dataflows", OSDI 2018 [DS2].
 """
 
-from models.topology.edges import (
-    Edge,
-    complete_ratios,
-    learn_edge_ratios,
-    measure_edge_rates,
-    measure_edge_ratios,
-    spread_selectivity,
-)
-from models.topology.rates import aggregate_rate, observed_rate, true_rate
+from models.topology.edges import Edge, complete_ratios, learn_edge_ratios, measure_edge_rates, measure_edge_ratios
 from models.topology.scaling import optimal_parallelism, required_rates, source_capacity, unrounded_parallelism
 
 __all__ = [
     "Edge",
-    "aggregate_rate",
     "complete_ratios",
     "learn_edge_ratios",
     "measure_edge_rates",
     "measure_edge_ratios",
-    "observed_rate",
     "optimal_parallelism",
     "required_rates",
     "source_capacity",
-    "spread_selectivity",
-    "true_rate",
     "unrounded_parallelism",
 ]

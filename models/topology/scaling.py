@@ -21,8 +21,7 @@ def required_rates(
     """Return the input rate of each operator that keeps up with its sources, Eq. 8 of DS2.
 
     Deviation: DS2 lets an operator's whole output go to every successor; here each edge has a ratio of its own, since
-    side outputs and several outputs of a chain divide it.  :func:`models.topology.edges.spread_selectivity` gives
-    DS2's own.
+    side outputs and several outputs of a chain divide it.
 
     Args:
         graph: the job.

@@ -78,10 +78,6 @@ class JobWindows:
         """(W, O) whether it held up what feeds it for longer than its mean subtask was busy."""
         return np.asarray(self.held_up > self.busy_share + CLEAR)
 
-    def first_s(self) -> float:
-        """Return the begin of the first window with a measurement, epoch seconds; in a far future without one."""
-        return float(self.start_s[self.is_measured.any(axis=1)].min(initial=2**62))
-
     @property
     def end_s(self) -> Floats:
         """(W,) when they end."""

@@ -13,7 +13,7 @@ from models.bundle.fleet_bundle import JobKey
 from models.capacity.busy_windows import split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.operator_curves import fit_operator_curves
-from models.capacity.robust_means import reduce_windows, select_recent
+from models.capacity.robust_means import reduce_windows
 from models.training.busy_choice import BusyWindows
 from models.training.job_windows import JobHistory
 
@@ -89,7 +89,7 @@ def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> 
     result = []
     for operator in np.unique(recent.operator).tolist():
         mine = recent.take(recent.operator == operator)
-        at, first, capacities = _split(mine.parallelism, mine.capacity_per_s)
+        at, first, capacities = split_points(mine.parallelism, mine.capacity_per_s)
         name = history.windows.operators[operator]
         limit = limits.get(name)
         allowed = history.slots_max if limit is None else min(history.slots_max, limit)
@@ -108,54 +108,10 @@ def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> 
     return tuple(result)
 
 
-def _split(parallelism: Ints, capacity_per_s: Floats) -> tuple[Ints, Ints, tuple[Floats, ...]]:
+def split_points(parallelism: Ints, capacity_per_s: Floats) -> tuple[Ints, Ints, tuple[Floats, ...]]:
     """Return each parallelism of windows that are in its order, where it begins, and the capacities of its windows."""
     at, first = np.unique(parallelism, return_index=True)
     return at, first, tuple(np.split(capacity_per_s, first[1:]))
-
-
-def list_saturated(
-    owner: Ints,
-    parallelism: Ints,
-    at_s: Floats,
-    capacity_per_s: Floats,
-    *,
-    keep: int,
-    largest: Floats,
-    key_groups: Floats,
-    top: int,
-) -> list[OperatorPoints]:
-    """Return the points of operators from windows, (n,), that each tell a capacity whatever the load was.
-
-    Args:
-        owner: operator 0..B-1 of each window, which is its name.
-        parallelism: of each.
-        at_s: of each; larger is later.
-        capacity_per_s: of each.
-        keep: K, the latest windows per parallelism that are kept.
-        largest: (B,) parallelism that was observed in the operator's job.
-        key_groups: (B,) NaN where they are not known.
-        top: largest parallelism of the curves.
-    """
-    recent = select_recent(owner, parallelism, at_s, keep)
-    order = recent[np.lexsort((capacity_per_s[recent], parallelism[recent], owner[recent]))]
-    result = []
-    for operator in np.unique(owner[order]).tolist():
-        mine = order[owner[order] == operator]
-        at, _, capacities = _split(parallelism[mine], capacity_per_s[mine])
-        known = OperatorPoints(
-            ("", ""),
-            str(operator),
-            at,
-            capacities,
-            np.ones(len(at)),
-            False,
-            int(largest[operator]),
-            float(key_groups[operator]),
-            top,
-        )
-        result.append(known)
-    return result
 
 
 def fit_operators(batch: Sequence[OperatorPoints], *, leaves_out: bool = True) -> list[OperatorFit]:

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import CONTROLLED, application_outlets, inlets, outlets
+from include.orchestration.assets import CONTROLLED, application_inlets, application_outlets, outlets
 from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
@@ -208,7 +208,7 @@ def test_a_stage_reads_only_what_an_earlier_one_wrote():
     others = set(stages()) - set(BUILT_IN)  # of the laboratory: the next plan or report reads what they write
     written = {"raw.payloads", *(asset.name for asset in (*CONTROLLED, *application_outlets(sorted(others))))}
     for stage in (*BUILT_IN, *sorted(others)):
-        assert {asset.name for asset in inlets(stage)} <= written, stage
+        assert {asset.name for asset in application_inlets([stage])} <= written, stage
         written |= {asset.name for asset in outlets(stage)}
 
 

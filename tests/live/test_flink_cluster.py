@@ -13,13 +13,14 @@ import psutil
 import pytest
 from waiting import is_running, wait_until
 
-from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
+from include.flink.client import FlinkRefused
 from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
 from lab.local_flink.cluster import free_ports
+from lab.local_flink.job_client import JobClient, ParallelismNotReached
 from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 
 pytestmark = pytest.mark.e2e
@@ -157,7 +158,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path):
         )
         assert demo.stdout is not None
         rest_url = next(line.split(" = ")[1].strip() for line in demo.stdout if line.startswith("rest_url"))
-        assert FlinkClient(rest_url).overview()["taskmanagers"] == 1
+        assert JobClient(rest_url).overview()["taskmanagers"] == 1
         children = [int(pid) for pid in Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text().split()]
         assert len(children) == 2
         demo.send_signal(stop)

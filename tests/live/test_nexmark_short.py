@@ -10,9 +10,9 @@ from controller_process import controlling, read_log
 from small_world import World
 from waiting import wait_until
 
-from include.flink.client import FlinkClient
 from include.flink.poller import RestSource
 from lab.local_flink.build import build_nexmark
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import QUERIES, submit_query
 from models.polling.poll_history import PollHistory
 from tools.record_queries import wait_until_running
@@ -49,7 +49,7 @@ def steady(per_s: float) -> tuple[tuple[int, float], ...]:
     return ((0, per_s), (7200, per_s))
 
 
-def pending(client: FlinkClient, job_id: str) -> float:
+def pending(client: JobClient, job_id: str) -> float:
     """Return the backlog by Flink's own metric."""
     (source,) = [one["id"] for one in client.job(job_id)["vertices"] if one["name"].startswith("Source")]
     path = f"/jobs/{job_id}/vertices/{source}/subtasks/metrics"
@@ -59,7 +59,7 @@ def pending(client: FlinkClient, job_id: str) -> float:
 
 def test_chained_and_fanning_sql_jobs_are_read_right_and_only_the_one_in_need_grows(world, local_cluster):
     """q2 is one vertex and gets half more than a subtask can do; q3, whose source filters and fans out, has enough."""
-    client = FlinkClient(local_cluster.rest_url, read_timeout_s=60.0)
+    client = JobClient(local_cluster.rest_url, read_timeout_s=60.0)
     jar = client.upload_jar(build_nexmark())
     loads = {"q2": OVERLOAD * QUERIES["q2"].unit_per_s, "q3": CALM * QUERIES["q3"].unit_per_s}
     ids = {
@@ -88,7 +88,7 @@ def test_chained_and_fanning_sql_jobs_are_read_right_and_only_the_one_in_need_gr
             client.cancel(job_id)
 
 
-def measure_arrivals(client: FlinkClient, ids: dict[str, str], seconds: float) -> dict[str, float]:
+def measure_arrivals(client: JobClient, ids: dict[str, str], seconds: float) -> dict[str, float]:
     """Return job -> records/s that arrive, as the windows of Tidewise have them."""
     source = RestSource(client, CLUSTER, time.time)
     history = PollHistory({CLUSTER: WINDOW_S}, polls=100, settle_s=0)

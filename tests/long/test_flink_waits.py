@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from single_job import control_job
 from waiting import wait_until
 
 from benchmarks.versions.__main__ import VERSIONS
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import JobControl
 from controller.log.control_log import LogEntry
-from include.flink.client import FlinkClient
 from lab.local_flink.build import FLINK_HOME
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, LoadOptions, submit_load
 from lab.local_flink.releases import RELEASES, install_release
 from models.control.limits import Limits
@@ -37,7 +38,7 @@ LIGHT = LoadOptions(low_per_s=50.0, high_per_s=100.0, fails_above=3)
 class Live:
     """A job on a cluster, and the controller that ticks every few seconds."""
 
-    client: FlinkClient
+    client: JobClient
     job_id: str
     actuator: FlinkActuator
     entries: list[LogEntry] = field(default_factory=list)
@@ -64,7 +65,7 @@ class Live:
             target = {**dict.fromkeys(self.ids.values(), 1), self.ids[ENRICH]: enrich}
             desired = Intention(target, origin, f"step-{enrich}", "tested", time.time() + 600)
         controller = JobControl(self.actuator, self, lambda: None, time.time)
-        return controller.control_job(JOB, desired, lambda: LIMITS)
+        return control_job(controller, JOB, desired, lambda: LIMITS)
 
     def decide_until(self, reason: str, enrich: int, within_s: float, origin: Origin = Origin.REACTIVE) -> float:
         """Tick until a decision is made; returns the seconds."""

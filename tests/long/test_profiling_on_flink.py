@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.job_states import TERMINAL_STATES
 from include.settings.profiling import ProfiledJob, Profiling
 from lab.local_flink.build import ENTRY_CLASS, build_job
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import LoadOptions, submit_load, write_trace
 from lab.policies.phoebe.capacity_profile import Capacity
 from lab.profiling.journal import Journal
@@ -61,7 +61,7 @@ def deployments(cluster: LocalCluster, traces: Path) -> FlinkDeployments:
         window_s=OPTIONS.window_s,
         jobs={NAME: job},
     )
-    return FlinkDeployments(FlinkClient(cluster.rest_url), NAME, job, settings)
+    return FlinkDeployments(JobClient(cluster.rest_url), NAME, job, settings)
 
 
 def running(cluster: LocalCluster) -> dict[str, str]:

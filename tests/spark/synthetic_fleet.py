@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from delta_tables import write_rows
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
@@ -144,7 +145,7 @@ def job_models() -> JobModels:
 
 
 def fleet(*jobs: str, cluster: str = CLUSTER) -> FleetBundle:
-    return FleetBundle.from_models("m0", {(cluster, job): job_models() for job in jobs})
+    return pack_models("m0", {(cluster, job): job_models() for job in jobs})
 
 
 def model_row(at: datetime = AS_OF - timedelta(hours=10)) -> dict[str, Any]:

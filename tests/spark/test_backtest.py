@@ -10,12 +10,12 @@ import pytest
 from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.settings import Backtest, Settings
 from include.stages import StageRequest
 from lab.stages.backtest import stage as backtest
 from lab.stages.backtest.comparison_log import comparison_store
-from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet
@@ -47,7 +47,7 @@ def comparing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     known = dict.fromkeys([(fleet.CLUSTER, job) for job in (*JOBS, "young")], fleet.job_models())
     unlearnt = fleet.job_models()
     known[fleet.CLUSTER, "idle"] = JobModels({}, unlearnt.selectivity, unlearnt.recovery, unlearnt.latency)
-    bundle = FleetBundle.from_models("m0", known)
+    bundle = pack_models("m0", known)
     monkeypatch.setattr(backtest, "champion", lambda _: bundle)
     options = Backtest(days=1, learning_days=1.0, history_days_min=1.0, policies=tuple(sorted(POLICIES - {"ds2"})))
     planner = settings.planner.model_copy(update={"policy": "ds2"})

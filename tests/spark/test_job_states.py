@@ -7,6 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.domain.operator_matching import PlacedOperator
 from include.stage_names import Stage
 from include.stages import StageRequest
@@ -44,7 +45,7 @@ def bundle() -> FleetBundle:
         models[cluster, "orders"] = JobModels(
             curves, dict.fromkeys(curves, 1.0), UNTRAINED, LatencyModel(grid[:0], grid[:0])
         )
-    made = FleetBundle.from_models("v1", models)
+    made = pack_models("v1", models)
     placed = tuple(
         PlacedOperator(name, IDS[key], at, tuple(BEFORE[one] for one in UPSTREAM[key]))
         for at, (key, name) in enumerate(BEFORE.items())

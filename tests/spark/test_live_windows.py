@@ -14,7 +14,7 @@ import pytest
 import source_cases
 from pyspark.sql import SparkSession
 
-from include.flink.raw_format import RawRecord, hour_directory, read_records, write_lines
+from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.settings import SETTINGS_FILE_VARIABLE, Cluster
 from include.stage_names import Stage
 from include.stages import StageRequest
@@ -26,6 +26,7 @@ from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.spark.lake_settings import REPOSITORY, settings_below
 from tests.spark.raw_builders import utc
+from tools.raw_records import read_records
 
 pytestmark = pytest.mark.spark
 END = utc("2026-11-20T20:00")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.settings import Mlflow
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
@@ -30,7 +32,8 @@ def make_bundle(version: str, rate: float, scale: list[list[float]]) -> FleetBun
     latency = LatencyModel(np.array([0.2, 0.9]), np.array([50.0, 400.0]))
     models = {"source": 1.0, "map": 1.0}
     own = {("eu", name): JobModels({"map": curve}, models, recovery, latency) for name in ("orders", "rides")}
-    return FleetBundle.from_models(version, own).with_interval_scale(np.array(scale))
+    made = pack_models(version, own)
+    return replace(made, arrays={**made.arrays, "interval_scale": np.array(scale)})
 
 
 MERGED = merge_jobs(make_bundle("new", 110.0, NEW_SCALE), {("eu", "rides"): make_bundle("old", 100.0, OLD_SCALE)})

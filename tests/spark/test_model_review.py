@@ -9,6 +9,7 @@ import mlflow
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from controller.view.champion import ChampionReader
 from include.model_registry import CHAMPION
 from include.settings import Mlflow
@@ -34,7 +35,7 @@ def bundle(version: str, rate: float) -> FleetBundle:
     grid, at = np.arange(1, 5), np.array([2])
     curve = CapacityCurve(grid, rate * grid, grid * 1.0, at, rate * at, rate)
     models = JobModels({"map": curve}, {"map": 1.0}, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
-    return FleetBundle.from_models(version, {ORDERS: models, RIDES: models})
+    return pack_models(version, {ORDERS: models, RIDES: models})
 
 
 class Deployment:

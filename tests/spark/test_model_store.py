@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.settings import Mlflow
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
@@ -24,7 +25,7 @@ def bundle() -> FleetBundle:
     grid = np.arange(1, 4)
     curve = CapacityCurve(grid, 10.0 * grid, 0.1 * grid, grid[:1], 10.0 * grid[:1], 10.0, 2.5, 10.0, 0.03)
     recovery, latency = RecoveryModel(30.0, 4.0, 60.0, 9.0, 10.0, 3), LatencyModel(np.zeros(0), np.zeros(0))
-    return FleetBundle.from_models("v1", {("c", "orders"): JobModels({"map": curve}, {"map": 1.0}, recovery, latency)})
+    return pack_models("v1", {("c", "orders"): JobModels({"map": curve}, {"map": 1.0}, recovery, latency)})
 
 
 def test_an_experiment_holds_training_runs(store):

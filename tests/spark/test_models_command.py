@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from page_commands import find_commands, read_page
 
+from benchmarks.pipeline.packed_models import pack_models
 from cli import models as command
 from include.control.interventions import Act
 from include.lake_table import LakeTable
@@ -30,7 +31,7 @@ def bundle(version: str, rate: float) -> FleetBundle:
     grid, at = np.arange(1, 5), np.array([2])
     curve = CapacityCurve(grid, rate * grid, grid * 1.0, at, rate * at, rate)
     models = JobModels({"map": curve}, {"map": 1.0}, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
-    return FleetBundle.from_models(version, {("eu", "orders"): models, ("eu", "rides"): models})
+    return pack_models(version, {("eu", "orders"): models, ("eu", "rides"): models})
 
 
 @pytest.fixture(scope="module")

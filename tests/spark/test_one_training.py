@@ -16,10 +16,10 @@ from include.settings import Settings
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from lab.replay.failures import Downtime
 from lab.replay.row_histories import CLUSTER, build_history, list_events
+from lab.replay.train_alone import find_first_s, train_alone
 from models.policies.observations import Observations
 from models.training.held_out import find_held, hash_numbers, hash_texts
 from models.training.job_tests import find_since
-from models.training.train_job import train_alone
 from spark_jobs.lake import Lake
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
@@ -146,7 +146,7 @@ def test_the_train_stage_and_the_replay_learn_the_same(spark: SparkSession, lake
 
     history = build_history(JOB, GRAPH, observed, slots_max=64)
     as_of_s = AS_OF.timestamp()
-    since_s = find_since(history.windows.first_s(), as_of_s, None, training)
+    since_s = find_since(find_first_s(history.windows), as_of_s, None, training)
     events = list_events(DOWNTIMES, 0.0, COUNT * WINDOW_S)
     (by_replay,) = train_alone([history], [events], training, as_of_s, [since_s])
 

@@ -12,6 +12,7 @@ import pytest
 from delta_tables import write_rows
 from pyspark.sql import Row
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.model_registry import CHAMPION
 from include.settings import Settings
@@ -65,7 +66,7 @@ def models() -> FleetBundle:
         for name, curve in certain.capacity.items()
     }
     known[fleet.CLUSTER, "uncertain"] = replace(certain, capacity=curves)
-    return FleetBundle.from_models("m0", known)
+    return pack_models("m0", known)
 
 
 def champion(settings: Settings, bundle: FleetBundle) -> None:

@@ -11,11 +11,11 @@ import pytest
 from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.settings import Cluster, Settings
 from include.stage_names import Stage
 from include.stages import StageRequest
-from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
@@ -76,7 +76,7 @@ def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -
     write_rows(lake, tables.OBSERVATIONS, fleet.busy_rows("young", 35_000.0))
     write_rows(lake, tables.FORECASTS, held)
     known = [*((cluster, job) for cluster in BUDGETS for job in JOBS), (NO_SEASON, "young")]
-    bundle = FleetBundle.from_models("m0", {key: fleet.job_models() for key in known})
+    bundle = pack_models("m0", {key: fleet.job_models() for key in known})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "champion", lambda _: bundle)
         counts = plan.run(spark, settings, REQUEST)

@@ -13,6 +13,7 @@ import pytest
 from delta_tables import write_rows
 from mlflow.entities import Run
 
+from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.domain.operator_matching import PlacedOperator
 from include.model_registry import CHAMPION
@@ -71,8 +72,8 @@ def compared(shared_lake: Lake, shared_settings: Settings) -> Compared:
         for name, curve in models.capacity.items()
     }
     known = dict.fromkeys([*JOBS, (fleet.CLUSTER, "new")], replace(models, capacity=slower))
-    champion = FleetBundle.from_models("m0", dict.fromkeys(JOBS, models))
-    fitted = replace(FleetBundle.from_models("m1", known), placed=placed("map"))
+    champion = pack_models("m0", dict.fromkeys(JOBS, models))
+    fitted = replace(pack_models("m1", known), placed=placed("map"))
     return Compared(lake, settings, champion, fitted, compare_on_sample(lake, settings, fleet.AS_OF, champion, fitted))
 
 

@@ -9,12 +9,12 @@ import mlflow
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.backup.backup_folder import BackupFolder
 from include.backup.manifest import BackupError
 from include.backup.registry_copy import copy_registry, is_registry_there, put_registry_back
 from include.model_registry import CHAMPION, read_bundle
 from include.settings import Mlflow
-from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.model_store import ModelStore
 
@@ -30,7 +30,7 @@ def log_version(store: ModelStore, name: str) -> int:
         np.zeros(0), np.zeros(0)
     ))  # fmt: skip
     with store.run(name, {}):
-        store.log_bundle(FleetBundle.from_models(name, {("c", "orders"): models}))
+        store.log_bundle(pack_models(name, {("c", "orders"): models}))
     return store.register(store.find_finished(name)).number
 
 

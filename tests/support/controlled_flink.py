@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from flink_rescaling import RescalingJob
 from flink_server import FlinkServer, serving
+from single_job import control_job
 
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import JobControl
@@ -78,7 +79,7 @@ class World:
             target = {SOURCE: self.wanted, ENRICH: self.wanted}
             desired = Intention(target, self.origin, f"step-{self.wanted}", "tested", self.now() + 7200)
         controller = JobControl(self.actuator, self, lambda: None, lambda: self.now() + self.ahead_s)
-        return controller.control_job("prod/orders", desired, lambda: self.limits, self.outcome)
+        return control_job(controller, "prod/orders", desired, lambda: self.limits, self.outcome)
 
     def pass_s(self, seconds: float) -> None:
         """Let time go on."""

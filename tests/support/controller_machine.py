@@ -13,6 +13,7 @@ from flink_model import SLOTS, FlinkModel, KilledError, MemoryLog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from single_job import control_job
 
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.decisions.job_control import JobControl
@@ -170,7 +171,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
         controller = JobControl(Dying(), Fenced(), check_lease, self.clock)
         with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
-            controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
+            control_job(controller, JOB, self.desired, self.read_limits, self.outcome)
             ledger.keep()
         ledger.forget()
         log.begin(10**9, None)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.java_build import java_tool
-from include.flink.client import FlinkClient
 from lab.local_flink.build import flink_jars
+from lab.local_flink.job_client import JobClient
 from tools.test_parts import PartMissing, find_kafka_connector
 
 SOURCE_FILE = Path(__file__).parent / "java" / "KafkaJob.java"
@@ -36,6 +36,6 @@ def build_kafka_job(work_dir: Path) -> Path:
     return jar
 
 
-def submit_kafka_job(client: FlinkClient, jar: Path, servers: str, topic: str) -> str:
+def submit_kafka_job(client: JobClient, jar: Path, servers: str, topic: str) -> str:
     """Start the job; returns its id."""
     return client.run_jar(client.upload_jar(jar), "KafkaJob", [servers, topic])

@@ -9,9 +9,8 @@ from typing import Any
 
 from waiting import wait_until
 
-from include.flink.client import FlinkClient
-from include.flink.endpoints import running_parallelism
 from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.job_client import JobClient, running_parallelism
 from lab.local_flink.load import LoadOptions, submit_load
 
 
@@ -20,7 +19,7 @@ class LiveFlink:
     """A running cluster with a load job RUNNING at parallelism 1."""
 
     cluster: LocalCluster
-    client: FlinkClient
+    client: JobClient
     rest_url: str
     job_id: str
     job_name: str

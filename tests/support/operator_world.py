@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from local_kubernetes import LocalApi, running_api_server, running_operator
+from single_job import control_job
 from waiting import wait_until
 
 from controller.actuators.actuator import RequestUnknownError
@@ -83,7 +84,7 @@ class OperatorWorld:
         wanted = None
         if parallelism is not None:
             wanted = Intention(dict(parallelism), Origin.PLAN, step, "tested", now_s + 600)
-        return JobControl(actuator, self.log, lambda: None, time.time).control_job(JOB, wanted, lambda: self.limits)
+        return control_job(JobControl(actuator, self.log, lambda: None, time.time), JOB, wanted, lambda: self.limits)
 
     def settle(self, actuator: Any) -> ObservedJob:
         """Wait until the job runs and the operator has dealt with all; the controller takes it as it is then."""

@@ -13,6 +13,7 @@ import pandas as pd
 from pyspark.broadcast import Broadcast
 from simulated_pipeline import CLUSTER, Pipeline
 
+from benchmarks.pipeline.packed_models import pack_models
 from controller.view.plan_rows import JobPlan
 from include.tables.plan_row import PlanRow
 from lab.stages.learn.job_learning import LearnTask, job_row
@@ -65,7 +66,7 @@ class Planning:
     def make(self, now_s: int, given: PlanInputs) -> None:
         """Make the plan of a moment."""
         job = self.pipeline.job.spec.name
-        bundle = None if given.models is None else FleetBundle.from_models("m", {(CLUSTER, job): given.models})
+        bundle = None if given.models is None else pack_models("m", {(CLUSTER, job): given.models})
         broadcast = None if bundle is None else cast("Broadcast[FleetBundle]", SimpleNamespace(value=bundle))
         if self.learns and broadcast is not None and given.trained_s not in {None, self.learned_s}:
             self._learn(broadcast, given.trained_s or 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from flink_model import MemoryLog
 from flink_server import FakeJob, FlinkServer
+from single_job import control_job
 
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import NOT_JUDGED, JobControl
@@ -68,7 +69,7 @@ class Scenario:
             name = f"step-{self.ticks}"
             desired = Intention(dict(self.wanted), Origin.REACTIVE, name, "tested", self.now_s + 600.0)
         controller = JobControl(self.actuator, self.log, lambda: None, lambda: self.now_s)
-        return controller.control_job(JOB, desired, lambda: self.limits, self.outcome)
+        return control_job(controller, JOB, desired, lambda: self.limits, self.outcome)
 
     def follow(self) -> Action:
         """Let time pass until a request has its end: Flink may wait, for its configuration says how long."""

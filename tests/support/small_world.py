@@ -17,9 +17,10 @@ from cli.embedded import below
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
-from include.stages import StageRequest, form_argv
+from include.stages import StageRequest
 from include.tables import TABLES
 from lab.commands.history import HistoryRequest, write_history
+from lab.commands.spark_application import form_argv
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 

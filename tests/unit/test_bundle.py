@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel, closed_form_recovery_s
 
@@ -52,13 +53,13 @@ def assert_same(found: JobModels, expected: JobModels) -> None:
 
 
 def test_a_bundle_of_the_release_before_has_no_edges(models: dict[tuple[str, str], JobModels]) -> None:
-    bundle = FleetBundle.from_models("v1", models)
+    bundle = pack_models("v1", models)
     retained = {name: array for name, array in bundle.arrays.items() if not name.startswith("edge_")}
     assert FleetBundle("v0", bundle.index, retained).for_job("eu", "rides").edges == {}
 
 
 def test_models_survive_bytes_and_pickle(models: dict[tuple[str, str], JobModels]) -> None:
-    bundle = FleetBundle.from_models("v1", models)
+    bundle = pack_models("v1", models)
     for copy in (bundle, FleetBundle.from_bytes(bundle.to_bytes()), pickle.loads(pickle.dumps(bundle))):
         assert copy.model_version == "v1"
         assert copy.jobs() == tuple(models)
@@ -67,17 +68,17 @@ def test_models_survive_bytes_and_pickle(models: dict[tuple[str, str], JobModels
 
 
 def test_bytes_are_a_function_of_the_models(models: dict[tuple[str, str], JobModels]) -> None:
-    assert FleetBundle.from_models("v1", models).to_bytes() == FleetBundle.from_models("v1", models).to_bytes()
+    assert pack_models("v1", models).to_bytes() == pack_models("v1", models).to_bytes()
 
 
 def test_operators_stand_in_the_order_of_the_arrays(models: dict[tuple[str, str], JobModels]) -> None:
-    bundle = FleetBundle.from_models("v1", models)
+    bundle = pack_models("v1", models)
     assert bundle.operators()[2:] == [("eu", "rides", "sink"), ("us", "rides", "map")]
     assert bundle.arrays["grid_count"].tolist() == [0, 8, 3, 5]
 
 
 def test_unknown_job_and_damaged_archive_are_refused_by_name(models: dict[tuple[str, str], JobModels]) -> None:
-    bundle = FleetBundle.from_models("v1", models)
+    bundle = pack_models("v1", models)
     with pytest.raises(BundleError, match="'orders' of cluster 'eu' is not in model v1"):
         bundle.for_job("eu", "orders")
     for damaged in (b"", b"no archive", bundle.to_bytes()[:200]):
@@ -89,7 +90,7 @@ def test_unknown_job_and_damaged_archive_are_refused_by_name(models: dict[tuple[
 
 
 def test_an_empty_fleet_has_no_jobs() -> None:
-    assert FleetBundle.from_bytes(FleetBundle.from_models("v0", {}).to_bytes()).jobs() == ()
+    assert FleetBundle.from_bytes(pack_models("v0", {}).to_bytes()).jobs() == ()
 
 
 def test_recovery_is_phoebes_closed_form() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.bundle.merging import merge_jobs
@@ -24,8 +25,8 @@ def models(rate: float, names: tuple[str, ...]) -> JobModels:
 
 
 def bundle(version: str, jobs: dict[str, tuple[float, tuple[str, ...]]]) -> FleetBundle:
-    made = FleetBundle.from_models(version, {("eu", name): models(*one) for name, one in sorted(jobs.items())})
-    return made.with_interval_scale(np.array(SCALE[version]))
+    made = pack_models(version, {("eu", name): models(*one) for name, one in sorted(jobs.items())})
+    return replace(made, arrays={**made.arrays, "interval_scale": np.array(SCALE[version])})
 
 
 OLD = bundle("old", {"a": (10.0, ("source", "map")), "b": (20.0, ("source", "map", "sink")), "c": (30.0, ("source",))})

@@ -2,25 +2,20 @@
 
 import numpy as np
 import pytest
+from capacity_points import add_observation
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from benchmarks.capacity.load import find_busy_enough
 from models.arrays import Floats
-from models.capacity.busy_windows import (
-    find_busy_enough,
-    least_busy_share,
-    least_share_beside,
-    light_load_sd,
-    split_doubt,
-)
+from models.capacity.busy_windows import least_busy_share, least_share_beside, light_load_sd, split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.lower_tail import sd_towards
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.policies.tuning.capacity_history import (
     History,
     ObservedCapacity,
-    add_observation,
     capacity_at,
     most_capacity_at,
 )

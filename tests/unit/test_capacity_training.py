@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
+from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.job_models import LatencyModel
 from models.capacity.interval_calibration import Place
 from models.training.job_facts import JobFacts
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints, fit_operators
-from models.training.train_job import fit_jobs
 from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.fits import count_batches, fit_batch
 from spark_jobs.train.holdout_scores import capacity_at
@@ -122,7 +123,7 @@ def test_capacities_are_looked_up_and_unknown_ones_are_nan(batch: list[OperatorP
     curve = bundle.for_job("eu", "orders").capacity["parse"]
     assert mean[0] == curve.mean_per_s[11]
     assert widths[0, 1] > widths[0, 0] > 1.28 * curve.sd_per_s[11]
-    wider = bundle.with_interval_scale(np.array([[2.0, 3.0], [1.0, 1.0], [1.0, 1.0]]))
+    wider = replace(bundle, arrays={**bundle.arrays, "interval_scale": np.array([[2.0, 3.0], [1.0, 1.0], [1.0, 1.0]])})
     np.testing.assert_allclose(capacity_at(wider, asked)[1][0], widths[0] * [2.0, 3.0])
     calibrated = wider.for_job("eu", "orders").capacity["parse"]
     assert calibrated.sd_per_s[11] == pytest.approx(2 * curve.sd_per_s[11])
@@ -156,7 +157,7 @@ def test_pictures_and_table_are_made_even_of_nothing(batch: list[OperatorPoints]
         "rides\nmap",
         "orders\nsink",
     ]
-    assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 2
+    assert len(capacity_figure(pack_models("v0", {})).axes) == 2
     none = pd.DataFrame(columns=["kind", "seen_s", "predicted_s", "resolution_s", "factor_80", "sd_log"], dtype=float)
     assert recovery_figure(none).axes[0].get_xlabel().startswith("measured recovery")
     known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from controller.view.champion import ChampionReader
 from include.settings import Mlflow
-from models.bundle.fleet_bundle import FleetBundle
 from models.training.model_review import PROMOTED_TAG, VERSION_TAG
 
 
@@ -26,7 +26,7 @@ class Registry:
 
     def add(self, number: int, content: bytes | None = None) -> None:
         """Register a version that was champion; without content its file is a good one."""
-        self.files[number] = FleetBundle.from_models(f"v{number}", {}).to_bytes() if content is None else content
+        self.files[number] = pack_models(f"v{number}", {}).to_bytes() if content is None else content
 
     def version_of(self, number: int) -> Any:
         return SimpleNamespace(version=str(number), tags={VERSION_TAG: f"v{number}", PROMOTED_TAG: "yes"})

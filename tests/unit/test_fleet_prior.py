@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.domain.graph import JobGraph, Operator
 from include.settings import Capacity, Settings
 from include.settings import Planner as PlannerSettings
@@ -188,7 +189,7 @@ def test_an_operator_never_observed_keeps_its_parallelism_where_levels_of_its_ki
 
 def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
     graph = JobGraph((Operator("in"), Operator("parse", ("in",)), Operator("out", ("parse",))))
-    plain = FleetBundle.from_models("v1", {("eu", "orders"): job({"in": curve([2, 4, 8]), "out": curve([4])})})
+    plain = pack_models("v1", {("eu", "orders"): job({"in": curve([2, 4, 8]), "out": curve([4])})})
     prior = fleet_of({SINK: [0.03] * 30})
     retained = FleetBundle.from_bytes(replace(plain, arrays={**plain.arrays, **prior.to_arrays()}).to_bytes())
     state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4), placed=())

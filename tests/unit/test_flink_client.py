@@ -6,7 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.flink.client import FlinkClient, FlinkError, FlinkRefused, FlinkUnreachable, ParallelismNotReached
+from include.flink.client import FlinkError, FlinkRefused, FlinkUnreachable
+from lab.local_flink.job_client import JobClient, ParallelismNotReached
 
 JOB = "f" * 32
 NAMES = {"v1": "Source: orders", "v2": "enrich"}
@@ -87,7 +88,7 @@ def flink():
 
 
 def client_of(flink, **options):
-    return FlinkClient(flink.url, backoff_factor_s=0.0, **options)
+    return JobClient(flink.url, backoff_factor_s=0.0, **options)
 
 
 def test_get_is_repeated_after_a_lost_connection(flink):
@@ -107,7 +108,7 @@ def test_waits_between_attempts_grow(flink, monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
     flink.drop = 9
     with pytest.raises(FlinkUnreachable, match="4 attempts: ProtocolError"):
-        FlinkClient(flink.url, retries=3).overview()
+        JobClient(flink.url, retries=3).overview()
     assert waited == [0.4, 0.8]
 
 
@@ -126,13 +127,13 @@ def test_put_is_never_repeated(flink):
 
 
 def test_a_put_that_finds_nobody_is_sent_once():
-    client = FlinkClient("http://127.0.0.1:1", retries=5)
+    client = JobClient("http://127.0.0.1:1", retries=5)
     with pytest.raises(FlinkUnreachable, match="1 attempts: NewConnectionError"):
         client.transport.send_json("PUT", "/jobs", json={})
 
 
 def test_nothing_listens(flink):
-    client = FlinkClient("http://127.0.0.1:1", retries=0)
+    client = JobClient("http://127.0.0.1:1", retries=0)
     with pytest.raises(FlinkUnreachable, match=r"127\.0\.0\.1:1.*check rest_url"):
         client.overview()
 

@@ -9,9 +9,8 @@ from include.flink.versions import (
     find_unread_keys,
     name_key,
     read_version,
-    rename_keys,
 )
-from lab.local_flink.configuration import write_configuration
+from lab.local_flink.configuration import rename_keys, write_configuration
 
 ADAPTIVE = "jobmanager.adaptive-scheduler."
 WAIT = f"{ADAPTIVE}submission.resource-wait-timeout"

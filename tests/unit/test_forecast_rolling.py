@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lab.replay.rolling import roll
 from models.forecasting import QUANTILES, Calendar, ForecastSettings
-from models.forecasting.rolling import roll, rolling_forecasts
 
 CALENDAR = Calendar(1_772_000_000 // 86_400 * 86_400, 1800)
 DAY = CALENDAR.day
@@ -35,7 +35,7 @@ def test_the_future_does_not_matter(cut_day: float, days: int) -> None:
     other[cut + DAY : cut + 3 * DAY] = 0.0
     origins = hourly(0, days)[::4]
     before = origins <= cut
-    first, second = (rolling_forecasts(values, CALENDAR, origins, SETTINGS) for values in (rates, other))
+    first, second = (roll(values, CALENDAR, origins, SETTINGS).quantiles for values in (rates, other))
     np.testing.assert_allclose(first[before], second[before], rtol=1e-9)
     assert not np.allclose(first[~before], second[~before])
 
@@ -56,21 +56,21 @@ def test_shape_order_and_the_first_hours() -> None:
 
 def test_origins_in_any_order_and_off_the_hour() -> None:
     origins = np.array([9 * DAY + 5, 3 * DAY, 9 * DAY + 5, 10 * DAY])
-    made = rolling_forecasts(load(10), CALENDAR, origins, SETTINGS)
+    made = roll(load(10), CALENDAR, origins, SETTINGS).quantiles
     assert np.isfinite(made).all()
     np.testing.assert_array_equal(made[0], made[2])
-    assert rolling_forecasts(load(3), CALENDAR, origins[:0], SETTINGS).shape == (0, len(QUANTILES), DAY)
+    assert roll(load(3), CALENDAR, origins[:0], SETTINGS).quantiles.shape == (0, len(QUANTILES), DAY)
 
 
 def test_what_cannot_be_forecast_is_refused() -> None:
     with pytest.raises(ValueError, match="shape"):
-        rolling_forecasts(np.ones((2, 5)), CALENDAR, np.array([1]), SETTINGS)
+        roll(np.ones((2, 5)), CALENDAR, np.array([1]), SETTINGS)
     with pytest.raises(ValueError, match="origins"):
-        rolling_forecasts(np.ones(5), CALENDAR, np.array([6]), SETTINGS)
+        roll(np.ones(5), CALENDAR, np.array([6]), SETTINGS)
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 7])
 def test_any_horizon(horizon: int) -> None:
-    made = rolling_forecasts(load(6), CALENDAR, np.array([5 * DAY]), ForecastSettings(horizon=horizon))
+    made = roll(load(6), CALENDAR, np.array([5 * DAY]), ForecastSettings(horizon=horizon)).quantiles
     assert made.shape == (1, len(QUANTILES), horizon)
     assert np.isfinite(made).all()

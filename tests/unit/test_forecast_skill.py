@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from lab.replay.rolling import roll
 from models.arrays import Floats
-from models.forecasting import Calendar, ForecastBatch, ForecastSettings, forecast_batch, roll
+from models.forecasting import Calendar, ForecastBatch, ForecastSettings, forecast_batch
 
 CALENDAR = Calendar(0, 600)
 DAY = CALENDAR.day

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.settings import Training
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
@@ -193,7 +194,7 @@ def bundle(observed: list[int], slope: float) -> FleetBundle:
     p, recorded = np.arange(1, 9), np.array(observed)
     curve = CapacityCurve(p, slope * p, 0.0 * p, recorded, 100.0 * recorded, slope)
     models = JobModels({"map": curve}, {"map": 1.0}, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
-    return FleetBundle.from_models("m", {("c", "j"): models})
+    return pack_models("m", {("c", "j"): models})
 
 
 def test_hours_are_seen_when_both_models_had_observed_their_parallelism() -> None:

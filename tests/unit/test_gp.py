@@ -7,7 +7,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from models.capacity.capacity_samples import Samples, pack, recent_means
+from benchmarks.pipeline.training import recent_means
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.fit import RATIOS, fit
 from models.capacity.gp import kernel, predict, profile, whiten
 from models.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient

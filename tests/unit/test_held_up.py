@@ -7,21 +7,22 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
+from capacity_points import add_observation
 
 from include.domain.graph import JobGraph, Operator
-from include.flink.raw_format import read_records
 from include.settings import PROJECT, Training
 from lab.replay.row_histories import build_history
 from models.capacity.held_up import find_held_up_share
 from models.policies.observations import Observations
 from models.policies.tidewise.job_sizes import _draw
-from models.policies.tuning.capacity_history import add_observation, capacity_at
+from models.policies.tuning.capacity_history import capacity_at
 from models.policies.tuning.reading import learn_histories, measure_capacity
 from models.polling.poll_history import PollHistory
 from models.scheduling.need import CapacityBounds
 from models.training.busy_choice import choose_busy
 from models.training.job_windows import KnownOperator
 from spark_jobs.train.job_tables import read_windows
+from tools.raw_records import read_records
 
 RECORDING = PROJECT / "data" / "recording_skewed" / "q3.jsonl.gz"
 MODELLED_PER_S = 48.0  # of each subtask of the join, as the simulated days before the recording had it

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from include.flink.endpoints import AGGREGATES
-from include.flink.raw_format import Kind, RawRecord, read_records
+from include.flink.raw_format import Kind, RawRecord
 from include.utc import IntervalError
 from lab.commands.history import RECOVERY_S, HistoryRequest, main, write_history
 from lab.commands.simulated_jobs import load_simulated_jobs
@@ -23,6 +23,7 @@ from lab.simulation.rest.job_timeline import FIRST_START_MS
 from lab.simulation.rest.metrics import POLLED
 from lab.simulation.rest.template import Ids, build_template
 from lab.simulation.spec import SpecError
+from tools.raw_records import read_records
 
 END = datetime(2026, 11, 20, 18, tzinfo=UTC)
 HOURS = 15

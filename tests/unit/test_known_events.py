@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from include.settings import SettingsError, check_settings
-from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_forecast, raise_rates
+from lab.replay.forecasts import raise_forecast
+from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.policies.tidewise.programme_memory import PlannedLoad
 from models.programme.event_path import EventPath, raise_outlook
 from models.programme.load_outlook import Followed, LoadOutlook

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
+from lab.stages.profiling.latency_markers import find_p95_names, mean_of_slowest_ms
 
 MAP, SINK = "a" * 32, "b" * 32
 

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
+from lab.policies.need_vector.needs import smallest_parallelism
+from lab.policies.spread_selectivity import spread_selectivity
 from models.bundle.job_models import CapacityCurve
 from models.scheduling.demand import (
     DemandError,
@@ -17,8 +19,7 @@ from models.scheduling.demand import (
     quantiles_at_scores,
     resample_to_bins,
 )
-from models.scheduling.need import capacity_bounds, smallest_parallelism, upper_limits
-from models.topology import spread_selectivity
+from models.scheduling.need import capacity_bounds, upper_limits
 
 
 def curve(mean: list[float], sd: list[float], observed: list[int], seen: list[float]) -> CapacityCurve:

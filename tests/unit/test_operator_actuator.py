@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from controller_machine import BASE, JOB
 from operator_model import AUTOSCALER, ModelApi, ModelFlink, OperatorModel
+from single_job import control_job
 
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.guide_actuator import GuideActuator, express_as_least
@@ -55,7 +56,7 @@ def world(model):
     def tick(wanted=None, limits=BASE, actuator=usual):
         intention = wanted and Intention(wanted, Origin.PLAN, "step", "tested", model.now_s + 600)
         controller = JobControl(actuator, log, lambda: None, lambda: model.now_s)
-        return controller.control_job(JOB, intention, lambda: limits)
+        return control_job(controller, JOB, intention, lambda: limits)
 
     assert tick().reason == "new_job_id"
     tick.log = log
@@ -248,7 +249,7 @@ def test_guide_leaves_acting_to_the_autoscaler_and_gives_it_a_least_parallelism(
     def tick(wanted=None, limits=BASE):
         intention = wanted and Intention(wanted, Origin.PLAN, "step", "tested", model.now_s + 600)
         controller = JobControl(guide, log, lambda: None, lambda: model.now_s, express_as_least)
-        return controller.control_job(JOB, intention, lambda: limits)
+        return control_job(controller, JOB, intention, lambda: limits)
 
     assert tick().reason == "new_job_id"
     assert tick(WANTED).reason == "autoscaler_off"

@@ -12,11 +12,12 @@ import pytest
 from cli.java_build import java_tool
 from include.settings import PROJECT, Paths, Settings, Spark
 from include.spark.code_zip import PACKAGES, RETAINED_ARCHIVES, PackagingError, build_package
-from include.spark.conf import JAVA_OPTIONS, make_archive, spark_conf, use_archive
+from include.spark.conf import JAVA_OPTIONS, spark_conf, use_archive
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
 from include.spark.submission import anchor, anchor_paths, prepare_submission, stage_environment
 from include.stage_names import Stage
 from include.version import stage_version
+from tools.class_archive import make_archive
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from overload import overload_probability
 from scipy.stats import norm
 
 from include.settings import Costs, Planner, Reactive
@@ -18,7 +19,6 @@ from models.scheduling.cost_model import (
     compute_costs,
     headroom,
     late_time_s,
-    overload_probability,
     work_off_time_s,
 )
 from models.scheduling.demand import LEVELS, Demand

@@ -10,6 +10,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.domain.singletons import SINGLETON_HELP
 from include.settings import Capacity, Planner
+from lab.policies.need_vector.needs import compute_needs
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
@@ -19,7 +20,7 @@ from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CurrentState, avoidable_overload, compute_costs, headroom
 from models.scheduling.demand import LEVELS, Demand, SourceForecast
 from models.scheduling.expectation import Outlook
-from models.scheduling.need import CapacityBounds, compute_needs, upper_limits
+from models.scheduling.need import CapacityBounds, upper_limits
 from models.scheduling.shortage import explain_limit
 
 START_S = 1_763_661_600  # 2025-11-20 18:00 UTC

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.entry_points import EntryPointError
 from include.policy_catalogue import catalogue, entry_of, names_where
 from include.policy_parameters import parameters_class, read_parameters
 from include.settings import PROJECT, Settings, SettingsError, check_settings
 from lab.replay.candidate_policies import list_names
-from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.registry import memory_codec, policy
 from models.scheduling.demand import LEVELS
@@ -97,7 +97,7 @@ def plan(settings: Settings, memory: str | None = None, memory_policy: str | Non
     curve = CapacityCurve(grid, 10_000.0 * grid, 0.0 * grid, grid.copy(), 10_000.0 * grid, 10_000.0)
     silent = LatencyModel(np.zeros(0), np.zeros(0))
     models = JobModels({"map": curve}, {"src": 1.0, "map": 1.0}, RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5), silent)
-    bundle = FleetBundle.from_models("v1", {("c", "orders"): models})
+    bundle = pack_models("v1", {("c", "orders"): models})
     as_of_s = int(AS_OF.timestamp())
     starts = as_of_s + 600 * np.arange(144)
     bins = {

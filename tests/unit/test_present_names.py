@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.pipeline.packed_models import pack_models
 from controller.evaluation.evaluate_job import evaluate
 from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
@@ -103,7 +104,7 @@ def models() -> JobModels:
 
 
 def test_models_are_given_by_present_names(models):
-    bundle = FleetBundle.from_models("v1", {("c", "orders"): models})
+    bundle = pack_models("v1", {("c", "orders"): models})
     made = FleetBundle.from_bytes(replace(bundle, placed={("c", "orders"): BEFORE}).to_bytes())
     assert made.placed == {("c", "orders"): BEFORE}
     for result in (
@@ -116,13 +117,13 @@ def test_models_are_given_by_present_names(models):
 
 
 def test_models_of_an_operator_that_has_gone_are_no_other_ones(models):
-    made = replace(FleetBundle.from_models("v1", {("c", "orders"): models}), placed={("c", "orders"): BEFORE})
+    made = replace(pack_models("v1", {("c", "orders"): models}), placed={("c", "orders"): BEFORE})
     alone = (PlacedOperator("map", "1" * 32, 0),)
     assert "map" not in made.for_job("c", "orders", alone).capacity
 
 
 def test_a_bundle_of_an_earlier_release_is_read_by_its_own_names(models):
-    bundle = FleetBundle.from_models("v1", {("c", "orders"): models})
+    bundle = pack_models("v1", {("c", "orders"): models})
     with np.load(io.BytesIO(bundle.to_bytes())) as archive:
         header = json.loads(archive["header"].tobytes())
     del header["placed"]

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import LatencyModel
 from models.training.job_facts import JobFacts
 from models.training.operator_fits import OperatorPoints
-from models.training.train_job import fit_jobs
 from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.recovery_scores import predict_batch
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.scheduling.segments import Segment, count_held_bins, divide
+from lab.policies.need_vector.division import count_held_bins, divide
+from models.scheduling.segments import Segment
 
 BIN_S = 600.0
 LIMITS = np.array([20, 20])

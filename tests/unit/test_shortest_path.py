@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overload import overload_probability
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Reactive
 from include.settings import Planner as Options
+from lab.policies.spread_selectivity import spread_selectivity
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s, overload_probability
+from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
-from models.topology import spread_selectivity
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
 RECOVERY = RecoveryModel(45.0, 5.0, 125.0, 10.0, 30.0, 5)

@@ -8,8 +8,9 @@ import pytest
 
 from include.settings import PROJECT
 from include.stage_names import Stage
-from include.stages import StageRequest, form_argv, parse_requests
+from include.stages import StageRequest, parse_requests
 from include.utc import IntervalError
+from lab.commands.spark_application import form_argv
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 

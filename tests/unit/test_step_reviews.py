@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from control_entries import NOW_S, TWO, plain_case
 from deltalake import DeltaTable
+from single_job import control_job
 from willing_flink import WillingFlink
 
 from controller.decisions import step_reviews
@@ -294,7 +295,7 @@ def control(lake: Path, flink: Flink, now_s: float) -> list[dict[str, Any]]:
     log = DeltaControlLog(open_control_log(str(lake)), "live", HeldLease(), lambda: now_s)
     controller = JobControl(flink, log, lambda: None, lambda: now_s, review=load_reviews())
     auto = Limits(mode=Mode.AUTO)
-    controller.control_job(JOB, None, lambda: auto)
+    control_job(controller, JOB, None, lambda: auto)
     wanted = Intention({"a": 8, "b": 8}, Origin.PLAN, "step-1", "load rises", now_s + 600)
     controller.control_jobs([JobTask(JOB, wanted, lambda: auto, provenance=Provenance(operators=NAMES))])
     rows = DeltaTable(str(lake / CONTROL_LOG.relative_path)).to_pyarrow_table().to_pylist()

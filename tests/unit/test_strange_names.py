@@ -13,6 +13,7 @@ from rich.console import Console
 from saved_page import AS_OF, save, step_row, write_jobs
 from strange_names import STRANGE_NAMES
 
+from benchmarks.pipeline.packed_models import pack_models
 from cli.run_table import plan_table
 from include.short_names import NO_NAME, shorten_name
 from models.bundle.fleet_bundle import FleetBundle
@@ -69,7 +70,7 @@ def test_the_curves_of_a_fleet_with_strange_names_are_drawn() -> None:
         UNTRAINED,
         LatencyModel(np.zeros(0), np.zeros(0)),
     )
-    bundle = FleetBundle.from_models("m", {("c", name): models for name in STRANGE_NAMES})
+    bundle = pack_models("m", {("c", name): models for name in STRANGE_NAMES})
     capacity_figure(FleetBundle.from_bytes(bundle.to_bytes())).savefig(io.BytesIO(), format="png")
 
 

@@ -12,6 +12,7 @@ import pytest
 from controller_process import read_log
 from deltalake import DeltaTable
 
+from benchmarks.pipeline.packed_models import pack_models
 from controller.leases.lease import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
@@ -22,7 +23,6 @@ from include.lake_table import LakeTable
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
 from lab.commands.history import HistoryRequest, write_history
-from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
 from models.training.model_review import VERSION_TAG
@@ -277,7 +277,7 @@ def test_the_first_evaluation_knows_the_models(settings: Settings, monkeypatch: 
     models = JobModels(
         dict.fromkeys(running, curve), dict.fromkeys(running, 1.0), UNTRAINED, LatencyModel(grid[:0], grid[:0])
     )
-    bundle = FleetBundle.from_models("v1", {(CLUSTER, job): models})
+    bundle = pack_models("v1", {(CLUSTER, job): models})
     monkeypatch.setattr(ChampionReader, "refresh", lambda self: setattr(self, "bundle", bundle))
     ticker = start(settings)
     assert tick(ticker).is_evaluation

@@ -13,14 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import GraphError, JobGraph, Operator
+from lab.policies.spread_selectivity import spread_selectivity
 from models.topology import (
-    aggregate_rate,
-    observed_rate,
     optimal_parallelism,
     required_rates,
     source_capacity,
-    spread_selectivity,
-    true_rate,
     unrounded_parallelism,
 )
 
@@ -111,15 +108,6 @@ def test_published_parallelism_is_found_in_one_step(name: str) -> None:
     assert wanted == CASES[name].expected
     for operator, value in (CASES[name].raw or {}).items():
         assert raw[operator] == pytest.approx(value, abs=1e-6)
-
-
-def test_rates_are_those_of_equations_1_to_6() -> None:
-    records, useful = np.array([[300.0, 100.0], [0.0, 50.0]]), np.array([[6.0, 5.0], [0.0, 2.0]])
-    np.testing.assert_allclose(observed_rate(records, 10.0), [[30.0, 10.0], [0.0, 5.0]])
-    true = true_rate(records, useful)
-    np.testing.assert_allclose(true, [[50.0, 20.0], [np.nan, 25.0]])
-    np.testing.assert_allclose(aggregate_rate(true), [70.0, 50.0])
-    assert np.isnan(aggregate_rate([np.nan, np.nan]))
 
 
 def test_full_output_goes_to_every_successor_over_time() -> None:

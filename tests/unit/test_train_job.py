@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from include.settings import Training
+from lab.replay.train_alone import find_first_s, train_alone
 from models.bundle.job_models import JobModels
 from models.training.busy_choice import choose_busy, keep_trusted
 from models.training.held_out import find_held
@@ -15,7 +16,6 @@ from models.training.job_facts import learn_facts
 from models.training.job_tests import find_since, list_tests, measure_sustained
 from models.training.job_windows import JobHistory, JobWindows, KnownOperator
 from models.training.recovery_fits import Events
-from models.training.train_job import train_alone
 
 START_S, WINDOW_S = 1_780_000_200, 300
 HOURS = 72
@@ -61,7 +61,7 @@ def end_s(given: JobHistory) -> float:
 
 def train(given: JobHistory, events: Events = NO_EVENTS) -> JobModels:
     as_of_s = end_s(given)
-    since = find_since(given.windows.first_s(), as_of_s, None, OPTIONS)
+    since = find_since(find_first_s(given.windows), as_of_s, None, OPTIONS)
     (models,) = train_alone([given], [events], OPTIONS, as_of_s, [since])
     assert models is not None
     return models

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from benchmarks.pipeline.packed_models import pack_models
 from include.settings import Training
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
@@ -71,7 +72,7 @@ def bundle(version: str, downtime_s: float, jobs: dict[str, float]) -> FleetBund
         grid, at = np.arange(1, 5), np.array([2])
         curve = CapacityCurve(grid, rate / 2 * grid, grid * 1.0, at, np.array([rate]), rate / 2)
         models["eu", name] = JobModels({"map": curve}, {"map": 1.0}, recovery, latency)
-    return FleetBundle.from_models(version, models)
+    return pack_models(version, models)
 
 
 def test_ten_lines_tell_what_changed_since_the_champion() -> None:

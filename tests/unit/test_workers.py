@@ -14,7 +14,8 @@ from include.settings import PROJECT
 
 POOL = """
 import faulthandler, multiprocessing, signal, sys, time
-from cli.workers import end_with_parent, exit_on_sigterm
+from cli.workers import exit_on_sigterm
+from lab.commands.workers import end_with_parent
 faulthandler.register(signal.SIGUSR1)
 exit_on_sigterm()
 context = multiprocessing.get_context("fork")
@@ -29,7 +30,8 @@ EXECUTOR = """
 import faulthandler, multiprocessing, signal, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.managers import SyncManager
-from cli.workers import end_with_parent, exit_on_sigterm, stop_workers
+from cli.workers import exit_on_sigterm
+from lab.commands.workers import end_with_parent, stop_workers
 def work(begun):
     begun.put(1)
     time.sleep(600.0)

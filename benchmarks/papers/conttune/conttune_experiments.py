@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, Change, Outcome, run_tuner
-from lab.policies.conttune.tuning_loop import big_step
+from lab.policies.conttune.tuning_loop import big_step, largest
 from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.tuning.capacity_history import History, add_observation, largest
+from models.policies.tuning.capacity_history import History, add_observations
 from models.policies.tuning.small import OperatorProblem, propose
 from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
 
@@ -82,7 +83,7 @@ class ContTuneTuner:
             running = [int(count) for count in window.parallelism[job]]
             capacity = [float(value) for value in window.true_in_per_s[job]]
             state.histories = [
-                add_observation(history, count, value, keep=self._method.keep)
+                add_observations(history, [(count, value, math.nan, 0.0, False)], self._method.keep)
                 for history, count, value in zip(state.histories or [()] * len(running), running, capacity, strict=True)
             ]
             state.p_max = max(state.p_max, largest(state.histories))

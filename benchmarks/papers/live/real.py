@@ -24,11 +24,11 @@ from benchmarks.papers.live.experiment import (
     Trial,
     find_step,
 )
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from lab.local_flink.build import ENTRY_CLASS, build_job
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
+from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, LoadOptions, write_trace
 from models.polling.poll_history import PollHistory
 from models.polling.seen_job import SeenJob
@@ -70,7 +70,7 @@ def _arguments(name: str, folder: Path) -> list[str]:
     return load.arguments(trace)
 
 
-def _tune(client: FlinkClient, jobs: dict[str, _TunedJob], began_s: float) -> None:
+def _tune(client: JobClient, jobs: dict[str, _TunedJob], began_s: float) -> None:
     """Poll, and let each policy decide on its job, until the last step is over."""
     source = RestSource(client, _CLUSTER, time.time)
     history = PollHistory({_CLUSTER: WINDOW_S}, polls=round(RETAINED_WINDOWS * WINDOW_S / _POLL_EVERY_S), settle_s=0)
@@ -88,7 +88,7 @@ def _tune(client: FlinkClient, jobs: dict[str, _TunedJob], began_s: float) -> No
     _note_ends(client, jobs)
 
 
-def _decide(client: FlinkClient, history: PollHistory, jobs: dict[str, _TunedJob], step: int) -> None:
+def _decide(client: JobClient, history: PollHistory, jobs: dict[str, _TunedJob], step: int) -> None:
     now_s = time.time()
     windows = history.windows(now_s)
     for number, observed in enumerate(history.jobs()):
@@ -106,7 +106,7 @@ def _decide(client: FlinkClient, history: PollHistory, jobs: dict[str, _TunedJob
             job.trial.changes.append(Change(step, (wanted[ENRICH], max(wanted.values()))))
 
 
-def _is_ready(client: FlinkClient, seen: SeenJob) -> bool:
+def _is_ready(client: JobClient, seen: SeenJob) -> bool:
     """Whether a job runs at what it was asked for: while it is rescaled, nobody decides."""
     if not seen.is_up or seen.graph is None:
         return False
@@ -117,7 +117,7 @@ def _is_ready(client: FlinkClient, seen: SeenJob) -> bool:
     return {name: bounds.get(vertex) for name, vertex in seen.vertex_ids.items()} == dict(seen.running)
 
 
-def _note_ends(client: FlinkClient, jobs: dict[str, _TunedJob]) -> None:
+def _note_ends(client: JobClient, jobs: dict[str, _TunedJob]) -> None:
     """Keep what each job was last asked to run at, for the step that is over."""
     for job in jobs.values():
         names = {str(one["id"]): str(one["name"]) for one in client.job(job.job_id)["vertices"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from models.policies.tuning.tuning_options import Thresholds
+from lab.policies.tuning_thresholds import Thresholds
 
 
 class Provision(StrEnum):

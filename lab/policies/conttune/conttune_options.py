@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from include.utc import DAY_S
-from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition, Thresholds
+from lab.policies.tuning_thresholds import Thresholds
+from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
 
 
 @dataclass(frozen=True, slots=True)

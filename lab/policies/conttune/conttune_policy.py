@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lab.policies.conttune.conttune_options import Options
 from lab.policies.conttune.tuning_loop import Memory, Step, advance
-from models.policies.immediate_change import describe_changes, hold, rescale_now
+from lab.policies.described_changes import describe_changes
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.policies.tuning.tuning_options import Acquisition
 from models.scheduling.need import upper_limits

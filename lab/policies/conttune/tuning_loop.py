@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from lab.policies.conttune.controller import Provision, is_worth_restart, provis
 from lab.policies.conttune.conttune_options import Options
 from lab.policies.delayed_fall import Recent, delay_fall
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import History, largest
+from models.policies.tuning.capacity_history import History
 from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.tuning.small import OperatorProblem, propose
 
@@ -228,3 +228,8 @@ def _small(
     if not is_worth_restart(running, wanted, options.thresholds.decision):
         return Step("gate"), replace(known, phase="idle")
     return Step("small", wanted, known.phase == "idle"), replace(known, phase="small", tuned_s=known.seen_until_s)
+
+
+def largest(histories: Iterable[History]) -> int:
+    """Return p_max: the largest parallelism in any history of a job, 0 without observations."""
+    return max((history[-1].parallelism for history in histories if history), default=0)

@@ -8,9 +8,10 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from lab.policies.dhalion.rules import Reading
+from lab.policies.undisturbed_windows import NO_LOAD_PER_S, undisturbed_windows
 from models.arrays import Floats, Ints
 from models.policies.observations import Observations
-from models.policies.window_means import NO_LOAD_PER_S, mean_per_operator, source_rates, undisturbed_windows
+from models.policies.window_means import mean_per_operator, source_rates
 from models.topology import measure_edge_ratios
 
 # Sources that take in this share less than arrives fall behind; less is measurement.

@@ -8,9 +8,10 @@ import numpy as np
 
 from lab.policies.dragster.dragster_memory import Slot
 from lab.policies.dragster.network import Network, demand
+from lab.policies.undisturbed_windows import undisturbed_windows
 from models.arrays import Ints
 from models.policies.observations import Observations
-from models.policies.window_means import mean_per_operator, source_rates, undisturbed_windows
+from models.policies.window_means import mean_per_operator, source_rates
 
 
 def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:

@@ -10,9 +10,9 @@ from lab.policies.dragster.dragster_options import Options, Target
 from lab.policies.dragster.dragster_slot import advance
 from lab.policies.dragster.given_network import MisfitError, apply_given
 from lab.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
+from lab.policies.undisturbed_windows import NO_LOAD_PER_S
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
-from models.policies.window_means import NO_LOAD_PER_S
 from models.scheduling.need import upper_limits
 from models.topology import measure_edge_ratios
 

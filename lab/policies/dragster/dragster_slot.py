@@ -21,8 +21,8 @@ from lab.policies.dragster.lagrangian import (
 from lab.policies.dragster.network import Network, demand
 from lab.policies.dragster.projection import project
 from lab.policies.dragster.ucb import track, upper, weight
+from lab.policies.undisturbed_windows import NO_LOAD_PER_S
 from models.arrays import Floats
-from models.policies.window_means import NO_LOAD_PER_S
 
 
 def advance(options: Options, net: Network, slot: Slot, memory: Memory) -> tuple[dict[str, int], Memory]:

@@ -16,9 +16,10 @@ from lab.policies.dragster.dragster_memory import OperatorFlow
 from lab.policies.dragster.dragster_options import Form
 from lab.policies.dragster.network import SINK, Edge, Network, network
 from lab.policies.dragster.throughput import Linear, Share, Tanh, ThroughputFunction
+from lab.policies.undisturbed_windows import NO_LOAD_PER_S, undisturbed_windows
 from models.arrays import Floats
 from models.policies.observations import Observations
-from models.policies.window_means import NO_LOAD_PER_S, mean_per_operator, undisturbed_windows
+from models.policies.window_means import mean_per_operator
 
 # With fewer flows the two parameters of tanh are not known apart, and the straight line is taken.
 _LEAST_FLOWS = 3

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from include.domain.graph import JobGraph
+from lab.policies.described_changes import describe_changes
 from lab.policies.ds2.ds2_memory import ManagerState
 from lab.policies.ds2.ds2_options import ManagerOptions
 from lab.policies.ds2.optimum import OperatorRates
 from lab.policies.ds2.scaling_manager import Interval, Step, advance
 from models.arrays import Ints
-from models.policies.immediate_change import describe_changes, hold, rescale_now
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import hides_demand, mean_per_operator

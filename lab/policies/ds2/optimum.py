@@ -10,7 +10,8 @@ import numpy as np
 
 from include.domain.graph import GraphError, JobGraph
 from lab.policies.ds2.adjust import MAX_PARALLELISM, whole
-from models.topology import Edge, optimal_parallelism, required_rates, spread_selectivity, unrounded_parallelism
+from lab.policies.spread_selectivity import spread_selectivity
+from models.topology import Edge, optimal_parallelism, required_rates, unrounded_parallelism
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from lab.policies.mdp_rl.learner import blend
 from lab.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from lab.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from lab.policies.mdp_rl.queueing import longest_path, response_s
+from lab.policies.spread_selectivity import spread_selectivity
 from models.arrays import Floats, Ints
 from models.bundle.job_models import JobModels
 from models.policies.observations import Observations
-from models.topology import Edge, measure_edge_ratios, required_rates, spread_selectivity
+from models.topology import Edge, measure_edge_ratios, required_rates
 
 LEAST_RATE_PER_S = 1e-9  # below it nothing comes; it keeps the quantum a number
 FIRST_LEVEL = 20  # that of the first rate that is not 0: room for half as much again before the grid is coarsened

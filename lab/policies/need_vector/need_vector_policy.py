@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from lab.policies.need_vector.division import divide
 from lab.policies.need_vector.need_vector_options import NeedVectorOptions
+from lab.policies.need_vector.needs import compute_needs
 from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.demand import quantile_at_level
-from models.scheduling.need import compute_needs
 from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
-from models.scheduling.segments import divide
 
 
 class NeedVector:

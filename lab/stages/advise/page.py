@@ -15,8 +15,8 @@ from include.settings import Settings
 from include.utc import parse_utc
 from lab.stages.advise.drawing import calibration_svg, week_svg
 from lab.stages.advise.fleet import MONTH_DAYS
+from lab.stages.advise.shown_names import mark_name, name_jobs
 from models.intervals import LEAST_DAYS, LEVEL
-from page.shown_names import mark_name, name_jobs
 
 TEMPLATE = "page.html.j2"
 LABELS = {"take": "saves", "other": "another is cheaper", "keep": "what ran is cheaper", "open": "cannot be told"}

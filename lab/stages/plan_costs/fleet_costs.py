@@ -100,7 +100,9 @@ class PlanComparison:
     @property
     def differences(self) -> dict[JobKey, float]:
         """Share by which the challenger's plans cost more, by job."""
-        return {} if self.costs.empty else self.costs.set_index(list(JOB))["difference"].to_dict()
+        if self.costs.empty:
+            return {}
+        return {(row["cluster"], row["job"]): row["difference"] for row in self.costs.to_dict("records")}
 
 
 def compare_on_sample(

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from include.domain.graph import JobGraph
-from include.flink.client import FlinkClient
 from include.settings import Planner
 from include.settings.profiling import FLINK, SIMULATED, Profiling
+from lab.local_flink.job_client import JobClient
 from lab.profiling.profiling import ProfilingCluster
 from lab.simulation.profiling_adapter import SimulatedProfiling
 from lab.simulation.simulated_replica import AT_THE_SOURCES, build_replica
@@ -65,7 +65,7 @@ def flink_adapter(subject: Subject) -> ProfilingCluster:
     settings, name = subject.profiling, f"{subject.cluster}/{subject.job}"
     if settings.rest_url is None or name not in settings.jobs:
         raise ValueError(f'profiling.jobs."{name}" is missing: its jar, entry_class and arguments')
-    client = FlinkClient(settings.rest_url, connection=settings.connection)
+    client = JobClient(settings.rest_url, connection=settings.connection)
     return FlinkDeployments(client, name, settings.jobs[name], settings)
 
 

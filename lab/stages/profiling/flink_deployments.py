@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from include.flink import endpoints
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.job_states import RUNNING, TERMINAL_STATES
-from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
 from include.settings.profiling import ProfiledJob, Profiling
 from include.utc import DAY_S
+from lab.local_flink.job_client import JobClient
 from lab.profiling.rows import Measurement
+from lab.stages.profiling.latency_markers import find_p95_names, mean_of_slowest_ms
 from models.policies.observations import Latency
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class FlinkDeployments:
 
     def __init__(
         self,
-        client: FlinkClient,
+        client: JobClient,
         name: str,
         job: ProfiledJob,
         settings: Profiling,

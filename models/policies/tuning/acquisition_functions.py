@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
@@ -47,25 +45,6 @@ def improvement(mean_per_s: Floats, sd_per_s: Floats, required_per_s: Floats, kn
         distance = (mean_per_s - required_per_s[:, None]) / sd_per_s
     probability = np.where(np.isnan(distance), mean_per_s >= required_per_s[:, None], ndtr(distance))
     return np.asarray((known_feasible[:, None] - grid) * probability, float)
-
-
-def known_share(observed: Sequence[int], *, alpha: int, p_max: int) -> tuple[int, float]:
-    """Return len_all and Pr_use of Fig. 3: the length of the known regions, overlaps counted once, and its share.
-
-    A region is the interval [p - alpha, p + alpha] around an observed parallelism, cut to what can run.  Deviation: the
-    text cuts at 0; only a cut at 1 gives the 12 of 15 that Fig. 3 prints.
-
-    Args:
-        observed: parallelisms, at most ``p_max``.
-        alpha: radius of a region.
-        p_max: of the job.
-    """
-    length, covered = 0, 1
-    for parallelism in sorted(observed):
-        begin, end = max(parallelism - alpha, covered), min(parallelism + alpha, p_max)
-        length += max(end - begin, 0)
-        covered = max(covered, end)
-    return length, length / p_max
 
 
 def smallest_sufficient(capacity_per_s: Floats, required_per_s: npt.ArrayLike) -> Ints:

@@ -48,20 +48,6 @@ class ObservedCapacity:
 History = tuple[ObservedCapacity, ...]
 
 
-def add_observation(
-    history: History,
-    parallelism: int,
-    capacity_per_s: float,
-    *,
-    keep: int = KEEP,
-    busy: float = math.nan,
-    at_s: float = 0.0,
-    is_limit: bool = False,
-) -> History:
-    """Return the history with one more observation; see :func:`add_observations`."""
-    return add_observations(history, [(parallelism, capacity_per_s, busy, at_s, is_limit)], keep)
-
-
 def add_observations(
     history: History, observed: Iterable[tuple[int, float, float, float, bool]], keep: int = KEEP
 ) -> History:
@@ -171,8 +157,3 @@ def capacity_near(history: History, parallelism: int) -> float:
     capacities = [0.0, *(known.capacity_per_s for known in history)]
     within = float(np.interp(parallelism, observed, capacities))
     return within * max(parallelism / observed[-1], 1.0)
-
-
-def largest(histories: Iterable[History]) -> int:
-    """Return p_max: the largest parallelism in any history of a job, 0 without observations."""
-    return max((history[-1].parallelism for history in histories if history), default=0)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
-
-from pydantic import Field
 
 ALPHA = 3
 KEEP = 5
@@ -18,25 +14,3 @@ class Acquisition(StrEnum):
     FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected ability suffices
     CEI = "cei"  # Eq. 4: constrained expected improvement
     LINEAR = "linear"  # none: always DS2
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Settings of the controller; the paper publishes no values, so all four are the project's choice."""
-
-    backpressure: Annotated[
-        float, Field(ge=0, le=1, description="backpressured share from which an operator is held back, backpressureThr")
-    ] = 0.10
-    core_min: Annotated[
-        float, Field(ge=0, le=1, description="CPU usage below which the CPU counts as low, coreMinThr")
-    ] = 0.60
-    core_max: Annotated[
-        float, Field(ge=0, le=1, description="CPU usage above which the CPU counts as stressed, coreMaxThr")
-    ] = 0.85
-    decision: Annotated[
-        float, Field(ge=0, le=100, description="relative change of parallelism worth a restart, decisionThr")
-    ] = 0.10
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.core_min <= self.core_max or self.backpressure < 0 or self.decision < 0:
-            raise ValueError("0 <= core_min <= core_max, backpressure >= 0 and decision >= 0 are needed")

@@ -12,8 +12,9 @@ from flink_server import serving as serving_flink
 
 from benchmarks.chaos import wire_troubles
 from benchmarks.chaos.proxy import serving
-from include.flink.client import FlinkClient, FlinkRefused, FlinkUnreachable
+from include.flink.client import FlinkRefused, FlinkUnreachable
 from include.flink.faults import Redirected
+from lab.local_flink.job_client import JobClient
 
 JOB = "a" * 32
 PATH = f"/jobs/{JOB}/resource-requirements"
@@ -48,7 +49,7 @@ def proxy(flink):
 
 @pytest.fixture
 def client(proxy):
-    made = FlinkClient(proxy.url, retries=0, read_timeout_s=5.0)
+    made = JobClient(proxy.url, retries=0, read_timeout_s=5.0)
     yield made
     made.close()
 

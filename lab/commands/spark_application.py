@@ -14,7 +14,7 @@ from cli.process_group import end_group
 from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
 from include.spark.submission import prepare_submission
-from include.stages import StageRequest, form_argv
+from include.stages import StageRequest
 
 _STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
 _PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")
@@ -23,6 +23,11 @@ _CAUSE = re.compile(r"^tidewise: stage \S+ failed: .*")
 
 class ApplicationError(RuntimeError):
     """A stage failed; the message has its cause and the log."""
+
+
+def form_argv(requests: Sequence[StageRequest]) -> list[str]:
+    """Return the arguments of one application for requests that are alike but for the stage."""
+    return [*(str(one.stage) for one in requests), *requests[0].to_argv()[1:]]
 
 
 def run_application(settings: Settings, requests: Sequence[StageRequest], log: Path, progress: ProgressLog) -> None:

@@ -23,7 +23,16 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.past_forecasts import PastForecasts
-from models.forecasting.rate_history import append_rates, prepare
+from models.forecasting.rate_history import (
+    MOST_PER_S,
+    NOTHING_SHARE,
+    SPIKE_FACTOR,
+    History,
+    fill_causally,
+    first_observed_bin,
+    prepare,
+    usual_by_hour,
+)
 from models.forecasting.skill import find_unskilled
 
 ORIGIN_S = 3600
@@ -49,18 +58,6 @@ class Rolling:
     quantiles: Floats
     method: list[str]
     reason: list[str | None]
-
-
-def rolling_forecasts(
-    rates_per_s: Floats,
-    calendar: Calendar,
-    origins: Ints,
-    settings: ForecastSettings,
-    *,
-    methods: Registry | None = None,
-) -> Floats:
-    """Return the quantiles of :func:`roll`, records/s, shape (O, L, H)."""
-    return roll(rates_per_s, calendar, origins, settings, methods=methods).quantiles
 
 
 def roll(
@@ -136,6 +133,29 @@ def _predict(
     return names, np.concatenate(parts, axis=1), clean
 
 
+def append_rates(history: History, rates_per_s: Floats) -> History:
+    """Append bins that came later, shape (n, t), without cleaning the earlier ones again.
+
+    An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
+    does not depend on later bins: whether a source has stopped for good is decided at the next ``prepare``.
+    """
+    rates = np.asarray(rates_per_s, dtype=np.float64)
+    rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
+    if history.bins:
+        usual = usual_by_hour(history.observed, history.calendar)
+        day = history.calendar.day
+        known = np.zeros((len(rates), day))
+        known[:, : min(day, history.bins)] = usual[:, -day:] if history.bins >= day else usual
+        if history.bins >= day:
+            at = np.arange(rates.shape[1]) % day
+            nothing = (rates <= NOTHING_SHARE * known[:, at]) & (known[:, at] > 0)
+            busiest = usual.max(axis=1, keepdims=True, initial=0.0)
+            spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
+            rates = np.where(nothing | spike, np.nan, rates)
+    observed = np.concatenate([history.observed, rates], axis=1)
+    return History(history.calendar, observed, fill_causally(observed, history.calendar), first_observed_bin(observed))
+
+
 def _hold_contest(
     rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
 ) -> Contest:
@@ -168,7 +188,7 @@ class _ContestForecaster:
         day, champion = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
             before, days = self._before(begin), settings.backtest_origins
-            chosen = choose_champions(before.losses(begin, days), np.array([champion]), settings.champion_margin)
+            chosen = choose_champions(before.scores(begin, days)[0], np.array([champion]), settings.champion_margin)
             champion = int(chosen[0])
             self.champions[begin // day] = champion
             (self.unskilled[begin // day],) = self._judge(before, chosen, begin)
