@@ -14,7 +14,8 @@ from airflow.sdk import chain, dag
 from include.orchestration.airflow_names import CronTriggerTimetable
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
-from include.stage_names import Stage
+from include.stage_catalogue import stages
+from include.stage_names import BACKTEST, Stage
 
 
 @dag(
@@ -25,7 +26,8 @@ from include.stage_names import Stage
 )
 def tidewise_backtest() -> None:
     """Wire the DAG."""
-    chain(stage_step("backtest"), stage_step(Stage.REPORT))
+    chain(stage_step(BACKTEST), stage_step(Stage.REPORT))
 
 
-tidewise_backtest()
+if BACKTEST in stages():  # it comes with the laboratory (lab/)
+    tidewise_backtest()

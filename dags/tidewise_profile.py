@@ -10,6 +10,8 @@ real cluster can be named instead; there a profile takes hours and one worker fo
 from airflow.sdk import dag
 
 from include.orchestration.tasks import AS_OF_PARAM, JOB_PARAM, dag_options, stage_step
+from include.stage_catalogue import stages
+from include.stage_names import PROFILING
 
 
 @dag(
@@ -20,7 +22,8 @@ from include.orchestration.tasks import AS_OF_PARAM, JOB_PARAM, dag_options, sta
 )
 def tidewise_profile() -> None:
     """Wire the DAG."""
-    stage_step("profiling")
+    stage_step(PROFILING)
 
 
-tidewise_profile()
+if PROFILING in stages():  # it comes with the laboratory (lab/)
+    tidewise_profile()

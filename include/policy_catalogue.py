@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from include.entry_points import load_entries
+from include.entry_points import LABORATORY, load_entries
 
 GROUP = "tidewise.policies"
 
@@ -98,6 +98,8 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     ),
 }
 """Those of the product; the policies of papers and peers are entry points of the laboratory."""
+_RENAMED = {"planner_v2": "planner"}
+_ABLATIONS = "planner_no_"
 REFERENCES = ("static_max", "static_mean", "clairvoyant")
 """What policies are compared with in a backtest or replay; no job can have one."""
 
@@ -136,7 +138,17 @@ def check_names(names: Iterable[str], also: Collection[str] = ()) -> None:
     """
     known = {*catalogue(), *also}
     for name in sorted(set(names) - known):
-        raise PolicyCatalogueError(f"no policy is called {name!r}; write {nearest(name, known)}")
+        raise PolicyCatalogueError(f"no policy is called {name!r}; {_suggest(name, known)}")
+
+
+def _suggest(name: str, known: Collection[str]) -> str:
+    """Return what to write in the place of a name that no policy has."""
+    if name.startswith(_ABLATIONS):
+        return "remove it: the planner without one of its parts runs in `make replay` alone"
+    remedy = f"write {_RENAMED.get(name) or nearest(name, known)}"
+    if catalogue().keys() == BUILT_IN.keys():
+        return f"{remedy}, or install {LABORATORY} (lab/), which brings the policies of papers and peers"
+    return remedy
 
 
 def nearest(name: str, known: Collection[str]) -> str:

@@ -17,5 +17,5 @@ class Stage(StrEnum):
 
 LEARN, PROFILING = "learn", "profiling"
 """Stages of the laboratory whose memories of policies a plan reads."""
-PLAN_COSTS = "plan_costs"
-"""Stage of the laboratory that tells what plans by a training's models would have cost."""
+PLAN_COSTS, BACKTEST = "plan_costs", "backtest"
+"""Stages of the laboratory that DAGs run: what plans by a training's models, or other policies, would have cost."""

@@ -17,7 +17,17 @@ SIMULATED, FLINK = "simulated", "flink"
 PLACEHOLDERS = ("job_name", "parallelism", "rate_per_s", "trace")
 
 
+_MOVED = {
+    "spark_jobs.profiling": "lab.stages.profiling",
+    "models.profiling": "lab.profiling",
+    "models.simulation": "lab.simulation",
+}
+
+
 def _adapter(text: str) -> str:
+    for before, now in _MOVED.items():
+        if text.startswith((f"{before}.", f"{before}:")):
+            raise ValueError(f'this module has moved; write "{now}{text.removeprefix(before)}"')
     if text not in {SIMULATED, FLINK} and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
         raise ValueError('must be "simulated", "flink" or "module:function" of an adapter; write "simulated", say')
     return text

@@ -129,10 +129,12 @@ class Settings(Section):
         named = {
             "planner.policy": [self.planner.policy],
             **{f'planner.policies."{job}"': [name] for job, name in self.planner.policies.items()},
-            "backtest.policies": list(self.backtest.policies),
-            "advise.policies": list(self.advise.policies),
             "policies": list(self.policies),
         }
+        # The defaults name policies of the laboratory, which may not be installed.
+        for key, compared in (("backtest.policies", self.backtest), ("advise.policies", self.advise)):
+            if "policies" in compared.model_fields_set:
+                named[key] = list(compared.policies)
         for key, names in named.items():
             try:
                 check_names(names, REFERENCES if key == "backtest.policies" else ())
