@@ -1,7 +1,4 @@
-"""What last week's plans would have cost by a challenger's models and by the champion's, on a sample of the jobs.
-
-A report for whoever reviews the training: the gate does not read it.
-"""
+"""What last week's plans would have cost by a challenger's models and by the champion's, on a sample of the jobs."""
 
 from __future__ import annotations
 
@@ -100,8 +97,6 @@ class PlanComparison:
     @property
     def differences(self) -> dict[JobKey, float]:
         """Share by which the challenger's plans cost more, by job."""
-        if self.costs.empty:
-            return {}
         return {(row["cluster"], row["job"]): row["difference"] for row in self.costs.to_dict("records")}
 
 
