@@ -12,7 +12,7 @@ from typing import get_args, get_origin
 from pydantic import BaseModel
 
 from include.policy_catalogue import catalogue
-from include.settings import Settings
+from include.settings import Planner, Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -104,3 +104,34 @@ def test_settings_in_the_documents_exist() -> None:
     named = {name for page in pages for name in re.findall(pattern, page.read_text())}
     assert len(named) > 20
     assert [name for name in sorted(named) if not has_setting(Settings, name.split("."))] == []
+
+
+def advised_keys() -> Iterator[tuple[str, bool]]:
+    """Yield each key of the advice on prices, and whether it is advised for the default policy."""
+    advice = (DOCS / "policies.md").read_text().split("## Fewer rescales, or less lateness")[1].split("\n## ")[0]
+    for table in re.findall(r"(?:^\|.*\n)+", advice, re.MULTILINE):
+        yield from (
+            (key, table.startswith("| setting |")) for key in re.findall(r"^\| `planner\.([a-z_.]+)`", table, re.M)
+        )
+
+
+def accepts(policy: str, key: str) -> bool:
+    section, name = key.split(".")
+    value = 1.5 + getattr(getattr(Planner(), section), name)
+    return Planner.model_validate({"policy": policy, section: {name: value}}).find_unread_key() is None
+
+
+def test_what_is_advised_is_accepted_by_the_policy_that_it_is_advised_for() -> None:
+    keys = dict(advised_keys())
+    assert len(keys) == 6
+    assert {key: accepts(Planner().policy, key) for key in keys} == keys
+    assert all(accepts(policy, key) for key in keys for policy in ("planner", "controller_alone"))
+
+
+def test_decisions_name_constants_that_the_code_has() -> None:
+    folders = ("include", "models", "spark_jobs", "controller", "fleet", "page", "cli", "lab", "benchmarks")
+    code = "\n".join(path.read_text() for folder in folders for path in (REPOSITORY / folder).rglob("*.py"))
+    pages = sorted((DOCS / "adr").glob("*.md"))
+    named = {name for page in pages for name in re.findall(r"`([A-Z][A-Z]+(?:_[A-Z]+)*)`", page.read_text())}
+    assert len(named) > 8
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
