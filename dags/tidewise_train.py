@@ -26,7 +26,7 @@ from include.stage_names import LEARN, PLAN_COSTS, Stage
 @task.short_circuit(task_id="policies_learn")
 def some_policy_learns() -> bool:
     """Whether a policy in the settings learns; starts no Spark."""
-    return bool(names_where(learns_nightly=True) & load_settings().planner.policies_in_use)
+    return bool(names_where(load_settings().planner.policies_in_use, learns_nightly=True))
 
 
 @task.short_circuit(task_id="models_compared")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
@@ -16,31 +16,46 @@ class EntryPointError(ValueError):
     """An entry point that cannot be used; the message names it and its distribution."""
 
 
-def load_entries(group: str, kind: type[EntryT], taken: Iterable[str] = ()) -> Mapping[str, EntryT]:
-    """Return what the entry points of a group name, by the names of the entry points.
+class Entries(Mapping[str, EntryT]):
+    """What the product has of a kind and what the entry points of a group add, by name; these are loaded when read.
 
     Args:
         group: such as ``tidewise.policies``.
-        kind: class of what they have to name.
-        taken: names that Tidewise itself has.
+        kind: class of what its entry points have to name.
+        built_in: of the product.
 
     Raises:
-        EntryPointError: two have one name, a name is misspelt, or what it names is not of that class.
+        EntryPointError: two have one name, or a name is misspelt; when it is read, what it names is not of that class.
     """
-    owners: dict[str, str] = dict.fromkeys(taken, "Tidewise")
-    result: dict[str, EntryT] = {}
-    for point in sorted(entry_points(group=group), key=lambda one: _owner(one) != LABORATORY):
-        owner, what = _owner(point), f"{group}: {point.name!r}"
-        if point.name in owners:
-            raise EntryPointError(
-                f"{what} is of {owners[point.name]} and of {owner}; rename the entry point of {owner}"
-            )
+
+    def __init__(self, group: str, kind: type[EntryT], built_in: Mapping[str, EntryT]) -> None:
+        self._group, self._kind, self._loaded = group, kind, dict(built_in)
+        self._points: dict[str, EntryPoint] = {}
+        for point in sorted(entry_points(group=group), key=lambda each: _owner(each) != LABORATORY):
+            self._add(point)
+
+    def _add(self, point: EntryPoint) -> None:
+        owner, what = _owner(point), f"{self._group}: {point.name!r}"
+        if point.name in self._loaded or point.name in self._points:
+            first = "Tidewise" if point.name in self._loaded else _owner(self._points[point.name])
+            raise EntryPointError(f"{what} is of {first} and of {owner}; rename the entry point of {owner}")
         if not re.fullmatch(r"[a-z][a-z0-9_]*", point.name):
             raise EntryPointError(
                 f"{what} of {owner}: a name has small letters, digits and underscores; rename the entry point"
             )
-        owners[point.name], result[point.name] = owner, _load(point, kind, f"{what} of {owner}")
-    return result
+        self._points[point.name] = point
+
+    def __getitem__(self, name: str) -> EntryT:
+        if name not in self._loaded:
+            point = self._points[name]
+            self._loaded[name] = _load(point, self._kind, f"{self._group}: {name!r} of {_owner(point)}")
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._loaded, *self._points)))
+
+    def __len__(self) -> int:
+        return len(set(self))
 
 
 def find_command(name: str) -> Any:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from include.entry_points import LABORATORY, load_entries
+from include.entry_points import LABORATORY, Entries
 
 GROUP = "tidewise.policies"
 
@@ -106,12 +106,12 @@ REFERENCES = ("static_max", "static_mean", "clairvoyant")
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, PolicyEntry]:
-    """Return all policies by name: the built-in ones, then those of other distributions.
+    """Return all policies by name: the built-in ones, then those of other distributions, loaded when asked for.
 
     Raises:
-        EntryPointError: (a ValueError) two policies have one name, or an entry point names no entry.
+        EntryPointError: (a ValueError) two policies have one name, or a name is misspelt.
     """
-    return {**BUILT_IN, **load_entries(GROUP, PolicyEntry, BUILT_IN)}
+    return Entries(GROUP, PolicyEntry, BUILT_IN)
 
 
 def entry_of(name: str) -> PolicyEntry:
@@ -157,12 +157,11 @@ def nearest(name: str, known: Collection[str]) -> str:
     return close[0] if close else f"one of {', '.join(sorted(known))}"
 
 
-def names_where(**facts: object) -> frozenset[str]:
-    """Return the names of the policies of which all facts hold: ``names_where(learns_nightly=True)``."""
+def names_where(among: Iterable[str], **facts: object) -> frozenset[str]:
+    """Return those of some policies of which all facts hold: ``names_where(names, learns_nightly=True)``."""
+    entries = {name: entry_of(name) for name in among}
     return frozenset(
-        name
-        for name, entry in catalogue().items()
-        if all(getattr(entry, fact) == value for fact, value in facts.items())
+        name for name, entry in entries.items() if all(getattr(entry, fact) == value for fact, value in facts.items())
     )
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from include import tables
-from include.entry_points import LABORATORY, load_entries
+from include.entry_points import LABORATORY, Entries
 from include.stage_names import Stage
 
 GROUP = "tidewise.stages"
@@ -118,9 +118,9 @@ def stages() -> Mapping[str, StageEntry]:
     """Return all stages by name: the product's in the order of the data, then those of other distributions.
 
     Raises:
-        EntryPointError: (a ValueError) two stages have one name, or an entry point names no entry.
+        EntryPointError: (a ValueError) two stages have one name, or a name is misspelt.
     """
-    return {**BUILT_IN, **load_entries(GROUP, StageEntry, BUILT_IN)}
+    return Entries(GROUP, StageEntry, BUILT_IN)
 
 
 def stage_of(name: str) -> StageEntry:

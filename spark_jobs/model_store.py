@@ -255,22 +255,6 @@ class ModelStore:
         """Return the tags of the run that made a version."""
         return dict(self.read_run(number).data.tags)
 
-    def read_fitted(self, run: Run) -> FleetBundle:
-        """Return the models that a training has fitted, also of jobs that keep those of an earlier version.
-
-        Raises:
-            NoModelError: the run is not registered.
-        """
-        if self.client.list_artifacts(run.info.run_id, FITTED):
-            with tempfile.TemporaryDirectory() as folder:
-                uri = f"{run.info.artifact_uri}/{FITTED}/{BUNDLE_FILE}"
-                local = mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder)
-                return FleetBundle.from_bytes(Path(local).read_bytes())
-        bundle = self.load_version(run.data.tags[VERSION_TAG])
-        if bundle is None:
-            raise NoModelError(f"model {run.data.tags[VERSION_TAG]} is not registered: run the train stage again")
-        return bundle
-
     def read_document(self, run: Run, path: str) -> Any:
         """Return what a run has logged as JSON; None where it has no such file, as one of an earlier release."""
         known = {item.path for item in self.client.list_artifacts(run.info.run_id)}

@@ -7,14 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from include.import_closure import close_over_imports
-from include.policy_catalogue import GROUP as POLICIES
 from include.settings import PROJECT
 from include.stage_catalogue import BUILT_IN
-from include.stage_catalogue import GROUP as STAGES
 
 PRODUCT = ("dags", "spark_jobs", "models", "include", "controller", "page", "fleet", "cli")
 """The folders of the product."""
@@ -93,16 +90,6 @@ def close_each(modules: Iterable[str], sources: Mapping[str, bytes]) -> dict[str
     }
 
 
-def declared_modules() -> set[str]:
-    """Return the modules that declare policies and stages of other distributions, and the packages they are in.
-
-    DAG files and settings read them to know which names there are; a declaration imports nothing heavy.
-    """
-    named = {point.module for group in (POLICIES, STAGES) for point in entry_points(group=group)}
-    return {".".join(module.split(".")[:size]) for module in named for size in range(1, module.count(".") + 2)}
-
-
 def of_laboratory(modules: Iterable[str]) -> list[str]:
-    """Return the modules of the laboratory among some, but for those that declare what it has."""
-    declared = declared_modules()
-    return [name for name in modules if name.partition(".")[0] == "lab" and name not in declared]
+    """Return the modules of the laboratory among some."""
+    return [name for name in modules if name.partition(".")[0] == "lab"]

@@ -19,7 +19,6 @@ from include.stage_catalogue import BUILT_IN as STAGES
 from tools.entry_points import (
     PRODUCT,
     close_each,
-    declared_modules,
     import_each,
     list_entry_points,
     of_laboratory,
@@ -107,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
     before = measure_revision(arguments.base) if arguments.base else None
     print(format_sizes(measure(PROJECT), before, arguments.base))
     loaded = format_loaded()
-    print(f"\n{loaded}\n\nread as declarations besides: {', '.join(sorted(declared_modules()))}")
+    print(f"\n{loaded}")
     return int(any(not line.endswith("| none |") for line in loaded.splitlines()[2:]))
 
 

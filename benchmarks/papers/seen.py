@@ -9,6 +9,7 @@ from lab.simulation.spec import JobSpec
 from lab.simulation.testbed import Window, observations
 from models.arrays import Floats
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
+from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Situation
 from models.scheduling.demand import LEVELS, SourceForecast
 
@@ -40,13 +41,14 @@ def situation_after(
     graph = spec.graph()
     running = window.parallelism[row, : len(graph.operators)].tolist()
     expected = {name: np.full((len(LEVELS), 1), rate_per_s[graph.position(name)]) for name in graph.sources}
-    return Situation(
-        as_of_s=at_s,
+    job = Snapshot(
+        now_s=at_s,
         graph=graph,
-        parallelism=dict(zip(graph.names, running, strict=True)),
-        models=models,
-        forecast=SourceForecast(at_s, _HORIZON.bin_s, expected),
+        running=dict(zip(graph.names, running, strict=True)),
+        up=True,
+        observations=observations([window], row, len(graph.operators)),
         slots_max=slots_max,
         options=_HORIZON,
-        observations=observations([window], row, len(graph.operators)),
+        models=models,
     )
+    return Situation(job, SourceForecast(at_s, _HORIZON.bin_s, expected))

@@ -13,7 +13,7 @@ from include.settings import Settings
 from include.utc import HOUR_S
 from models.bundle.job_models import JobModels, RecoveryModel
 from models.control.state import Origin
-from models.policies.job_snapshot import Snapshot
+from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.polling.seen_job import SeenJob
@@ -139,8 +139,8 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         slots_max=settings.cluster(view.cluster).slots_max,
         options=settings.planner.for_job(view.cluster, view.job),
         models=view.models,
-        job=f"{view.cluster}/{view.job}",
         bounds=SlotBounds.of(schedules, now_s, now_s + HOUR_S * settings.planner.horizon_h),
+        seed=draw_seed(f"{view.cluster}/{view.job}", now_s),
     )
 
 

@@ -31,11 +31,8 @@ class WithoutUncertainty(Planner):
         forecast, models = situation.forecast, situation.models
         medians = {name: np.tile(values[MEDIAN], (len(LEVELS), 1)) for name, values in forecast.quantiles.items()}
         sure = {name: replace(one, sd_per_s=np.zeros_like(one.sd_per_s)) for name, one in models.capacity.items()}
-        known = replace(
-            situation,
-            forecast=replace(forecast, quantiles=medians),
-            models=replace(models, capacity=sure),
-        )
+        job = replace(situation.job, models=replace(models, capacity=sure))
+        known = replace(situation, job=job, forecast=replace(forecast, quantiles=medians))
         made, after = super().decide(known, memory)
         return made, replace(after, due=list_pending_steps(made, forecast))
 
@@ -46,7 +43,7 @@ class WithoutRecovery(Planner):
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan for a job that recovers in no time."""
         models = replace(situation.models, recovery=_NO_RECOVERY)
-        return super().decide(replace(situation, models=models), memory)
+        return super().decide(replace(situation, job=replace(situation.job, models=models)), memory)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class WithFleetPrior(Planner):
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan of a job whose hardly observed operators get the prior."""
         models = pool_models(situation.models, situation.graph, self.prior, situation.slots_max)
-        return super().decide(replace(situation, models=models), memory)
+        return super().decide(replace(situation, job=replace(situation.job, models=models)), memory)
 
 
 def _build_with_fleet_prior(fleet: FleetPrior | None) -> HostedDriver:

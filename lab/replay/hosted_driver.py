@@ -16,7 +16,7 @@ from lab.replay.tick_snapshot import TickSnapshot
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
-from models.policies.situations import build_live_situation, build_situation
+from models.policies.situations import build_live_situation
 from models.policies.tidewise.pending_steps import list_pending_steps
 
 OBSERVED_H = 0.5  # what the reactive controller reads anew: the windows since the last evaluation, and some for a stop
@@ -104,7 +104,8 @@ class HostedDriver:
         models, forecast = snapshot.models, snapshot.forecast
         if models is None or forecast is None or (self.hosted.is_corrected and forecast.fallback is not None):
             return None
-        return build_situation(snapshot.take(options, options.observed_h, until_s), models, forecast)
+        job = snapshot.take(options, options.observed_h, until_s)
+        return Situation(replace(job, models=models), forecast)
 
     def _learn_nightly(self, snapshot: TickSnapshot, memory: PipelineMemory) -> PipelineMemory:
         """Return the memory after the last night's learning, for a policy that learns by night."""

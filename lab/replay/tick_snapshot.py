@@ -12,7 +12,7 @@ from include.settings import Planner
 from include.utc import DAY_S
 from lab.replay.pipeline_state import PipelineState
 from models.bundle.job_models import JobModels
-from models.policies.job_snapshot import Snapshot
+from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
 from models.policies.protocol import History
 from models.scheduling.demand import SourceForecast
@@ -136,8 +136,8 @@ class TickSnapshot:
             options=options,
             restarting=self.is_restarting,
             models=self.models if reads_models else None,
-            job=self._state.name_job(self._row),
             bounds=SlotBounds.of(self._state.conditions.schedules, self.now_s, self.now_s + DAY_S),
+            seed=draw_seed(self._state.name_job(self._row), self.now_s),
         )
 
     def history(self) -> History:

@@ -28,8 +28,8 @@ class Snapshot:
         options: the planner's settings.
         restarting: whether it is known to have failed and is being brought back.
         models: of the job; None before the first training that had anything to learn from.
-        job: ``cluster/job``, from which a policy's random numbers are drawn.
         bounds: of its slots over the next day, by its schedules.
+        seed: of :func:`draw_seed`, for a policy that draws random numbers; not negative.
     """
 
     now_s: int
@@ -41,15 +41,15 @@ class Snapshot:
     options: Planner
     restarting: bool = False
     models: JobModels | None = None
-    job: str = ""
     bounds: SlotBounds = field(default_factory=SlotBounds)
+    seed: int = 0
 
     @property
     def recovery(self) -> RecoveryModel:
         """How long its rescales and restarts are expected to take."""
         return UNTRAINED if self.models is None else self.models.recovery
 
-    @property
-    def seed(self) -> int:
-        """Of a policy's random numbers: the same job at the same time draws the same."""
-        return zlib.crc32(f"{self.job}/{self.now_s}".encode())
+
+def draw_seed(job: str, now_s: int) -> int:
+    """Return the seed of a policy's random numbers: the same job, ``cluster/job``, at the same time draws the same."""
+    return zlib.crc32(f"{job}/{now_s}".encode())

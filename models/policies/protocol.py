@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.arrays import Floats, Ints
 from models.bundle.job_models import JobModels
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
@@ -46,47 +47,78 @@ class Situation:
     """Input of a policy; wrong values are refused when it is made, not by whichever line meets them first.
 
     Attributes:
-        as_of_s: time of the decision, epoch seconds; not negative.
-        graph: the job; its operators in topological order, with their slot-sharing groups.
-        parallelism: operator -> running parallelism, at least 1; of each operator of the graph and of no other.
-        models: of the job, from training; operators that were never measured may be missing.
+        job: as it is at the moment of the decision, epoch seconds, not negative. It has models; ``running`` names each
+            operator of the graph and no other, with 1 at least; ``slots_max`` is 1 at least. Of its windows, which are
+            in the order of the graph, rates and shares are not negative; NaN where nothing was measured.
         forecast: quantiles of the rate of each of its sources, records/s; finite and not negative.
-        slots_max: most slots that the job may have, all slot-sharing groups together; at least 1.
-        options: the planner's settings.
-        observations: the latest windows, oldest first, of the operators of the graph in its order; none for a policy
-            that does not need them. Rates and shares are not negative; NaN where nothing was measured.
-        seed: from the job and the time, for a policy that draws random numbers; not negative.
         slot_prices: what the job pays for slots on top of their own price, per slot and minute of each bin; free
             where the cluster has no budget.
         past_loads: for a policy that learns what the load does, of a job that it does not remember; None else.
-        bounds: of the job's slots over the next day, by its schedules.
 
     Raises:
         ValueError: a value is not as said above; the message names it.
 
     >>> from models.policies.situations import assume_untrained
     >>> from include.domain.graph import Operator
+    >>> from include.settings import Planner
     >>> import numpy as np
-    >>> graph = JobGraph((Operator("source"),))
+    >>> graph, nothing = JobGraph((Operator("source"),)), Observations.nothing(1)
     >>> forecast = SourceForecast(0, 600, {"source": np.full((4, 1), 100.0)})
-    >>> models = assume_untrained(graph, Observations.nothing(1))
-    >>> Situation(0, graph, {"map": 2}, models, forecast, 32, Planner())
+    >>> models = assume_untrained(graph, nothing)
+    >>> Situation(Snapshot(0, graph, {"map": 2}, True, nothing, 32, Planner(), models=models), forecast)
     Traceback (most recent call last):
     ValueError: parallelism: of source nothing is given, map is no operator of the job
     """
 
-    as_of_s: int
-    graph: JobGraph
-    parallelism: Mapping[str, int]
-    models: JobModels
+    job: Snapshot
     forecast: SourceForecast
-    slots_max: int
-    options: Planner
-    observations: Observations = field(default_factory=Observations.nothing)
-    seed: int = 0
     slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
     past_loads: PastLoads | None = None
-    bounds: SlotBounds = field(default_factory=SlotBounds)
+
+    @property
+    def as_of_s(self) -> int:
+        """Time of the decision, epoch seconds."""
+        return self.job.now_s
+
+    @property
+    def graph(self) -> JobGraph:
+        """The job; its operators in topological order, with their slot-sharing groups."""
+        return self.job.graph
+
+    @property
+    def parallelism(self) -> Mapping[str, int]:
+        """Operator -> running parallelism."""
+        return self.job.running
+
+    @property
+    def models(self) -> JobModels:
+        """Of the job, from training; operators that were never measured may be missing."""
+        return cast("JobModels", self.job.models)
+
+    @property
+    def slots_max(self) -> int:
+        """Most slots that the job may have, all slot-sharing groups together."""
+        return self.job.slots_max
+
+    @property
+    def options(self) -> Planner:
+        """The planner's settings."""
+        return self.job.options
+
+    @property
+    def observations(self) -> Observations:
+        """The latest windows, oldest first; none for a policy that does not need them."""
+        return self.job.observations
+
+    @property
+    def seed(self) -> int:
+        """Of a policy's random numbers."""
+        return self.job.seed
+
+    @property
+    def bounds(self) -> SlotBounds:
+        """Of the job's slots over the next day, by its schedules."""
+        return self.job.bounds
 
     def __post_init__(self) -> None:
         faults = [*self._find_scalar_faults(), *self._find_operator_faults(), *self._find_window_faults()]
@@ -98,6 +130,8 @@ class Situation:
             value = getattr(self, name)
             if not value >= least:
                 yield f"{name} = {value!r} must be at least {least}"
+        if self.job.models is None:
+            yield "models: the job has none"
         prices = (self.slot_prices.low, self.slot_prices.high)
         if not all(len(one) and (one >= 0).all() for one in prices):
             yield "slot_prices: must have a price for a bin at least, and none that is negative"

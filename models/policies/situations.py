@@ -1,6 +1,8 @@
-"""What a policy is shown of a job: with a plan's forecast, or with nothing but what is measured now."""
+"""What a policy is shown of a job with nothing but what is measured now."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,39 +14,9 @@ from models.policies.protocol import Situation
 from models.policies.window_means import source_rates
 from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.scheduling.slot_prices import SlotPrices
 from models.topology import learn_edge_ratios
 
 HELD_S = 3600  # the one bin of a forecast that says what is measured now
-
-
-def build_situation(
-    job: Snapshot, models: JobModels, forecast: SourceForecast, slot_prices: SlotPrices | None = None
-) -> Situation:
-    """Return the situation of a job with a forecast.
-
-    Args:
-        job: with the windows that the policy may read.
-        models: of the job.
-        forecast: of its sources.
-        slot_prices: of its cluster; None for free slots.
-
-    Raises:
-        ValueError: a value is none that a situation may have.
-    """
-    return Situation(
-        as_of_s=job.now_s,
-        graph=job.graph,
-        parallelism=job.running,
-        models=models,
-        forecast=forecast,
-        slots_max=job.slots_max,
-        options=job.options,
-        observations=job.observations,
-        seed=job.seed,
-        slot_prices=SlotPrices.free() if slot_prices is None else slot_prices,
-        bounds=job.bounds,
-    )
 
 
 def build_live_situation(job: Snapshot, *, reads_models: bool = False) -> Situation:
@@ -64,11 +36,8 @@ def build_live_situation(job: Snapshot, *, reads_models: bool = False) -> Situat
     loads = source_rates(last)
     held = {name: np.full((len(LEVELS), 1), loads[graph.position(name)]) for name in graph.sources}
     models = job.models if reads_models else None
-    return build_situation(
-        job,
-        assume_untrained(graph, observations) if models is None else models,
-        SourceForecast(job.now_s, HELD_S, held),
-    )
+    shown = replace(job, models=assume_untrained(graph, observations) if models is None else models)
+    return Situation(shown, SourceForecast(job.now_s, HELD_S, held))
 
 
 def assume_untrained(graph: JobGraph, observations: Observations) -> JobModels:

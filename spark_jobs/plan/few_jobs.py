@@ -38,8 +38,6 @@ HELD_BYTES = 80 * 2**20
 """Of files with the windows that policies look at; of more the plan is left to Spark. 1,000 jobs with 8 operators and
 windows of one minute have 37 MiB of two hours."""
 Memory = dict[str, str | None]
-_REPLANNING = names_where(decides=Decides.REPLANS)
-_OBSERVING = names_where(observes=True)
 _STATE = {
     "job_id": pa.string(),
     "operators": pa.string(),
@@ -69,6 +67,7 @@ class FewJobs:
     def __init__(self, lake: Lake, versions: Mapping[str, int], task: PlanTask) -> None:
         self._lake, self._versions, self._task = lake, versions, task
         self._options = task.settings.planner
+        self._observing = names_where(self._options.policies_in_use, observes=True)
 
     def are_few(self) -> bool:
         """Whether what policies look at fits into the driver."""
@@ -78,7 +77,7 @@ class FewJobs:
         return windows.count_bytes(since.replace(minute=0, second=0, microsecond=0), as_of) <= HELD_BYTES
 
     def _observes(self, job: Job) -> bool:
-        return self._options.policy_of(*job) in _OBSERVING
+        return self._options.policy_of(*job) in self._observing
 
     def _version(self, table: Table) -> int | None:
         return self._versions.get(table.name)
@@ -132,8 +131,9 @@ class FewJobs:
     ) -> dict[str, pa.Array]:
         """Return the column of :func:`.past_loads.past_loads`; nothing, and no window is read, where no job is new."""
         lake, options = self._lake, self._options
-        known = [job for job, one in remembered.items() if one["memory_policy"] in _REPLANNING]
-        new = [job for job in jobs if options.policy_of(*job) in _REPLANNING]
+        replanning = names_where(options.policies_in_use, decides=Decides.REPLANS)
+        known = [job for job, row in remembered.items() if row["memory_policy"] in replanning]
+        new = [job for job in jobs if options.policy_of(*job) in replanning]
         if not set(new) - set(known):
             return {}
         columns = dict.fromkeys(("cluster", "job", "memory_policy"), "STRING")

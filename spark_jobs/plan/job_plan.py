@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,11 +27,10 @@ from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.hosting.memories import store
 from models.policies.immediate_change import add_expectations, name_schedules
-from models.policies.job_snapshot import Snapshot
+from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.protocol import Policy, Schedule, Situation
 from models.policies.registry import policy
 from models.policies.renamed_memory import find_operators, rename_operators
-from models.policies.situations import build_situation
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices, weight_of
@@ -197,16 +196,15 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         observations=observations_of(graph, state.windows),
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner.for_job(state.cluster, state.job),
-        job=f"{state.cluster}/{state.job}",
+        models=models,
         bounds=_bound_slots(task, state),
+        seed=draw_seed(f"{state.cluster}/{state.job}", task.as_of_s),
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))
     offer = task.offers.get(state.cluster, SlotPrices.free())
     priority = task.settings.job_limits(state.cluster, state.job).priority
-    situation = build_situation(job, models, forecast, offer.weigh(weight_of(priority)))
-    if state.past_loads is None:
-        return situation
-    return replace(situation, past_loads=past_loads_of(state.past_loads))
+    past_loads = None if state.past_loads is None else past_loads_of(state.past_loads)
+    return Situation(job, forecast, offer.weigh(weight_of(priority)), past_loads)
 
 
 def _bound_slots(task: PlanTask, state: JobState) -> SlotBounds:

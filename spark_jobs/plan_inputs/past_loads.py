@@ -18,7 +18,7 @@ PAST = timedelta(hours=36)
 
 def any_replans(options: Planner) -> bool:
     """Whether some job's policy decides anew at every evaluation."""
-    return bool(options.policies_in_use & names_where(decides=Decides.REPLANS))
+    return bool(names_where(options.policies_in_use, decides=Decides.REPLANS))
 
 
 def past_loads(observations: DataFrame, remembered: DataFrame, options: Planner, as_of: datetime) -> DataFrame:
@@ -32,7 +32,7 @@ def past_loads(observations: DataFrame, remembered: DataFrame, options: Planner,
         options: the planner's settings.
         as_of: the moment of planning.
     """
-    names = names_where(decides=Decides.REPLANS)
+    names = names_where(options.policies_in_use, decides=Decides.REPLANS)
     known = remembered.where(F.col("memory_policy").isin(*names)).select(*JOB)
     windows = windows_between(observations.where("is_source"), as_of - PAST, as_of)
     new = windows.where(has_policy(options, names)).join(F.broadcast(known), JOB, "left_anti")

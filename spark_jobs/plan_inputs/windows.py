@@ -76,7 +76,7 @@ def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -
     ``windows`` is an array of structs, one per operator and window.
     """
     since = as_of - timedelta(hours=options.observed_h)
-    observing = has_policy(options, names_where(observes=True))
+    observing = has_policy(options, names_where(options.policies_in_use, observes=True))
     rows = windows_between(observations, since, as_of).where(observing)
     return rows.groupBy(*JOB).agg(F.collect_list(F.struct(*WINDOW)).alias("windows"))
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.domain.graph import JobGraph, Operator
-from include.policy_catalogue import names_where
+from include.policy_catalogue import catalogue, names_where
 from include.settings import Settings
 from include.stage_names import LEARN, PROFILING, Stage
 from include.stages import StageRequest
@@ -30,7 +30,7 @@ from spark_jobs.plan_inputs.windows import observations_of, recent_windows, wind
 from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet
 
-NIGHTLY = names_where(learns_nightly=True)
+NIGHTLY = names_where(catalogue(), learns_nightly=True)
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
 DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.policy_catalogue import names_where
+from include.policy_catalogue import catalogue, names_where
 from include.settings import Settings
 from include.stage_names import PROFILING, Stage
 from include.stages import StageRequest
@@ -25,7 +25,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
 
-PROFILED = names_where(needs_profile=True)
+PROFILED = names_where(catalogue(), needs_profile=True)
 pytestmark = pytest.mark.spark
 EARLIER, LATER = fleet.AS_OF - timedelta(hours=1), fleet.AS_OF + timedelta(hours=1)
 PROFILE = StageRequest(PROFILING, fleet.AS_OF)

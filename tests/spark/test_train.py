@@ -19,6 +19,7 @@ from include.stage_names import PLAN_COSTS, Stage
 from include.stages import StageRequest
 from include.tables import JOB_GRAPHS, MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
 from lab.stages.plan_costs import stage as plan_costs
+from lab.stages.plan_costs.fitted_models import read_fitted
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
 from models.capacity.fleet_prior import FleetPrior
@@ -340,9 +341,9 @@ def test_one_bad_job_keeps_its_models_and_a_foreign_alias_harms_nothing(lake: La
     judged, first_run = (store.find_finished(version) for version in (own, old))
     assert judged is not None
     assert first_run is not None
-    refused = store.read_fitted(judged).for_job("c5m", "views").capacity["parse"]
+    refused = read_fitted(store, judged).for_job("c5m", "views").capacity["parse"]
     assert (refused.mean_per_s > 1.3 * kept.mean_per_s).all()
-    assert store.read_fitted(first_run).to_bytes() == first.champion.to_bytes()
+    assert read_fitted(store, first_run).to_bytes() == first.champion.to_bytes()
     costs = plan_costs.run(lake.spark, settings, replace(request(LATER), stage=PLAN_COSTS))
     assert (costs["asked"], costs["compared"]) == (4, 0)  # of less than five days
     page = mlflow.artifacts.load_text(f"{judged.info.artifact_uri}/{COMPARISON_PAGE}")

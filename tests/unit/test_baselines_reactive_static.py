@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
@@ -32,7 +33,7 @@ def seen(at: int, busy: tuple[float, float], workers: int) -> Observations:
 
 
 def situation(at: int, busy: float, workers: int, slots_max: int = 24) -> Situation:
-    return Situation(
+    return make_situation(
         as_of_s=at,
         graph=GRAPH,
         parallelism={"source": workers, "window": workers},

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.settings import Planner
 from lab.policies.baselines.random_search import RandomSearch, Search, search_order
@@ -72,7 +73,7 @@ def told(schedule):
 def situation(seen: Observations, running, *, slots: int = 40, seed: int = 0) -> Situation:
     forecast = SourceForecast(0, 600, {"source": np.full((4, 200), 1000.0)})
     at = int(seen.window_start_s[-1] + seen.window_s) if len(seen) else 0
-    return Situation(
+    return make_situation(
         at, GRAPH, dict(zip(GRAPH.names, running, strict=True)), MODELS, forecast, slots, Planner(), seen, seed
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.policy_parameters import read_parameters
@@ -38,7 +39,7 @@ def situation(graph: JobGraph, received: list[float], capacity_of_a_task: list[f
         600 + 60 * np.arange(4), 60, np.ones((4, len(below)), np.int64), disturbed=np.zeros(4, bool), **measures
     )
     recovery = RecoveryModel(60.0, 5.0, 60.0, 5.0, 10.0, 4)
-    return Situation(
+    return make_situation(
         as_of_s=840,
         graph=graph,
         parallelism=dict.fromkeys(graph.names, 1),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
@@ -47,7 +48,7 @@ def seen(at: dict[str, int], rate: float, windows: int = 1, *, first: int = 0, a
 def situation(at: dict[str, int], observations: Observations, slots: int = 100) -> Situation:
     models = JobModels({}, dict.fromkeys(WORDS.names, 1.0), RecoveryModel(20, 2, 40, 4, 30, 5), NO_LATENCY)
     forecast = SourceForecast(START_S, 600, {"source": np.full((4, 144), 1e5)})
-    return Situation(START_S, WORDS, at, models, forecast, slots, Planner(), observations)
+    return make_situation(START_S, WORDS, at, models, forecast, slots, Planner(), observations)
 
 
 NO_LATENCY = LatencyModel(np.zeros(0), np.zeros(0))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
@@ -47,7 +48,7 @@ def situation(map_at: int, observations: Observations, slots: int = 64) -> Situa
     models = JobModels({}, dict.fromkeys(JOB.names, 1.0), RecoveryModel(20, 2, 40, 4, 30, 5), no_latency)
     forecast = SourceForecast(START_S, 600, {"source": np.full((4, 144), 1e3)})
     running = {"source": 1, "map": map_at}
-    return Situation(START_S, JOB, running, models, forecast, slots, Planner(), observations)
+    return make_situation(START_S, JOB, running, models, forecast, slots, Planner(), observations)
 
 
 def target(schedule: Schedule) -> dict[str, int]:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.stats import spearmanr
+from situations import change_job, make_situation
 
 from benchmarks.papers.mdp_rl.pipeline import read_published_counts, utilisations
 from include.domain.graph import JobGraph
@@ -79,7 +80,7 @@ def situation(seen: Observations, running: tuple[int, int, int] = (1, 4, 5), at_
     forecast = SourceForecast(at_s // 600 * 600, 600, {"src": np.full((4, 144), 2000.0)})
     names: JobGraph = GRAPH.graph()
     parallelism = dict(zip(names.names, running, strict=True))
-    return Situation(at_s, names, parallelism, MODELS, forecast, 16, Planner(), seen)
+    return make_situation(at_s, names, parallelism, MODELS, forecast, 16, Planner(), seen)
 
 
 def after(policy: Any, found: Situation, memory: AgentsMemory | None = None) -> list[int]:
@@ -157,7 +158,7 @@ def test_odd_windows_change_nothing(policy: Any, value: float) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_job_without_capacity_models_is_left_alone(policy: Any) -> None:
-    result = replace(situation(windows(noise(2000.0))), models=replace(MODELS, capacity={}))
+    result = change_job(situation(windows(noise(2000.0))), models=replace(MODELS, capacity={}))
     assert after(policy, result) == [1, 4, 5]
 
 
@@ -178,7 +179,7 @@ def test_instances_that_cost_one_another_do_not_make_every_configuration_late(po
         for name, rate in (("src", 100_000.0), ("map", 1000.0), ("sink", 800.0))
     }
     result = situation(windows(noise(3500.0), (1, 6, 8)), (1, 6, 8))
-    asked = after(policy, replace(result, models=replace(MODELS, capacity=contended)))
+    asked = after(policy, change_job(result, models=replace(MODELS, capacity=contended)))
     assert asked[1] >= 6
     assert asked[2] >= 8
 
@@ -240,10 +241,10 @@ def test_more_configurations_than_one_agent_can_hold_are_left_to_the_operators_a
     )
     names = CHAIN.graph()
     base = situation(windows(noise(1500.0)))
-    now = replace(
+    now = change_job(
         base,
         graph=names,
-        parallelism=dict(zip(names.names, runs.tolist(), strict=True)),
+        running=dict(zip(names.names, runs.tolist(), strict=True)),
         models=models,
         observations=observed,
     )

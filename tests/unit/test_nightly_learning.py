@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import catalogue, names_where
@@ -16,7 +17,7 @@ from models.policies.protocol import History, Situation
 from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast
 
-NIGHTLY = names_where(learns_nightly=True)
+NIGHTLY = names_where(catalogue(), learns_nightly=True)
 WINDOW_S, START_S = 300, 1_763_596_800  # midnight
 GRAPH = JobGraph((Operator("source"), Operator("map", ("source",))))
 P = np.arange(1, 9)
@@ -54,7 +55,7 @@ def history(seen: Observations) -> History:
 def situation(seen: Observations) -> Situation:
     at = int(seen.window_start_s[-1]) + WINDOW_S
     forecast = SourceForecast(at, 3600, {"source": np.full((4, 26), 1500.0)})
-    return Situation(at, GRAPH, {"source": 3, "map": 3}, MODELS, forecast, 8, Planner(), seen)
+    return make_situation(at, GRAPH, {"source": 3, "map": 3}, MODELS, forecast, 8, Planner(), seen)
 
 
 def learner(name: str) -> Any:
@@ -63,7 +64,7 @@ def learner(name: str) -> Any:
 
 def test_the_entries_name_those_that_can():
     assert {name for name in catalogue() if hasattr(policy(name), "learn")} == NIGHTLY
-    profiled = names_where(needs_profile=True)
+    profiled = names_where(catalogue(), needs_profile=True)
     assert {name for name in catalogue() if hasattr(policy(name).first_memory(), "profile")} == profiled
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from situations import change_job, make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import SETTINGS_FILE_VARIABLE, Planner, load_settings
@@ -63,17 +64,17 @@ def windows(rate: float, workers: int, count: int = 12, latency_ms: float = 1050
 
 
 def situation(rate: float, workers: int = 12, **changes: object) -> Situation:
-    given = Situation(
-        as_of_s=AT,
-        graph=GRAPH,
-        parallelism={"source": workers, "window": workers},
-        models=models(),
-        forecast=SourceForecast(AT, 1, {"source": np.full((4, 3600), rate)}),
-        slots_max=24,
-        options=Planner(),
-        observations=windows(rate, workers),
-    )
-    return replace(given, **changes)
+    given = {
+        "as_of_s": AT,
+        "graph": GRAPH,
+        "parallelism": {"source": workers, "window": workers},
+        "models": models(),
+        "forecast": SourceForecast(AT, 1, {"source": np.full((4, 3600), rate)}),
+        "slots_max": 24,
+        "options": Planner(),
+        "observations": windows(rate, workers),
+    }
+    return make_situation(**given | changes)  # type: ignore[arg-type]
 
 
 def workers_of(schedule: Schedule) -> int:
@@ -98,7 +99,7 @@ def test_a_change_is_followed_by_an_evaluation_interval_of_rest() -> None:
     soon = situation(150_000.0, workers=16, as_of_s=AT + 599, observations=Observations.nothing(2, 60))
     schedule, _ = policy.decide(soon, memory)
     assert workers_of(schedule) == 16
-    schedule, _ = policy.decide(replace(soon, as_of_s=AT + 600), memory)
+    schedule, _ = policy.decide(change_job(soon, now_s=AT + 600), memory)
     assert workers_of(schedule) > 16
 
 
@@ -125,7 +126,7 @@ def test_samples_are_taken_once_per_interval_and_change_the_latency_model() -> N
     later = situation(70_000.0, workers=16, as_of_s=AT + 300)
     _, after = policy.decide(later, memory)
     assert after.samples == memory.samples
-    _, after = policy.decide(replace(later, as_of_s=AT + 600), memory)
+    _, after = policy.decide(change_job(later, now_s=AT + 600), memory)
     assert len(after.samples) == 2
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from situations import change_job, make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Capacity, Planner
@@ -39,7 +38,7 @@ def situation(rates: np.ndarray, running: dict[str, int], *, spread: float = 0.0
     )
     quantiles = np.stack([rates * (1 - spread), rates, rates * (1 + spread), rates * (1 + 1.3 * spread)])
     forecast = SourceForecast(START_S, BIN_S, {"src": quantiles})
-    return Situation(START_S, graph, running, models, forecast, 32, OPTIONS)
+    return make_situation(START_S, graph, running, models, forecast, 32, OPTIONS)
 
 
 def decide(found: Situation, parameters: dict[str, object] | None = None) -> Schedule:
@@ -73,7 +72,7 @@ def test_a_rise_is_sent_ahead_by_the_rescale_and_its_catch_up() -> None:
 def test_where_flink_waits_for_its_own_checkpoints_a_rise_is_sent_an_interval_earlier() -> None:
     result = situation(step_up(), {"src": 1, "map": 3, "sink": 3})
     timing = result.options.timing.model_copy(update={"awaits_checkpoint": True})
-    (decision,) = decide(replace(result, options=result.options.model_copy(update={"timing": timing}))).decisions
+    (decision,) = decide(change_job(result, options=result.options.model_copy(update={"timing": timing}))).decisions
     assert decision.step.lead_time_s == 160 + 2 * 30
 
 
@@ -104,7 +103,7 @@ def test_a_capacity_below_the_load_says_what_was_weighed() -> None:
     costs = found.options.costs.model_copy(update={"late_weight": 0.001, "rescale_weight": 0.0})
     options = found.options.model_copy(update={"costs": costs})
     planner = policy("planner")
-    (decision, *_) = planner.decide(replace(found, options=options), planner.first_memory())[0].decisions
+    (decision, *_) = planner.decide(change_job(found, options=options), planner.first_memory())[0].decisions
     expected = decision.step.expected
     assert expected.capacity_per_s < expected.load_q90_per_s
     assert (
@@ -134,7 +133,9 @@ def test_an_operator_without_a_model_keeps_its_parallelism() -> None:
     result = situation(step_up(), {"src": 1, "map": 3, "sink": 5})
     capacity = {name: curve for name, curve in result.models.capacity.items() if name != "sink"}
     models = JobModels(capacity, result.models.selectivity, result.models.recovery, result.models.latency)
-    schedule = decide(Situation(START_S, result.graph, result.parallelism, models, result.forecast, 32, result.options))
+    schedule = decide(
+        make_situation(START_S, result.graph, result.parallelism, models, result.forecast, 32, result.options)
+    )
     (decision,) = schedule.decisions
     assert dict(zip(schedule.operators, decision.step.parallelism_to, strict=True))["sink"] == 5
     assert decision.reason.endswith("no capacity model, so parallelism kept: sink")
@@ -154,7 +155,7 @@ def test_an_operator_that_falls_while_another_rises_waits_through_the_lead() -> 
     falling = np.tile(np.concatenate([early, late / 9]), (4, 1))  # g: 5, then 1
     forecast = SourceForecast(START_S, BIN_S, {"a": rising, "b": falling})
     running = {"a": 1, "b": 1, "f": 1, "g": 5}
-    schedule = decide(Situation(START_S, graph, running, models, forecast, 32, OPTIONS))
+    schedule = decide(make_situation(START_S, graph, running, models, forecast, 32, OPTIONS))
     (decision,) = schedule.decisions
     assert decision.step.lead_time_s > 0
     assert dict(zip(schedule.operators, decision.step.parallelism_to, strict=True)) == {"a": 1, "b": 1, "f": 9, "g": 5}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from situations import change_job, make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.domain.singletons import SINGLETON_HELP
@@ -58,7 +59,7 @@ def nexmark_q5(
     )
     load = np.full(144, load_per_s)
     forecast = SourceForecast(START_S, 600, {"source": np.stack([0.97 * load, load, 1.03 * load, 1.04 * load])})
-    return Situation(START_S, graph, running, models, forecast, slots_max, Planner())
+    return make_situation(START_S, graph, running, models, forecast, slots_max, Planner())
 
 
 def plan(found: Situation) -> Schedule:
@@ -173,7 +174,7 @@ def test_a_capacity_below_what_is_processed_is_doubtful() -> None:
         disturbed=np.zeros(2, bool),
         **dict.fromkeys(MEASURES, processed),
     )
-    schedule = plan(replace(result, observations=observed))
+    schedule = plan(change_job(result, observations=observed))
     assert "capacity of maximum is doubtful: it processes 500/s" in schedule.decisions[0].reason
     outlook = Outlook(
         Demand(0, 600, ("a",), np.ones((len(LEVELS), 1)), np.ones((len(LEVELS), 1, 1))),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import catalogue
@@ -76,7 +77,7 @@ def observations(draw: st.DrawFn) -> Observations:
 
 
 def situation(seen: Observations, at_s: int, rate: float, running: tuple[int, ...]) -> Situation:
-    return Situation(
+    return make_situation(
         as_of_s=at_s,
         graph=GRAPH,
         parallelism=dict(zip(GRAPH.names, running, strict=True)),

@@ -145,7 +145,7 @@ def test_a_policy_of_another_project_is_planned_with(install) -> None:
     assert again["reason"] == "5 workers, decision 2"
     (default,) = plan(check_settings({"planner": {"policies": {"c/orders": "fixed_size"}}}))
     assert json.loads(default["parallelism_to"]) == {"src": 2, "map": 2}  # type: ignore[arg-type]
-    assert "fixed_size" in names_where(observes=False)
+    assert "fixed_size" in names_where(catalogue(), observes=False)
     assert "fixed_size" in list_names()  # replays and backtests can have it, too
     assert check_settings({"backtest": {"policies": ["fixed_size"]}})
 
@@ -165,18 +165,33 @@ def test_what_its_entry_says_is_checked(install) -> None:
     ("points", "told"),
     [
         (["ds2 = fixed_size.entry:FIXED"], "'ds2' is of tidewise-lab and of fixed-size"),
-        (["other = fixed_size.entry:NONE"], "is not a PolicyEntry"),
-        (["other = fixed_size.entry:GONE"], "cannot be loaded"),
-        (["other = fixed_size.gone:FIXED"], "cannot be loaded"),
+        (["programme = fixed_size.entry:FIXED"], "'programme' is of Tidewise and of fixed-size"),
         (["Other-one = fixed_size.entry:FIXED"], "small letters"),
     ],
 )
-def test_an_entry_point_that_cannot_be_one_is_refused_by_name(install, points: list[str], told: str) -> None:
+def test_a_name_that_no_entry_point_can_have_is_refused(install, points: list[str], told: str) -> None:
     install(*points)
     with pytest.raises(EntryPointError, match=told):
         catalogue()
     with pytest.raises(SettingsError, match=told):
         check_settings({})
+
+
+@pytest.mark.parametrize(
+    ("points", "told"),
+    [
+        (["other = fixed_size.entry:NONE"], "is not a PolicyEntry"),
+        (["other = fixed_size.entry:GONE"], "cannot be loaded"),
+        (["other = fixed_size.gone:FIXED"], "cannot be loaded"),
+    ],
+)
+def test_an_entry_point_that_is_no_policy_is_refused_where_it_is_named(install, points: list[str], told: str) -> None:
+    install(*points)
+    assert check_settings({})
+    with pytest.raises(EntryPointError, match=told):
+        entry_of("other")
+    with pytest.raises(SettingsError, match=told):
+        check_settings({"policies": {"other": {}}})
 
 
 @pytest.mark.parametrize("name", sorted(catalogue()))

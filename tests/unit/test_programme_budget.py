@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from situations import change_job, make_situation
 
 from include.settings import Planner
 from models.hosting.memories import recall, store
@@ -30,7 +31,7 @@ MEMORY = ProgrammeMemory(planned=PlannedLoad.of(FORECAST))
 def situation(seed: int, prices: SlotPrices | None = None) -> Situation:
     models = assume_untrained(GRAPH, JOB.observations)
     offer = SlotPrices.free() if prices is None else prices
-    return Situation(
+    return make_situation(
         JOB.now_s, GRAPH, JOB.running, models, FORECAST, 32, Planner(), JOB.observations, seed, slot_prices=offer
     )
 
@@ -108,7 +109,7 @@ def test_an_evaluation_pays_what_its_plan_paid() -> None:
 def test_jobs_of_both_policies_share_one_budget() -> None:
     known = situation(HASHES[1])
     models = replace(known.models, selectivity=dict.fromkeys(GRAPH.names, 1.0))
-    old = tidewise_policy.price_slots(replace(known, models=models), tidewise_policy.Planner().first_memory())
+    old = tidewise_policy.price_slots(change_job(known, models=models), tidewise_policy.Planner().first_memory())
     new = price_slots(situation(HASHES[0]), MEMORY)
     assert old is not None
     assert new is not None

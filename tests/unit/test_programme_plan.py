@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import PastLoads, Schedule, Situation
+from models.policies.protocol import PastLoads, Schedule
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import Measured, PlannedStep, find_outside
@@ -45,7 +46,7 @@ def before() -> list[float]:
 def plan(job: Snapshot, path: np.ndarray = SHAPE) -> tuple[Schedule, ProgrammeMemory]:
     forecast = SourceForecast(job.now_s - 300 * PAST, 300, {"in": np.tile(path, (len(LEVELS), 1))})
     models = assume_untrained(GRAPH, job.observations)
-    asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    asked = make_situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
     return Programme().decide(asked, ProgrammeMemory(planned=PlannedLoad.of(forecast)))  # the plan before said so, too
 
 
@@ -212,7 +213,7 @@ def test_a_new_job_is_planned_by_what_its_load_did_before() -> None:
     job = job_with(wave[408:432].tolist(), 6)
     forecast = SourceForecast(job.now_s, 300, {"in": np.tile(wave[432:720], (len(LEVELS), 1))})
     models, newest = assume_untrained(GRAPH, job.observations), job.now_s // 300 - 1
-    asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    asked = make_situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
     past = PastLoads(np.arange(newest - 431, newest + 1), wave[:432])
     schedule, left = Programme().decide(replace(asked, past_loads=past), ProgrammeMemory())
     assert "(yesterday's shape at the measured height)" in schedule.decisions[0].reason

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
@@ -14,7 +15,6 @@ from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
-from models.policies.protocol import Situation
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_choice import find_age
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
@@ -174,7 +174,7 @@ def test_a_plan_leaves_the_load_that_it_expects() -> None:
     job = snapshot([window(at, 5000.0, (8, 8, 8)) for at in range(6)], (8, 8, 8))
     forecast = SourceForecast(job.now_s, 300, {"in": np.tile(np.linspace(5000.0, 9000.0, 288), (len(LEVELS), 1))})
     models = assume_untrained(GRAPH, job.observations)
-    asked = Situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    asked = make_situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
     _, left = Programme().decide(asked, ProgrammeMemory())
     hosted = HostedPolicy.of("programme", Programme())
     _, after = evaluate(hosted, HostMemory(), job.now_s, job, Plan(float(job.now_s), left=left))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
-from models.policies.protocol import Situation
 from models.policies.situations import assume_untrained, build_live_situation
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
@@ -26,16 +25,16 @@ def windows(operators: int = 2, **changes: float) -> Observations:
     return Observations(np.array([0]), 300, np.ones(shape, np.int64), disturbed=np.zeros(1, bool), **measures)
 
 
-GOOD = Situation(
-    as_of_s=600,
-    graph=GRAPH,
-    parallelism={"source": 1, "map": 2},
-    models=assume_untrained(GRAPH, Observations.nothing(2)),
-    forecast=SourceForecast(600, 600, {"source": np.full((len(LEVELS), 1), 100.0)}),
-    slots_max=8,
-    options=Planner(),
-    observations=windows(processing_rate_per_s=100.0),
-)
+GOOD = {
+    "as_of_s": 600,
+    "graph": GRAPH,
+    "parallelism": {"source": 1, "map": 2},
+    "models": assume_untrained(GRAPH, Observations.nothing(2)),
+    "forecast": SourceForecast(600, 600, {"source": np.full((len(LEVELS), 1), 100.0)}),
+    "slots_max": 8,
+    "options": Planner(),
+    "observations": windows(processing_rate_per_s=100.0),
+}
 
 
 @pytest.mark.parametrize(
@@ -57,17 +56,17 @@ GOOD = Situation(
 )
 def test_a_wrong_value_is_refused_by_its_name(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        replace(GOOD, **changes)
+        make_situation(**{**GOOD, **changes})
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:
     with pytest.raises(ValueError, match=r"slots_max = 0.*; seed = -1"):
-        replace(GOOD, slots_max=0, seed=-1)
+        make_situation(**{**GOOD, "slots_max": 0, "seed": -1})
 
 
 def test_what_was_not_measured_and_no_windows_at_all_are_allowed() -> None:
-    assert len(replace(GOOD, observations=Observations.nothing()).observations) == 0
-    assert np.isnan(replace(GOOD, observations=windows()).observations.busy_share).all()
+    assert len(make_situation(**{**GOOD, "observations": Observations.nothing()}).observations) == 0
+    assert np.isnan(make_situation(**{**GOOD, "observations": windows()}).observations.busy_share).all()
 
 
 def test_a_live_situation_needs_a_window() -> None:

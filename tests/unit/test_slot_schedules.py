@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from situations import make_situation
 
 from controller.limits.operator_limits import limit_by_schedules
 from include.settings import Planner, SettingsError, check_settings
@@ -19,7 +20,7 @@ from models.control.state import JobHistory, Mode, ObservedJob
 from models.hosting.host import HostMemory, Plan, evaluate
 from models.policies.immediate_change import name_schedules
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Schedule, Situation
+from models.policies.protocol import Schedule
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
@@ -117,7 +118,7 @@ def plan(job: Snapshot, policy: str) -> Schedule:
     path = np.tile(np.full(312, 5000.0), (len(LEVELS), 1))
     forecast = SourceForecast(job.now_s - 300 * PAST, 300, {"in": path})
     models = assume_untrained(GRAPH, job.observations)
-    asked = Situation(
+    asked = make_situation(
         *(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations), bounds=job.bounds
     )
     if policy == "planner":

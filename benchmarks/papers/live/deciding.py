@@ -17,6 +17,7 @@ from benchmarks.papers.live.experiment import (
 )
 from include.domain.graph import JobGraph
 from lab.local_flink.load import ENRICH
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.protocol import Policy, Situation
 from models.policies.registry import policy
@@ -49,16 +50,8 @@ class Decider:
         if load_per_s is None:
             return None
         held = {name: np.full((len(LEVELS), 1), one) for name, one in load_per_s.items()}
-        situation = Situation(
-            as_of_s=now_s,
-            graph=self._graph,
-            parallelism=running,
-            models=self._models,
-            forecast=SourceForecast(now_s, 3600, held),
-            slots_max=SLOTS_MAX,
-            options=self._options,
-            observations=observations,
-        )
+        job = Snapshot(now_s, self._graph, running, True, observations, SLOTS_MAX, self._options, models=self._models)
+        situation = Situation(job, SourceForecast(now_s, 3600, held))
         schedule, self._memory = self._policy.decide(situation, self._memory)
         target = schedule.decisions[0].step.parallelism_to.tolist()
         wanted = dict(zip(schedule.operators, (int(one) for one in target), strict=True))

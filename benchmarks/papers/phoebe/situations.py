@@ -14,6 +14,7 @@ from lab.simulation.spec import JobSpec
 from lab.simulation.testbed import Window, observations
 from models.arrays import Floats
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
+from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Latency
 from models.policies.protocol import Situation
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -66,15 +67,16 @@ class Situations:
     def at(self, at: int, job: int, workers: int, windows: Sequence[Window], ahead_per_s: Floats) -> Situation:
         """Return what one job's controller sees at a second."""
         paths = np.broadcast_to(ahead_per_s, (len(LEVELS), len(ahead_per_s)))
-        return Situation(
-            as_of_s=at,
+        seen = Snapshot(
+            now_s=at,
             graph=self._graph,
-            parallelism={"pipeline": workers},
-            models=self._models,
-            forecast=SourceForecast(at, 1, {"pipeline": paths}),
+            running={"pipeline": workers},
+            up=True,
             slots_max=phoebe_setup.WORKERS_MAX,
             options=self._options,
+            models=self._models,
             # the experiment puts them there, see lab.simulation.end_to_end
             observations=replace(observations(windows, job, self._operators), latency=Latency.END_TO_END),
             seed=job,
         )
+        return Situation(seen, SourceForecast(at, 1, {"pipeline": paths}))

@@ -72,11 +72,8 @@ class WithHeadroom:
         """Return what the policy decides on the larger loads."""
         forecast = situation.forecast
         larger = {name: values * self._factor for name, values in forecast.quantiles.items()}
-        shown = replace(
-            situation,
-            forecast=replace(forecast, quantiles=larger),
-            observations=scale_arrivals(situation.observations, self._factor),
-        )
+        job = replace(situation.job, observations=scale_arrivals(situation.observations, self._factor))
+        shown = replace(situation, job=job, forecast=replace(forecast, quantiles=larger))
         return self._inner.decide(shown, memory)
 
     def _learn(self, history: History) -> Any:

@@ -31,8 +31,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         LostInputError: what was learnt as of that time is there, and no table has a job any more.
     """
     options, as_of = settings.planner, request.as_of
-    learners = names_where(learns_nightly=True)
-    bundle = champion(settings) if learners & options.policies_in_use else None
+    learners = names_where(options.policies_in_use, learns_nightly=True)
+    bundle = champion(settings) if learners else None
     if bundle is None:  # nobody learns, or nothing is known of any job
         return {"jobs": 0, "learned": 0, "refused": {}}
     lake, learns = Lake(spark, settings.paths.lake), has_policy(options, learners)

@@ -16,6 +16,7 @@ from include.stages import StageRequest
 from include.tables import MODEL_VERSIONS
 from include.utc import format_utc
 from lab.stages.plan_costs.costs_log import JOBS_METRIC, log_costs
+from lab.stages.plan_costs.fitted_models import read_fitted
 from lab.stages.plan_costs.fleet_costs import compare_on_sample
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
@@ -55,7 +56,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     champion = store.load_version(before) if before and settings.training.plan_cost_jobs and not is_compared else None
     if champion is None:
         return {"asked": 0, "compared": 0}
-    fitted = store.read_fitted(training)
+    fitted = read_fitted(store, training)
     # A training scores the champion under the present names of operators, with which its own models were fitted.
     plans = compare_on_sample(lake, settings, request.as_of, champion.with_names_of(fitted.placed), fitted)
     log_costs(store, training, plans)

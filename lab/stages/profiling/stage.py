@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.policy_catalogue import entry_of, names_where
+from include.policy_catalogue import catalogue, entry_of, names_where
 from include.settings import Planner, Settings
 from include.stage_names import PROFILING
 from include.stages import StageRequest
@@ -45,7 +45,7 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
 
 def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
     """Return one row per job to profile: its operators, its load and what its policy remembers."""
-    wanted = has_policy(options, names_where(needs_profile=True))
+    wanted = has_policy(options, names_where(options.policies_in_use, needs_profile=True))
     if request.job:
         wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
     as_of = request.as_of
@@ -82,7 +82,7 @@ def check_job(options: Planner, job: str) -> None:
     if not entry_of(chosen := options.policy_of(cluster, name)).needs_profile:
         raise ValueError(
             f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of '
-            f"{sorted(names_where(needs_profile=True))} for it in planner.policies first"
+            f"{sorted(names_where(catalogue(), needs_profile=True))} for it in planner.policies first"
         )
 
 

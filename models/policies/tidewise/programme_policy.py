@@ -24,7 +24,6 @@ from models.policies.tidewise.reactive_controller import learn_windows
 from models.policies.tidewise.slot_charges import SlotCharges
 from models.policies.tidewise.step_loads import list_step_loads
 from models.policies.tidewise.tidewise_memory import ReactiveDecision
-from models.policies.tidewise.tidewise_policy import take_snapshot
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
@@ -69,7 +68,7 @@ class Programme:
         known, why = _read_situation(situation, memory)
         if why:
             return hold(situation, why), known.memory
-        job, memory = take_snapshot(situation), known.memory
+        job, memory = situation.job, known.memory
         day = _solve_day(job, known)
         if day is None:
             return hold(situation, _UNKNOWN_SIZES), memory
@@ -118,7 +117,7 @@ class Programme:
 def price_slots(situation: Situation, memory: ProgrammeMemory) -> SlotProblem | None:
     """Return the job's problem for the allocation of a cluster's slots; None of a job that its plan holds."""
     known, why = _read_situation(situation, memory)
-    day = None if why else _solve_day(take_snapshot(situation), known)
+    day = None if why else _solve_day(situation.job, known)
     return None if day is None else state_slot_problem(day)
 
 
@@ -153,7 +152,7 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
 
 def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
     """Return what is known of a job that is planned, and why it is left as it is; empty where it is not."""
-    job, planned = take_snapshot(situation), PlannedLoad.of(situation.forecast)
+    job, planned = situation.job, PlannedLoad.of(situation.forecast)
     if situation.past_loads is not None and not memory.law:
         (began,) = learn_past_loads([situation.past_loads])
         memory = replace(memory, law=began.law)

@@ -9,7 +9,6 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import rescale_now
 from models.policies.job_outlook import build_outlook
-from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.measurements import lag_s
@@ -77,24 +76,9 @@ class Planner:
 
     @staticmethod
     def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        decision, after = evaluate_job(take_snapshot(situation), memory)
+        decision, after = evaluate_job(situation.job, memory)
         reason = f"{situation.forecast.fallback}; {decision.reason}"
         return rescale_now(situation, decision.wanted or {}, reason), after
-
-
-def take_snapshot(situation: Situation) -> Snapshot:
-    """Return the snapshot of a situation: a job that is planned for runs."""
-    return Snapshot(
-        now_s=situation.as_of_s,
-        graph=situation.graph,
-        running=situation.parallelism,
-        up=True,
-        observations=situation.observations,
-        slots_max=situation.slots_max,
-        options=situation.options,
-        models=situation.models,
-        bounds=situation.bounds,
-    )
 
 
 def price_slots(situation: Situation, memory: ControllerMemory) -> SlotProblem | None:  # noqa: ARG001 - as all do
