@@ -184,13 +184,16 @@ class Definitions:
         base, name = path[1], path[2] or ""
         dotted, _, last = base.rpartition(".")
         for module, attribute in ((base, name), (dotted, last)):
-            for found in (
-                [module] if not text.startswith(".") else [m for m in self._modules if m.endswith(f".{module}")]
-            ):
-                if found in self._modules:
-                    self._load(found)
-                    self._load(f"{found}.__main__")
-                    self._find(found, attribute)
+            for target in self._modules_of(module, is_end=text.startswith(".")):
+                self._load(target)
+                self._load(f"{target}.__main__")
+                self._find(target, attribute)
+
+    def _modules_of(self, path: str, *, is_end: bool) -> list[str]:
+        """Return the modules of this name, or those whose name ends with it."""
+        if is_end:
+            return [module for module in self._modules if module.endswith(f".{path}")]
+        return [path] if path in self._modules else []
 
 
 def _is_text(node: ast.expr) -> bool:

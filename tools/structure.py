@@ -85,8 +85,8 @@ def format_loaded() -> str:
     closed = close_each(points.values(), read_sources(PROJECT, (*PRODUCT, "lab")))
     rows = []
     for name, module in points.items():
-        found = sorted({*of_laboratory(imported[module]), *of_laboratory(closed[module])})
-        rows.append((name, str(len(imported[module])), str(len(closed[module])), ", ".join(found) or "none"))
+        laboratory = sorted({*of_laboratory(imported[module]), *of_laboratory(closed[module])})
+        rows.append((name, str(len(imported[module])), str(len(closed[module])), ", ".join(laboratory) or "none"))
     return format_table(("entry point", "imports", "can import", "of lab"), rows)
 
 
