@@ -251,16 +251,6 @@ print(champion_was_there.function(), "pyspark" in sys.modules, "models" in sys.m
     assert run_python(code, **settings).splitlines()[-1] == f"{answer} False False"
 
 
-def test_without_the_laboratory_a_training_has_the_other_tasks(run_python):
-    code = """
-import include.stage_catalogue
-include.stage_catalogue.load_entries = lambda *_: {}
-from dags.tidewise_train import tidewise_train
-print(sorted(task.task_id for task in tidewise_train().tasks))
-"""
-    assert run_python(code).splitlines()[-1] == "['first_plan', 'plan_wanted', 'train']"
-
-
 def test_assets_are_attached(dags):
     learn = dags["tidewise_train"].get_task("learn")
     memory = Asset(name="gold.policy_memory", uri="x-tidewise://gold/policy_memory", group="tidewise")

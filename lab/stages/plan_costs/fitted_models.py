@@ -8,8 +8,10 @@ from pathlib import Path
 import mlflow
 from mlflow.entities import Run
 
+from include.model_registry import BUNDLE_FILE
 from models.bundle.fleet_bundle import FleetBundle
-from spark_jobs.model_store import BUNDLE_FILE, FITTED, VERSION_TAG, ModelStore, NoModelError
+from models.training.model_review import VERSION_TAG
+from spark_jobs.model_store import FITTED, ModelStore, NoModelError
 
 
 def read_fitted(store: ModelStore, run: Run) -> FleetBundle:
