@@ -22,9 +22,9 @@ from models.control.state import Origin
 from models.hosting.host import HostedPolicy, HostMemory, Plan, host_policy
 from models.hosting.host import evaluate as evaluate_hosted
 from models.hosting.memories import recall, store
+from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.renamed_memory import rename_operators
-from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.polling.plausibility import agree, limit_rise
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from controller.view.fleet_view import JobName
 from controller.view.job_view import ActiveTarget, EvaluationState
 from controller.view.plan_rows import Remembered
 from include.domain.operator_matching import PlacedOperator
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump, load
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 log = logging.getLogger(__name__)
 

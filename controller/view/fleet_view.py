@@ -16,8 +16,8 @@ from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import TERMINAL_STATES
 from models.hosting.host import ALL_CORRECTED, CORRECTED
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.registry import memory_codec
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.polling.poll_history import PollHistory
 from models.polling.seen_job import SeenJob
 

@@ -13,9 +13,9 @@ from include.settings import Settings
 from include.utc import HOUR_S
 from models.bundle.job_models import JobModels, RecoveryModel
 from models.control.state import Origin
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.polling.seen_job import SeenJob
 from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.slot_bounds import SlotBounds

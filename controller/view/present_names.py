@@ -8,8 +8,8 @@ from dataclasses import replace
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import JobPlan
 from include.domain.operator_matching import PlacedOperator, follow_names, match_operators
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.renamed_memory import find_operators, rename_operators
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 Placed = Sequence[PlacedOperator]
 

@@ -12,9 +12,9 @@ from models.bundle.job_models import RecoveryModel
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.partial_pooling import pool_models
 from models.hosting.host import CORRECTED
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.pending_steps import list_pending_steps
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
 

@@ -14,10 +14,10 @@ from include.policy_catalogue import Decides
 from include.settings import Planner
 from lab.replay.tick_snapshot import TickSnapshot
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
 from models.policies.situations import build_live_situation
-from models.policies.tidewise.pending_steps import list_pending_steps
 
 OBSERVED_H = 0.5  # what the reactive controller reads anew: the windows since the last evaluation, and some for a stop
 

@@ -14,11 +14,13 @@ from typing import Any, Protocol, cast
 
 from include.policy_catalogue import Decides, entry_of
 from include.utc import HOUR_S
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Schedule
 from models.policies.registry import policy
 from models.policies.situations import build_live_situation
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.reactive_controller import (
     accept_plan,
     decide_without_windows,
@@ -26,7 +28,6 @@ from models.policies.tidewise.reactive_controller import (
     evaluate_job,
     latest_due,
 )
-from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
 CORRECTED = "planner"
 """The policy whose plans the reactive controller corrects at every evaluation.

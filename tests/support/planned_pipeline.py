@@ -19,9 +19,9 @@ from include.tables.plan_row import PlanRow
 from lab.stages.learn.job_learning import LearnTask, job_row
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.observations import MEASURES, Observations
 from models.policies.registry import memory_codec
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.scheduling.demand import SourceForecast
 from spark_jobs.newest_rows import QUANTILES
 from spark_jobs.plan.job_plan import PlanTask, job_rows

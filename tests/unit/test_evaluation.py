@@ -17,10 +17,10 @@ from include.settings import Planner, Settings
 from include.tables.plan_row import PlanRow
 from lab.policies.baselines.reactive import ReactiveMemory
 from models.control.state import Origin
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import ObservedCapacity
 from models.polling.seen_job import SeenJob
 

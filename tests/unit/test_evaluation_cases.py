@@ -16,9 +16,9 @@ from lab.policies.baselines.reactive import ReactiveMemory, Recommendation
 from lab.policies.conttune.tuning_loop import Memory as TuningMemory
 from models.control.state import Origin
 from models.hosting.memories import store
+from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.memory import load
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tuning.capacity_history import ObservedCapacity

@@ -12,8 +12,8 @@ from live_replies import SOURCE, T0_S, WORK, Job
 from controller.view.fleet_view import FleetView, FleetViewer
 from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, Remembered
 from include.domain.operator_matching import PlacedOperator
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.polling.poll_history import PollHistory
 from tests.unit.test_evaluation import plan, step
 

@@ -11,8 +11,8 @@ from controller.view.job_view import take_snapshot
 from include.policy_catalogue import Decides, entry_of
 from models.hosting.host import ALL_CORRECTED, HostedPolicy, HostMemory, Plan, evaluate, host_policy
 from models.hosting.memories import store
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import ObservedCapacity
 from tests.unit.test_evaluation import FALL, NOW_S, PLANNED_S, SETTINGS, seen, view, windows
 from tests.unit.test_replanning_policies import CountingPolicy, ask

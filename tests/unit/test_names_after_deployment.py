@@ -7,8 +7,8 @@ import pytest
 from controller.view.job_view import EvaluationState
 from controller.view.present_names import follow_kept, follow_plan, match_kept
 from include.domain.operator_matching import PlacedOperator
-from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.pending_steps import PendingStep
 from tests.unit.test_evaluation import FALL, plan, stand, step
 from tests.unit.test_present_names import AFTER, BEFORE
 

@@ -30,8 +30,8 @@ from lab.replay.workload import Workload
 from lab.simulation.spec import JobSpec, OperatorSpec
 from models.bundle.job_models import JobModels
 from models.hosting.host import CORRECTED, HostedPolicy, HostMemory, Plan, evaluate
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
 
 START_S = 1_709_510_400 + 3600  # Monday 2024-03-04 01:00 UTC
 HOURS = 5

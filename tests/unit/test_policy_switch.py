@@ -12,9 +12,9 @@ from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import Remembered
 from include.settings import Planner, Settings
 from models.hosting.memories import recall
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump
 from models.policies.registry import policy
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.plan.build_plan import shaping
 from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, plan, planned, seen, step, view, windows
 

@@ -19,8 +19,8 @@ from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.renamed_memory import find_operators, rename_operators
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import ObservedCapacity
 from models.recovery.recovery_model import UNTRAINED
 from tests.unit.test_bundle import assert_same

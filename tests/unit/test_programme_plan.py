@@ -14,14 +14,14 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
+from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import PastLoads, Schedule
 from models.policies.situations import assume_untrained
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import Measured, PlannedStep, find_outside
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_policy import Programme
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.step_band import StepBand
 from tests.unit.test_programme_policy import GRAPH, noisy, snapshot, window

@@ -13,13 +13,13 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_choice import find_age
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure
 from models.scheduling.demand import LEVELS, SourceForecast
 

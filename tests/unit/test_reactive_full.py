@@ -8,11 +8,11 @@ import numpy as np
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.reactive_controller import evaluate_job
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 GRAPH = JobGraph.from_operators(
     [Operator("source"), Operator("map", ("source",)), Operator("top", ("map",), max_parallelism=1)]

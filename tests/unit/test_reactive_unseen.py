@@ -10,10 +10,10 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.reactive_controller import evaluate_job
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 WINDOWS = 2
 

@@ -10,7 +10,7 @@ import pytest
 
 from include.policy_catalogue import Decides
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.scheduling.slot_bounds import SlotBounds
 
 NOW_S = 1_795_000_200

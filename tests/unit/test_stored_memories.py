@@ -11,8 +11,8 @@ from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import Remembered
 from lab.policies.baselines.reactive import ReactiveMemory
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from tests.unit.test_evaluation import NOW_S, stand
 from tests.unit.test_present_names import BEFORE
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from include.domain.slots import DEFAULT_GROUP
 from models.arrays import Floats
+from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.full_operators import find_stuck, list_limits, without_full
 from models.policies.tidewise.measurements import conttune_step, known_headroom, lag_s
-from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.policies.tuning.reading import Reading
 from models.scheduling.cost_model import work_off_time_s
 

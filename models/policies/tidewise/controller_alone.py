@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
 from models.policies.immediate_change import hold
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.reactive_controller import drop_plan, learn_windows
-from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.reactive_controller import drop_plan
 from models.policies.tidewise.tidewise_policy import Planner
 
 

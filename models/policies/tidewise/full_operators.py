@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.measurements import utilisation
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.reading import Reading
 from models.scheduling.need import upper_limits
 from models.scheduling.shortage import explain_limit

@@ -10,10 +10,10 @@ import numpy as np
 
 from include.domain.graph import GraphError
 from models.arrays import Floats, Ints
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.programme_memory import PlannedLoad
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import History
 from models.policies.tuning.small import fit_surrogate
 from models.programme.horizon import EVALUATIONS

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tuning.capacity_history import History, capacity_at, most_capacity_at
 from models.policies.tuning.reading import SPAN_S, Reading, select_new_windows
 from models.policies.tuning.small import OperatorProblem, propose

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.evaluation.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
 from models.programme.programme import Sizes, Values
 from models.scheduling.reason import format_clock, format_rate

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.measurements import edge_windows, latest_windows, source_load_per_s
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.unseen import Unseen, find_unseen, leave_out
 from models.policies.tuning.reading import Reading, read_windows
 

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Floats
+from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.programme.capacity_belief import CapacityBelief
 from models.programme.event_path import EventChange, EventPath
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S

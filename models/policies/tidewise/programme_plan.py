@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from include.utc import HOUR_S, MINUTE_S
+from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Decision, Schedule
 from models.policies.tidewise.job_sizes import CAUTION
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, spread_of
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory

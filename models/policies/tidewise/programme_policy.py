@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from include.utc import HOUR_S
+from models.policies.evaluation.controller_memory import learn_windows
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
@@ -20,10 +22,8 @@ from models.policies.tidewise.present_windows import Present, read_present
 from models.policies.tidewise.programme_choice import Chosen, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
-from models.policies.tidewise.reactive_controller import learn_windows
 from models.policies.tidewise.slot_charges import SlotCharges
 from models.policies.tidewise.step_loads import list_step_loads
-from models.policies.tidewise.tidewise_memory import ReactiveDecision
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState

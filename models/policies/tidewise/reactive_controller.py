@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from include.domain.graph import JobGraph
+from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
+from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
-from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck, growable_utilisation, without_full
 from models.policies.tidewise.measurements import (
@@ -34,23 +35,11 @@ from models.policies.tidewise.measurements import (
     known_headroom,
     lag_s,
 )
-from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.present_windows import read_present
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
-from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.policies.tuning.capacity_history import capacity_near
-from models.policies.tuning.reading import Reading, learn_histories, select_new_windows
-from models.policies.tuning.tuning_options import KEEP
-
-
-def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
-    """Return the memory after windows that it had not read yet."""
-    fresh = select_new_windows(observations, memory.seen_until_s)
-    if not len(fresh):
-        return memory
-    until_s = float(fresh.window_start_s[-1] + fresh.window_s)
-    return replace(memory, seen_until_s=until_s, histories=learn_histories(memory.histories, graph, fresh, KEEP))
+from models.policies.tuning.reading import Reading
 
 
 def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:

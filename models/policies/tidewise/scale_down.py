@@ -16,24 +16,11 @@ Twice as long where a rescale stops the job for two minutes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from include.utc import MINUTE_S
-
-
-@dataclass(frozen=True, slots=True)
-class LowLoadPeriod:
-    """A configuration that would have done for some time.
-
-    Attributes:
-        parallelism: operator -> parallelism.
-        since_s: epoch seconds, from when on.
-    """
-
-    parallelism: Mapping[str, int]
-    since_s: int
+from models.policies.evaluation.controller_memory import LowLoadPeriod
 
 
 def update_low_loads(

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.arrays import Floats, Ints
+from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
+from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.immediate_change import rescale_now
 from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.measurements import lag_s
-from models.policies.tidewise.pending_steps import list_pending_steps
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, learn_windows
-from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job
 from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
 from models.scheduling.demand import Demand, quantile_at_level

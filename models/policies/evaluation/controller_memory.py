@@ -1,13 +1,29 @@
-"""Memory of the reactive controller between evaluations, and the decision of one."""
+"""What is kept of a job between evaluations, and how its windows are learnt."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.scale_down import LowLoadPeriod
+from include.domain.graph import JobGraph
+from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import History
+from models.policies.tuning.reading import learn_histories, select_new_windows
+from models.policies.tuning.tuning_options import KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class LowLoadPeriod:
+    """A configuration that would have done for some time.
+
+    Attributes:
+        parallelism: operator -> parallelism.
+        since_s: epoch seconds, from when on.
+    """
+
+    parallelism: Mapping[str, int]
+    since_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +53,10 @@ class ControllerMemory:
     enlarged_to: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReactiveDecision:
-    """Decision of an evaluation.
-
-    Attributes:
-        wanted: operator -> parallelism to be sent now; None to leave the job as it is.
-        reason: one sentence.
-        due: the step of the plan that is wanted or held back; None for a step of the controller's own, and without any.
-        remark: what a person should know of a job that is left as it is: it is late, short of what cannot grow, or its
-            load is not seen; empty otherwise.
-        held_back: why the step of the plan that is due is not wanted, where nothing else is; empty otherwise.
-    """
-
-    wanted: Mapping[str, int] | None
-    reason: str
-    due: PendingStep | None = None
-    remark: str = ""
-    held_back: str = ""
+def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
+    """Return the memory after windows that it had not read yet."""
+    fresh = select_new_windows(observations, memory.seen_until_s)
+    if not len(fresh):
+        return memory
+    until_s = float(fresh.window_start_s[-1] + fresh.window_s)
+    return replace(memory, seen_until_s=until_s, histories=learn_histories(memory.histories, graph, fresh, KEEP))
