@@ -68,10 +68,10 @@ def _with_point(cell: object) -> object:
 def parse_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the numbers of a column; NaN of a cell that holds none. Thousands and units of counts are read."""
     result = pd.to_numeric(column, errors="coerce")
-    for at in np.flatnonzero(result.isna() & column.notna()):
-        found = _NUMBER.fullmatch(str(column.iloc[at]).strip())
-        if found is not None:
-            result.iloc[at] = float(found[1].replace(",", "")) * _UNITS.get(found[2], 1.0)
+    for at in np.flatnonzero(result.isna() & column.notna()).tolist():
+        match = _NUMBER.fullmatch(str(column.iloc[at]).strip())
+        if match is not None:
+            result.iloc[at] = float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
     return result
 
 

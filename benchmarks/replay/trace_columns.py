@@ -248,8 +248,8 @@ def _counts_up(column: pd.Series[Any]) -> bool:
     """Whether a column rises all the time, but where it begins anew near 0; whichever end comes first."""
     known = column.dropna().to_numpy(float)
     for values in (known, known[::-1]):
-        steps, begins_anew = np.diff(values), values[1:] < RESET_SHARE * values[:-1]
-        if len(steps) >= COUNTER_ROWS_MIN and (steps > 0).mean() >= COUNTER_SHARE and begins_anew[steps < 0].all():
+        steps, is_reset = np.diff(values), values[1:] < RESET_SHARE * values[:-1]
+        if len(steps) >= COUNTER_ROWS_MIN and (steps > 0).mean() >= COUNTER_SHARE and is_reset[steps < 0].all():
             return True
     return False
 

@@ -119,9 +119,9 @@ def read_job_replies(
     }
     later = _read_later(lake, settings, hours)
     if later is not None:  # hours of before are ingested again: their stops ended, or showed, in hours that are there
-        seen = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
-        told = every.unionByName(later.drop("event"), allowMissingColumns=True)
-        frames["stops"] = _find_stops(job_replies.select_polls(seen), seen, told)
+        replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
+        events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
+        frames["stops"] = _find_stops(job_replies.select_polls(replying), replying, events_read)
     worked = work_out(frames, pool, is_small=raw.is_small)
     topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
     return JobReplies(

@@ -121,8 +121,8 @@ def _effects_by_event(schema: pa.Schema, caught_up_lag_s: float, hours: Interval
         row |= {"cluster": event["cluster"], "job": event["job"], "started_at": micros(span.started_ms)}
         row["caught_up_at"] = micros(effects.caught_up_ms)
         known_ms = None if span.running_ms is None else span.running_ms + 1000 * LOAD_AFTER_WINDOWS * span.window_s
-        is_seen = effects.caught_up_ms is not None and known_ms is not None and known_ms <= end_ms
-        row["is_whole"] = is_seen and span.started_ms >= start_ms
+        is_measured = effects.caught_up_ms is not None and known_ms is not None and known_ms <= end_ms
+        row["is_whole"] = is_measured and span.started_ms >= start_ms
         row["source_load_per_s"] = list(effects.source_load_per_s.items()) or None
         return to_table([row], schema)
 

@@ -37,8 +37,8 @@ def find_double(
         pairs = [next(_of_two_managers(of_one, max_age_s), None) for of_one in by_subtask.values()]
         twice = [one for one in pairs if one is not None]
         if 2 * len(twice) > len(pairs):  # of a few subtasks Flink itself may run a second attempt beside the first
-            first, second = (one.labels[_MANAGER] for one in twice[0])
-            return f"TaskManagers {first!r} and {second!r} both run job {job_id}, vertex {vertex}"
+            names = [one.labels[_MANAGER] for one in twice[0]]
+            return f"TaskManagers {names[0]!r} and {names[1]!r} both run job {job_id}, vertex {vertex}"
     return None
 
 
