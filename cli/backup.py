@@ -16,7 +16,7 @@ from rich.table import Table
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, require_writable, whole_number
 from cli.out_lock import hold_paths
 from cli.run_table import WIDTH
-from include.backup.backup_folder import BackupFolder
+from include.backup.backup_folder import open_folder
 from include.backup.manifest import BackupError, Manifest
 from include.backup.take_backup import take_backup
 from include.control.small_objects import StoreUnreadableError
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
         options = _parse(argv)
         with hold_paths(options.out, "make backup") as settings:
             require_writable(options.to, "--to")
-            backup = BackupFolder(str(options.to))
+            backup = open_folder(str(options.to), settings)
             manifest = take_backup(settings, backup, datetime.now(UTC), with_ingested=options.all)
             removed = 0 if options.retain is None else backup.remove_older(options.retain)
     except UsageError as error:

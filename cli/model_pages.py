@@ -31,7 +31,10 @@ def list_lines(store: ModelStore) -> list[str]:
         lines.append(f"{one.number:7}  {model:16}  {gate:8}  {'; '.join(marks)}".rstrip())
     review, _ = store.read_orders(champion.registered)
     lines += [f"no training changes the champion: {review.hold}"] if review.hold else []
-    return [*lines, *(f"not followed: {one}" for one in dict.fromkeys((*champion.problems, *review.problems)))]
+    return [
+        *lines,
+        *(f"not followed: {one}" for one in dict.fromkeys((*champion.problems, *champion.lost, *review.problems))),
+    ]
 
 
 def _say(one: Reviewed) -> list[str]:

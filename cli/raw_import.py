@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 from include.atomic_write import write_bytes
 from include.flink.poller import Delivery
-from include.flink.raw_format import RawRecord
-from include.raw_files import LAYOUT, open_raw
+from include.raw_files import LAYOUT
 
 _LAYOUT = re.compile(r"cluster=([\w.-]+)/date=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/[^/._][^/]*\.jsonl(\.gz)?")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -26,18 +23,6 @@ class FileSource:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-
-    def poll(self) -> Iterator[RawRecord]:
-        """Yield the readable records of all accepted files; a line that is no record is left to ingestion."""
-        for path in self._files():
-            if refusal(path, self._folder) is not None:
-                continue
-            with open_raw(path) as lines:
-                for line in lines:
-                    try:
-                        yield RawRecord(**json.loads(line))
-                    except (ValueError, TypeError):
-                        continue
 
     def deliver(self, raw_root: Path) -> Delivery:
         """Copy every accepted file to the same place below the raw root; a second call copies nothing."""

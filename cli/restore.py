@@ -17,7 +17,7 @@ from cli.restore_lake import check_contents, find_obstacles, restore
 from cli.run_table import WIDTH
 from controller.command import choose_clusters
 from controller.leases.lease import LeaseLostError
-from include.backup.backup_folder import BackupFolder
+from include.backup.backup_folder import open_folder
 from include.backup.manifest import BackupError
 from include.control.holds import EVERYTHING
 from include.control.interventions import Act, Intervention, record_intervention
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = _parse(argv)
         with hold_paths(options.out, "make restore") as settings:
-            backup = BackupFolder(str(options.source))
+            backup = open_folder(str(options.source), settings)
             manifest = backup.read_newest(options.at)
             console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
             console.print(contents_table(manifest))

@@ -23,7 +23,11 @@ def warm_up(ticker: Ticker, settings: Settings, clusters: Sequence[str], now_s: 
     as_of = datetime.fromtimestamp(now_s, UTC)
     result = 0
     for cluster in clusters:
-        records = read_recent(settings, cluster, as_of)
+        try:
+            records = read_recent(settings, cluster, as_of)
+        except Exception:  # the files of a cluster must not keep the others, or requests in flight, from being followed
+            log.exception("%s: what was polled before is not read", cluster)
+            continue
         ticker.add_records(records)
         result += len(records)
     return result

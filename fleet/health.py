@@ -25,6 +25,7 @@ class Fault(StrEnum):
     METRICS_OLD = "metrics_old"
     MODELS_OLD = "models_old"
     CHAMPION_REFUSED = "champion_refused"
+    MODELS_LOST = "models_lost"
     RAW_FOLDER_GONE = "raw_folder_gone"
     QUARANTINE_RISING = "quarantine_rising"
     FILES_REFUSED = "files_refused"
@@ -162,6 +163,11 @@ def judge_stages(states: Iterable[StageState], now_s: float) -> list[HealthFact]
             detail = f"{one.task} ended well {ago}, and {' and '.join(one.empty)} had nothing to do"
             remedy = "does anything collect, and is paths.raw mounted? make doctor"
             fact = _count(_Figure(Fault.STAGE_EMPTY, EVERYWHERE, remedy), len(one.empty), 0, detail)
+            result.append(replace(fact, subject=one.task))
+        if one.lost:
+            detail = f"{one.task}, {ago}: {'; '.join(one.lost)}"
+            remedy = "put the files back, or let tidewise_train run: its models are promoted as ever; make models"
+            fact = _count(_Figure(Fault.MODELS_LOST, EVERYWHERE, remedy), len(one.lost), 0, detail)
             result.append(replace(fact, subject=one.task))
     return result
 

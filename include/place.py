@@ -186,6 +186,22 @@ def place(root: str) -> Path:
     return ObjectPath(root) if root.startswith(_SCHEMES) else Path(root)
 
 
+class NameRefusedError(ValueError):
+    """A name that a file holds would lead out of the folder that it is of."""
+
+
+def join_name(root: Path, name: str) -> Path:
+    """Return the path of a name, or of several with slashes, that came from a file: always below the root.
+
+    Raises:
+        NameRefusedError: it is absolute, empty, or has a part that is none (``..``, ``.``, nothing, a NUL).
+    """
+    parts = name.split("/")
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise NameRefusedError(f"{name!r} is no name of a file below {root}")
+    return root.joinpath(*parts)
+
+
 def is_object(path: Path) -> bool:
     """Whether a path is one of a bucket."""
     return isinstance(path, ObjectPath)

@@ -5,7 +5,6 @@ The layout is that of :mod:`include.flink.raw_format`.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import stat
@@ -13,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from include.domain.quarantine_rules import Rule
-from include.place import ObjectPath, is_object
+from include.place import ObjectPath
 
 LARGEST_BYTES = 2**30
 """A file that Hadoop reads passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
@@ -75,14 +74,6 @@ class RawFile:
 def is_raw_name(name: str) -> bool:
     """Whether ingestion reads a file of this name in the folder of an hour."""
     return not name.startswith((".", "_")) and _FILE.fullmatch(name) is not None
-
-
-def open_raw(path: Path) -> IO[str]:
-    """Open a raw file, compressed or not, as text; bytes that are none are replaced."""
-    if path.name.endswith(".gz"):
-        packed = path.open("rb") if is_object(path) else path
-        return gzip.open(packed, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
 
 
 def list_file_hours(root: Path) -> list[datetime]:

@@ -21,6 +21,7 @@ class StageState:
         error: why it failed; empty: it did not.
         is_scheduled: whether its DAG runs by a schedule; what a person starts fails before that person's eyes.
         empty: stages that ended well and had nothing to do, such as an ingestion without a line.
+        lost: what its stages should have read and did without, a sentence each.
     """
 
     task: str
@@ -28,6 +29,7 @@ class StageState:
     error: str = ""
     is_scheduled: bool = True
     empty: Sequence[str] = ()
+    lost: Sequence[str] = ()
 
 
 class StageStates:
@@ -51,6 +53,7 @@ def _decode(content: bytes) -> StageState | None:
         state = StageState(**json.loads(content))
     except (ValueError, TypeError, RecursionError):
         return None
-    texts = [state.task, state.error, *state.empty] if isinstance(state.empty, list) else [None]
+    is_listed = isinstance(state.empty, list) and isinstance(state.lost, list | tuple)
+    texts = [state.task, state.error, *state.empty, *state.lost] if is_listed else [None]
     usable = all(isinstance(one, str) for one in texts) and isinstance(state.at_s, int | float)
     return state if usable else None

@@ -16,7 +16,13 @@ def list_warnings(stage: str, summary: Mapping[str, Any]) -> list[str]:
     """
     rules = {Stage.INGEST: _of_ingest, Stage.PLAN: _of_plan, Stage.TRAIN: _of_train, Stage.FORECAST: _of_forecast}
     rule = next((each for name, each in rules.items() if name == stage), None)
-    return [] if rule is None else rule(summary)
+    return [] if rule is None else [*rule(summary), *list_lost(summary)]
+
+
+def list_lost(summary: Mapping[str, Any]) -> list[str]:
+    """Return sentences about what a stage should have read, found lost, and did without."""
+    lost = summary.get("models_lost")
+    return [f"models are lost, and older ones in use: {lost}"] if lost else []
 
 
 def is_empty(stage: str, summary: Mapping[str, Any]) -> bool:

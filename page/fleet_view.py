@@ -29,7 +29,7 @@ CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
             *(Fault.STAGE_FAILING, Fault.STAGE_EMPTY, Fault.DISK_FULL),
         ),
     ),
-    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.COVERAGE_OFF)),
+    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.MODELS_LOST, Fault.COVERAGE_OFF)),
     ("jobs", (Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE, Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK)),
 )
 

@@ -89,11 +89,13 @@ class Champion:
         registered: which; None before the first.
         bundle: its models.
         problems: what of the aliases cannot be followed, a sentence each.
+        lost: which versions that came first cannot be read, and why, a sentence each.
     """
 
     registered: Registered | None
     bundle: FleetBundle | None
     problems: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class ModelStore:
@@ -207,7 +209,11 @@ class ModelStore:
     def read_champion(self) -> Champion:
         """Return the version that plans use, with its models, and what of aliases cannot be followed."""
         versions, aliased, pinned = self.list_reviewed(), self.find_number(CHAMPION), self.find_number(PINNED)
-        problems, names = list[str](), {one.number: one.tags.get(VERSION_TAG, "") for one in versions}
+        problems, lost, names = (
+            list[str](),
+            list[str](),
+            {one.number: one.tags.get(VERSION_TAG, "") for one in versions},
+        )
         if aliased is not None and not names.get(aliased):
             problems.append(
                 f"alias {CHAMPION} names version {aliased}, which is not of this project's trainings (it has no tag "
@@ -218,15 +224,15 @@ class ModelStore:
                 bundle = self.read_number(number)
             except (BundleError, StopIteration) as error:
                 reported = str(error) or "there is no bundle of models in it"
-                problems.append(f"version {number} cannot be used: {reported}")
+                lost.append(f"version {number} cannot be used: {reported}")
                 continue
-            return Champion(Registered(number, names[number]), bundle, tuple(problems))
-        return Champion(None, None, tuple(problems))
+            return Champion(Registered(number, names[number]), bundle, tuple(problems), tuple(lost))
+        return Champion(None, None, tuple(problems), tuple(lost))
 
     def read_review(self, champion: Registered | None) -> Review:
         """Return what persons have said of the registered versions."""
         number = None if champion is None else champion.number
-        return read_review(self.list_reviewed(), number, self.find_number(PINNED))
+        return read_review(self.list_reviewed(), number, self.find_number(PINNED), self.is_usable)
 
     def read_orders(self, champion: Registered | None) -> tuple[Review, dict[int, FleetBundle]]:
         """Return what persons have said, and the bundles of the versions whose models single jobs shall have."""
@@ -296,7 +302,7 @@ class ModelStore:
         """Return the bundle that an alias names, None when it names none."""
         if alias == CHAMPION:
             champion = self.read_champion()
-            for problem in champion.problems:
+            for problem in (*champion.problems, *champion.lost):
                 log.warning("%s", problem)
             return champion.bundle
         result = self.find_aliased(alias)
@@ -311,6 +317,14 @@ class ModelStore:
     def read(self, registered: Registered) -> FleetBundle:
         """Return the bundle of a registered version."""
         return self.read_number(registered.number)
+
+    def is_usable(self, number: int) -> bool:
+        """Whether the models of a version can be read: its files are there, and whole."""
+        try:
+            self.read_number(number)
+        except (BundleError, StopIteration):
+            return False
+        return True
 
     def read_number(self, number: int) -> FleetBundle:
         """Return the bundle of a number of the registry."""

@@ -21,6 +21,7 @@ from deltalake import write_deltalake
 from include.arrow_rows import arrow_schema
 from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind
+from include.raw_lines import PIECE_BYTES, number_lines
 from include.settings import Ingest
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, OBSERVATIONS, Table
 from models.arrays import Ints
@@ -28,7 +29,6 @@ from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.samples import REPLY_KEY
 from spark_jobs.job_history.vertex_rows import VERTEX_KEY
 from spark_jobs.job_history.vertex_windows import read_windows
-from spark_jobs.raw_parsing.raw_lines import PIECE_BYTES, number_lines
 from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
 from spark_jobs.raw_parsing.typed_lines import Limits, read_columns
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.replay.trace_columns import ColumnChoice, TraceError, read_columns
+from benchmarks.replay.trace_cells import TraceError
+from benchmarks.replay.trace_columns import ColumnChoice, read_columns
 from lab.replay.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
 from models.arrays import Bools, Floats
 

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.replay.trace_cells import UNREADABLE_MAX, TraceError, find_unreadable, parse_numbers, read_cells
 from models.arrays import Floats
 
 READABLE_SHARE = 0.9
+COUNTER_SHARE, COUNTER_ROWS_MIN, RESET_SHARE = 0.97, 100, 0.05
 # Numbers above these are nano-, micro- and milliseconds since 1970; below the last they are no time since 1970 at all.
 _UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
 _NAMED_UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3}
 _NUMBERED_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{2}|\d{4})(?!\d)")
+_DECIMAL_COMMA = r"\s*[-+]?[\d.]*,[\d.,]*\s*"  # no date, though one may be seen in it
 _INDEX_NAMES = ("", "unnamed: 0")
-
-
-class TraceError(ValueError):
-    """A file that holds no trace; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,7 @@ def read_columns(path: Path, choice: ColumnChoice) -> Columns:
         TraceError: it holds none, or which column or which day is meant is not certain; the message names what could
             be, and how to say it.
     """
-    try:
-        table = pd.read_csv(path, header=None, dtype=str, skipinitialspace=True, comment="#")
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path}: {error}") from error
+    table = read_cells(path)
     if _parse_numbers(table.iloc[:1]).isna().to_numpy().all() and _parse_times(table.iloc[0]).isna().all():
         header, table = ["" if pd.isna(one) else str(one).strip() for one in table.iloc[0]], table.iloc[1:]
     else:
@@ -77,6 +73,13 @@ def read_columns(path: Path, choice: ColumnChoice) -> Columns:
     rate = file.place_of(choice.rate, "--rate-column") if choice.rate else file.find_rate(time)
     if rate == time:
         raise TraceError(f"{path}: {file.show([rate])} cannot be both time and rate")
+    file.refuse_unreadable(time, pd.Series(at, table.index))
+    file.refuse_unreadable(rate, numbers[rate])
+    if not choice.rate and _counts_up(numbers[rate]):
+        raise TraceError(
+            f"{path}: {file.show([rate])} only rises, as a counter does; export its rate, or say that it is one with "
+            "--rate-column"
+        )
     excluded = [place for place in file.indices() if place not in (time, rate)]
     text = f"time: {header[time]}, rate: {header[rate]}"
     if excluded:
@@ -124,6 +127,15 @@ class _File:
         """Whether nearly all of a column are numbers."""
         return bool(self.numbers[place].notna().mean() >= READABLE_SHARE)
 
+    def refuse_unreadable(self, place: int, read: pd.Series[Any]) -> None:
+        """Raise where more than a few cells of a column hold something that was not read: they are no random part."""
+        unread = find_unreadable(self.table[place], read)
+        if len(unread) > UNREADABLE_MAX * len(read):
+            raise TraceError(
+                f"{self.path}: {len(unread)} of {len(read)} cells of {self.show([place])} cannot be read, "
+                f"{unread[0][:40]!r} is the first; export them without a format"
+            )
+
     def find_time(self, choice: ColumnChoice) -> int:
         """Return the only column that holds dates, else the only one of numbers that can be times."""
         dates = [
@@ -132,7 +144,7 @@ class _File:
             if not self.is_number(place)
             and _parse_times(self.table[place], choice.time_format).notna().mean() >= READABLE_SHARE / 2
         ]
-        rising = [place for place in self.places if self.is_number(place) and _only_rises(self.numbers[place])]
+        rising = [place for place in self.places if self.is_number(place) and _is_ordered(self.numbers[place])]
         epochs = [place for place in rising if float(self.numbers[place].abs().max()) > _UNITS[-1][0]]
         named = [place for place in rising if _unit_in(self.header[place]) is not None]
         result = dates or epochs or named
@@ -162,6 +174,9 @@ class _File:
         if len(result) == 1:
             return result[0]
         if not result:
+            for place in self.places:
+                if place not in passed_over:
+                    self.refuse_unreadable(place, self.numbers[place])
             raise TraceError(f"{self.path}: needs a column of times and one of rates; found {self.header}")
         raise TraceError(
             f"{self.path}: {self.show(result)} can be the rate; say which with --rate-column, or leave one in the file"
@@ -203,13 +218,14 @@ class _File:
 
 
 def _parse_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame({place: pd.to_numeric(table[place], errors="coerce") for place in table})
+    return pd.DataFrame({place: parse_numbers(table[place]) for place in table})
 
 
 def _parse_times(column: pd.Series[Any], time_format: str | None = None, *, day_first: bool = False) -> pd.Series[Any]:
     if time_format is not None:
         return pd.to_datetime(column, errors="coerce", utc=True, format=time_format)
-    return pd.to_datetime(column, errors="coerce", utc=True, format="mixed", dayfirst=day_first)
+    dates = column.mask(column.astype("string").str.fullmatch(_DECIMAL_COMMA, na=False))
+    return pd.to_datetime(dates, errors="coerce", utc=True, format="mixed", dayfirst=day_first)
 
 
 def _seconds(times: pd.Series[Any]) -> Floats:
@@ -222,9 +238,20 @@ def _unit_in(header: str) -> float | None:
     return _NAMED_UNITS.get(re.split(r"[^a-z]+", header.lower().strip(")] "))[-1])
 
 
-def _only_rises(column: pd.Series[Any]) -> bool:
-    values = column.dropna().to_numpy(float)
-    return len(values) > 1 and bool((np.diff(values) >= 0).mean() >= READABLE_SHARE)
+def _is_ordered(column: pd.Series[Any]) -> bool:
+    """Whether nearly all of a column rises, or falls: the newest may come first."""
+    steps = np.diff(column.dropna().to_numpy(float))
+    return len(steps) > 0 and bool(max((steps >= 0).mean(), (steps <= 0).mean()) >= READABLE_SHARE)
+
+
+def _counts_up(column: pd.Series[Any]) -> bool:
+    """Whether a column rises all the time, but where it begins anew near 0; whichever end comes first."""
+    known = column.dropna().to_numpy(float)
+    for values in (known, known[::-1]):
+        steps, is_reset = np.diff(values), values[1:] < RESET_SHARE * values[:-1]
+        if len(steps) >= COUNTER_ROWS_MIN and (steps > 0).mean() >= COUNTER_SHARE and is_reset[steps < 0].all():
+            return True
+    return False
 
 
 def _counts_rows(column: pd.Series[Any]) -> bool:

@@ -14,8 +14,9 @@ import urllib3
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore
 
-from cli.doctor.findings import Finding, error, ok, warning
+from cli.doctor.findings import Finding, Level, error, ok, warning
 from cli.doctor.machine import find_existing
+from include.backup.registry_copy import database_file
 from include.object_store import open_store
 from include.settings import Settings
 
@@ -112,6 +113,23 @@ def check_mlflow(settings: Settings) -> Finding:
     if uri.startswith(("http://", "https://")):
         return _check_server(uri)
     return ok("MLflow", "store", f"{uri}: not asked, only SQLite and HTTP are")
+
+
+def check_champion(settings: Settings) -> list[Finding]:
+    """Check that the models that plans should use can be read; nothing is asked of a store that is at fault itself."""
+    file = database_file(settings.mlflow)
+    if check_mlflow(settings).level is Level.ERROR or (file is not None and not file.exists()):
+        return []
+    from spark_jobs.model_store import ModelStore  # MLflow takes seconds
+
+    champion = ModelStore(settings.mlflow).read_champion()
+    if champion.lost:
+        used = "no models are in use" if champion.registered is None else f"version {champion.registered.number} is"
+        remedy = "put its files back, or let tidewise_train run: what it makes is promoted as ever"
+        return [error("models", "champion", f"{'; '.join(champion.lost)}; {used}", remedy)]
+    if champion.registered is None:
+        return [ok("models", "champion", "nothing is promoted yet")]
+    return [ok("models", "champion", f"version {champion.registered.number} can be read")]
 
 
 def _check_database(file: Path) -> Finding:

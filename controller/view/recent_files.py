@@ -13,7 +13,8 @@ from pathlib import Path
 from include.flink.raw_format import RawRecord, hour_directory
 from include.place import place
 from include.policy_catalogue import decides_at_evaluations
-from include.raw_files import is_raw_name, open_raw
+from include.raw_files import is_raw_name
+from include.raw_lines import DamagedFileError, read_text_lines
 from include.settings import Cluster, Settings
 from include.utc import HOUR, HOUR_S, floor_hour
 
@@ -75,12 +76,11 @@ def _list_files(directory: Path) -> list[Path]:
 
 def _read_file(path: Path, cluster: str) -> Iterator[RawRecord]:
     try:
-        with open_raw(path) as text:
-            for line in text:
-                record = _read_line(line)
-                if record is not None and record.cluster == cluster:
-                    yield record
-    except (OSError, EOFError) as error:
+        for line in read_text_lines(path):
+            record = _read_line(line)
+            if record is not None and record.cluster == cluster:
+                yield record
+    except DamagedFileError as error:
         log.warning("%s: not read to its end: %s", path, error)
 
 
@@ -91,4 +91,5 @@ def _read_line(line: str) -> RawRecord | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     is_typed = type(record.observed_at_ms) is int and isinstance(record.body, str) and isinstance(record.kind, str)
-    return record if is_typed and type(record.status) is int else None
+    is_named = all(value is None or isinstance(value, str) for value in (record.job_id, record.vertex_id))
+    return record if is_typed and is_named and type(record.status) is int else None

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from include.atomic_write import write_bytes
 from include.backup.manifest import BackedFile, BackupError, Manifest, read_manifest
-from include.place import is_object, place
+from include.flink.credentials import SecretError, SecretFiles
+from include.place import is_object, join_name, place
+from include.settings import Settings
 
 _MANIFESTS, _CONTENTS = "manifests", "contents"
 
@@ -21,15 +23,29 @@ class DamagedBackupError(BackupError):
     """A content is not what the manifest says, or is gone."""
 
 
+def open_folder(root: str, settings: Settings) -> BackupFolder:
+    """Open a folder of backups with the key of the settings.
+
+    Raises:
+        BackupError: the key cannot be read.
+    """
+    key = settings.backup.key
+    try:
+        return BackupFolder(root, None if key is None else SecretFiles().read(key).encode())
+    except SecretError as error:
+        raise BackupError(str(error)) from error
+
+
 class BackupFolder:
     """Backups below a folder or prefix of a bucket.
 
     Args:
         root: folder or URI.
+        key: that signs manifests; None: they are not signed.
     """
 
-    def __init__(self, root: str) -> None:
-        self._root = place(root)
+    def __init__(self, root: str, key: bytes | None = None) -> None:
+        self._root, self._key = place(root), key
         self._known: set[str] | None = None
 
     def store(self, content: bytes, rows: int | None = None) -> BackedFile:
@@ -60,24 +76,27 @@ class BackupFolder:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, by which the backup is there."""
-        write_bytes(self._root / _MANIFESTS / f"{manifest.made_at.replace(':', '')}.json", manifest.to_json())
+        write_bytes(self._root / _MANIFESTS / f"{manifest.made_at.replace(':', '')}.json", manifest.to_json(self._key))
 
     def read_all(self) -> list[Manifest]:
-        """Return every manifest, the oldest first."""
+        """Return every manifest, the oldest first, whoever signed it."""
+        return list(self._read_paths().values())
+
+    def _read_paths(self) -> dict[Path, Manifest]:
         folder = self._root / _MANIFESTS
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-        return [read_manifest(path.read_bytes()) for path in paths if path.suffix == ".json" and path.name[0] != "."]
+        return {one: read_manifest(one.read_bytes()) for one in paths if one.suffix == ".json" and one.name[0] != "."}
 
     def read_newest(self, until: datetime | None = None) -> Manifest:
         """Return the newest backup, or the newest one up to a time.
 
         Raises:
-            BackupError: there is none.
+            BackupError: there is none, or it is not signed by the key.
         """
-        known = [one for one in self.read_all() if until is None or one.at <= until]
+        known = {path: one for path, one in self._read_paths().items() if until is None or one.at <= until}
         if not known:
             raise BackupError(f"{self._root} holds no backup{'' if until is None else ' of that time or before'}")
-        return max(known, key=lambda one: one.at)
+        return read_manifest(max(known, key=lambda path: known[path].at).read_bytes(), self._key)
 
     def remove_older(self, most: int) -> int:
         """Remove all but the newest backups, and contents that none of those names; returns how many contents went."""
@@ -103,4 +122,4 @@ class BackupFolder:
         return self._known
 
     def _path(self, sha256: str) -> Path:
-        return self._root / _CONTENTS / sha256[:2] / sha256
+        return join_name(self._root / _CONTENTS, f"{sha256[:2]}/{sha256}")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
+from include.place import join_name
 from include.utc import parse_utc
 
-FORMAT = 1
+FORMAT = 2
+_UNSEALED = 1  # the format of releases whose manifests have no checksum of their own
+_ROOT = Path("the backup")
 
 
 class BackupError(RuntimeError):
@@ -108,21 +115,43 @@ class Manifest:
         if self.registry.database is not None:
             yield self.registry.database
 
-    def to_json(self) -> bytes:
-        """Return it as bytes to be written."""
-        return (json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n").encode()
+    def to_json(self, key: bytes | None = None) -> bytes:
+        """Return it as bytes to be written, with a checksum, and signed where there is a key."""
+        made = asdict(self)
+        return (json.dumps(made | {"seal": _seal(made, key)}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def read_manifest(content: bytes) -> Manifest:
+def _seal(made: Mapping[str, Any], key: bytes | None) -> dict[str, str]:
+    """Return the checksum of a manifest, and its HMAC where there is a key."""
+    text = json.dumps(made, sort_keys=True).encode()
+    result = {"sha256": hashlib.sha256(text).hexdigest()}
+    return result if key is None else result | {"hmac_sha256": hmac.new(key, text, "sha256").hexdigest()}
+
+
+def read_manifest(content: bytes, key: bytes | None = None) -> Manifest:
     """Return a manifest from its bytes.
 
+    Args:
+        content: as it was written.
+        key: by which it must be signed; None: whoever could write it is believed.
+
     Raises:
-        BackupError: it is none, or of a later release.
+        BackupError: it is none, is damaged, is not signed by the key, names a file outside of what it is of, or is of a
+            later release.
     """
     try:
         made = json.loads(content)
-        if made["format"] != FORMAT:
+        if made["format"] not in {FORMAT, _UNSEALED}:
             raise BackupError(f"the manifest has format {made['format']}, this release reads {FORMAT}")
+        seal = made.pop("seal", {}) if made["format"] == FORMAT else _seal(made, None)
+        right = _seal(made, key)
+        if seal["sha256"] != right["sha256"]:
+            raise BackupError(f"the manifest of {made['made_at']} is damaged: take another backup")
+        if key is not None and not hmac.compare_digest(str(seal.get("hmac_sha256")), right["hmac_sha256"]):
+            raise BackupError(
+                f"the manifest of {made['made_at']} is not signed by backup.key: somebody else may have written it; to "
+                "restore it all the same, leave the key out of the settings"
+            )
         registry = made["registry"]
         database = registry["database"]
         return Manifest(
@@ -146,4 +175,7 @@ def read_manifest(content: bytes) -> Manifest:
 
 
 def _files(made: Mapping[str, Mapping[str, object]]) -> dict[str, BackedFile]:
-    return {str(path): BackedFile(**one) for path, one in made.items()}  # type: ignore[arg-type]
+    for name, one in made.items():
+        join_name(_ROOT, name)
+        join_name(_ROOT, str(one["sha256"]))
+    return {name: BackedFile(**one) for name, one in made.items()}  # type: ignore[arg-type]

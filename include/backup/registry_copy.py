@@ -15,7 +15,7 @@ from include.atomic_write import replace_atomically, write_bytes
 from include.backup.backup_folder import BackupFolder
 from include.backup.manifest import BackedFile, BackedRegistry, BackupError
 from include.object_store import local_folder
-from include.place import is_object, place
+from include.place import is_object, join_name, place
 from include.settings import Mlflow
 
 _SQLITE = "sqlite:///"
@@ -67,7 +67,7 @@ def put_registry_back(mlflow: Mlflow, copy: BackedRegistry, artifact_root: str, 
     if file is None:
         raise BackupError("the backup has a SQLite database of MLflow: let mlflow.tracking_uri name one, sqlite:///...")
     for name, one in copy.artifacts.items():
-        write_bytes(root / name, backup.load(one))
+        write_bytes(join_name(root, name), backup.load(one))
     with replace_atomically(file) as temporary:
         temporary.write_bytes(backup.load(copy.database))
         with closing(sqlite3.connect(temporary)) as database:

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from include.atomic_write import write_bytes
 from include.backup.backup_folder import BackupFolder
 from include.backup.manifest import BackedFile, BackedTable, BackupError
-from include.place import is_object, place, remove_all
+from include.place import is_object, join_name, place, remove_all
 from include.tables import Table
 
 _LOG = "_delta_log"
@@ -116,7 +116,7 @@ def put_back(lake: str, table: Table, copy: BackedTable, backup: BackupFolder) -
     log = sorted(name for name in copy.files if name.startswith(f"{_LOG}/"))
     data = [name for name in copy.files if name not in log]
     for name in (*data, *reversed(log)):
-        write_bytes(root / name, backup.load(copy.files[name]))
+        write_bytes(join_name(root, name), backup.load(copy.files[name]))
     check_table(path, table, copy)
 
 

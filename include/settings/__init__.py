@@ -25,7 +25,7 @@ from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
 from include.settings.stages import Apply, Backtest, Schedules
-from include.settings.storage import Mlflow, Paths, Spark, Storage
+from include.settings.storage import Backup, Mlflow, Paths, Spark, Storage
 from include.settings.tree import Settings, SettingsError, s3_keys
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Apply",
     "ApprovalRules",
     "Backtest",
+    "Backup",
     "Blackout",
     "Capacity",
     "Cluster",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 from include.settings.clusters import Cluster
 from include.settings.feeds import find_feed_fault
@@ -41,7 +42,34 @@ def find_misspelt_cluster(keys: Mapping[str, Iterable[str]], clusters: Iterable[
     return None
 
 
+def _find_doubles(clusters: Mapping[str, Cluster]) -> Iterator[str]:
+    """Yield what two clusters share that is of one alone: they would be controlled, or counted, twice."""
+    known: dict[tuple[object, ...], str] = {}
+    for name, cluster in clusters.items():
+        server = cluster.prometheus
+        # A server of metrics may have many clusters, told apart by matchers and names of metrics.
+        of_one = {
+            "rest_url": (cluster.rest_url and _normalize_url(cluster.rest_url),),
+            "prometheus": (
+                *(server.url and _normalize_url(server.url), server.prefix, server.tenant),
+                *(frozenset(server.matchers), server.names),
+            ),
+        }
+        for key, value in of_one.items():
+            other = known.setdefault((key, *value), name) if value[0] else name
+            if other != name:
+                remedy = "leave one of them out" + (", or give each its matchers" if key == "prometheus" else "")
+                yield f"clusters.{other} and clusters.{name} have the same {key}, and would be one cluster; {remedy}"
+
+
+def _normalize_url(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{parts.scheme}://{parts.hostname}:{port}{parts.path.rstrip('/')}"
+
+
 def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iterator[str]:
+    yield from _find_doubles(clusters)
     for name, cluster in clusters.items():
         yield from _check_slots(fleet, f"clusters.{name}", cluster, None)
         for job in cluster.limits.looser_jobs:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from include.settings.connection import check_http_url
+from include.settings.connection import SecretReference, check_http_url
 from include.settings.section import Section, Text
 
 _MASTERS = (
@@ -151,6 +151,16 @@ class Storage(Section):
     connection_id: Annotated[str, Field(pattern=r"^\w{1,200}$")] | None = Field(
         None,
         description="Airflow connection of type aws with keys, endpoint and region, as a variable AIRFLOW_CONN_<ID>",
+    )
+
+
+class Backup(Section):
+    """What ``make backup`` and ``make restore`` need beside the places."""
+
+    key: SecretReference | None = Field(
+        None,
+        description='`"file:PATH"` or `"env:NAME"` of the key that signs manifests: only a backup signed by it is '
+        "restored",
     )
 
 

@@ -28,7 +28,7 @@ from include.settings.refusals import faults_of_parameters
 from include.settings.retention import Retention
 from include.settings.section import Section
 from include.settings.stages import Apply, Backtest, Schedules
-from include.settings.storage import Mlflow, Paths, Spark, Storage
+from include.settings.storage import Backup, Mlflow, Paths, Spark, Storage
 from include.utc import HOUR_S
 
 _UNNAMED_CLUSTER, _UNNAMED_JOB = Cluster(), JobLimits()
@@ -51,6 +51,7 @@ class Settings(Section):
 
     paths: Paths = Paths()
     storage: Storage = Storage()
+    backup: Backup = Backup()
     spark: Spark = Spark()
     mlflow: Mlflow = Mlflow()
     clusters: dict[ClusterName, Cluster] = Field(default_factory=dict)

@@ -20,7 +20,7 @@ _STALE_METRICS_S = 2.0
 _LOAD_WINDOWS = 2
 """Windows before the stop over which the load is averaged."""
 # Windows after a job runs again over which the load is averaged; the first difference of its counters needs a second.
-_LOAD_AFTER_WINDOWS = 2
+LOAD_AFTER_WINDOWS = 2
 # The replies about the sources of a job, at one poll of it, come within so long.
 _ROUND_S = 5.0
 
@@ -148,7 +148,7 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
         mean_per_s = taken / running_for_s
         by_mean_s = np.where((running_for_s > 0) & (mean_per_s > 0), pending / mean_per_s, np.nan)
         lag_s = np.where(np.isnan(polls.lag_s[near]), by_mean_s, polls.lag_s[near])
-        is_after = (running_for_s > since_last_s) & (running_for_s <= span.window_s * _LOAD_AFTER_WINDOWS)
+        is_after = (running_for_s > since_last_s) & (running_for_s <= span.window_s * LOAD_AFTER_WINDOWS)
     is_of_run = running_for_s > _STALE_METRICS_S
     caught_up = np.flatnonzero(is_of_run & (lag_s < caught_up_lag_s))
     is_before = at_ms <= span.started_ms

@@ -15,7 +15,7 @@ They count until somebody takes them away, whoever set them: the commands of thi
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -109,13 +109,19 @@ def write_names(is_whole: bool, jobs: Iterable[JobKey]) -> str:
     return json.dumps(names, ensure_ascii=False) if is_misread else text
 
 
-def read_review(versions: Sequence[Reviewed], champion: int | None, pinned: int | None = None) -> Review:
+def read_review(
+    versions: Sequence[Reviewed],
+    champion: int | None,
+    pinned: int | None = None,
+    is_usable: Callable[[int], bool] = lambda _: True,
+) -> Review:
     """Return what a training has to keep to.
 
     Args:
         versions: every registered one.
-        champion: number that the alias ``champion`` names; None: none that can be used.
+        champion: number of the version that plans use; None: none that can be used.
         pinned: number that the alias ``pinned`` names.
+        is_usable: whether a version's models can be read: to go on without those that cannot is no person's act.
     """
     ordered = sorted(versions, key=lambda one: one.number)
     ours = {one.number: one for one in ordered if one.is_ours}
@@ -151,7 +157,7 @@ def read_review(versions: Sequence[Reviewed], champion: int | None, pinned: int 
     pin = pinned if pinned is not None else max(whole_pins, default=None)
     orders = {job: _find_source(rejects, ours, rejected, champion) for job, rejects in rejected_jobs.items()}
     orders |= {job: (number, f"{_PINNED_TO}{number}") for job, number in pinned_jobs.items()}
-    hold = _find_hold(ours, rejected, champion, pin)
+    hold = _find_hold(ours, rejected, champion, pin, is_usable)
     return Review(hold, frozenset(rejected), pin, orders, tuple(problems))
 
 
@@ -167,13 +173,19 @@ def _find_source(
     return max(usable, default=None), f"rejected in version {newest}"
 
 
-def _find_hold(ours: Mapping[int, Reviewed], rejected: set[int], champion: int | None, pin: int | None) -> str | None:
+def _find_hold(
+    ours: Mapping[int, Reviewed],
+    rejected: set[int],
+    champion: int | None,
+    pin: int | None,
+    is_usable: Callable[[int], bool],
+) -> str | None:
     if pin is not None:
         return f"version {pin} is pinned"
     newer = [number for number in ours if champion is not None and number > champion]
     if refused := [number for number in newer if number in rejected]:
         return f"version {max(refused)}, newer than the champion, is rejected"
-    if undone := [number for number in newer if ours[number].was_champion]:
+    if undone := [number for number in newer if ours[number].was_champion and is_usable(number)]:
         return f"somebody went back from version {max(undone)} to version {champion}"
     return None
 

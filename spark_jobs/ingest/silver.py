@@ -24,6 +24,7 @@ from include.tables import (
     RESCALES,
 )
 from include.utc import Interval
+from spark_jobs.ingest.earlier_replies import read_earlier_replies
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, select_hours
 from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_samples_of_late
 from spark_jobs.ingest.quality import Counts, count_windows
@@ -116,6 +117,11 @@ def read_job_replies(
         "graphs": select_hours(job_graphs.select_job_graphs(graphs), hours),
         "operator_keys": select_hours(build_operator_keys(graphs), hours),
     }
+    later = _read_later(lake, settings, hours)
+    if later is not None:  # hours of before are ingested again: their stops ended, or showed, in hours that are there
+        replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
+        events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
+        frames["stops"] = _find_stops(job_replies.select_polls(replying), replying, events_read)
     worked = work_out(frames, pool, is_small=raw.is_small)
     topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
     return JobReplies(
@@ -165,8 +171,8 @@ def write_observations(
 
     rescale_where = hours_where(replies.rescale_hours)
     if _has_closed(replies.stops):
-        former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.start)
-        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest)
+        former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
+        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest, hours)
         writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), rescale_where)
     else:
         writes.start_few(RESCALES, arrow_rows(RESCALES, []), rescale_where)
@@ -234,6 +240,13 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
     first = min(lake.few(BRONZE_JOB_EVENTS).read_files(), default=None)
     retained_from = hours.start if first is None else datetime.combine(first, time(), UTC) + LOOKBACK
     return Interval(min(max(start, retained_from), hours.start), hours.end)
+
+
+def _read_later(lake: Lake, settings: Settings, hours: Interval) -> DataFrame | None:
+    """Return the rows of bronze.job_events of the hours after these, as far as rescales look; None without any."""
+    end = hours.end + timedelta(hours=settings.ingest.late_allowance_h)
+    are_any = lake.few(BRONZE_JOB_EVENTS).count_bytes(hours.end, end) > 0
+    return read_earlier_replies(lake, hours.end, end) if are_any else None
 
 
 def _type_replies(earlier: DataFrame, events: DataFrame) -> DataFrame:

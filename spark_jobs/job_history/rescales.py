@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from include.settings import Ingest
 from include.tables import RESCALES
-from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
+from include.utc import Interval
+from models.observing.catch_ups import LOAD_AFTER_WINDOWS, EventSpan, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.job_history.arrow_rows import micros, times_in_ms, to_table
@@ -33,26 +34,32 @@ _EFFECTS = (
     "load_after_per_s",
     "source_load_per_s",
 )
-_EFFECTS_OF = ", ".join(f"{name} {RESCALES.columns[name]}" for name in (*_EVENT_KEY, *_EFFECTS))
+_EFFECTS_OF = ", ".join(f"{name} {RESCALES.columns[name]}" for name in (*_EVENT_KEY, *_EFFECTS)) + ", is_whole BOOLEAN"
 _MEASURED = ("since_last_s", "lag_s", "target_per_s", "taken_total", "pending")
 _NEAR = ("running_at", "until", "operator", "window_s", "observed_at", *_MEASURED)
 
 
-def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, rules: Ingest) -> DataFrame:
+def build_rescales(
+    events: DataFrame, sources: DataFrame, earlier: DataFrame, rules: Ingest, hours: Interval
+) -> DataFrame:
     """Return the rows of silver.rescales of events that came to an end.
 
     Args:
         events: from :func:`spark_jobs.job_history.restarts.find_stops`.
         sources: from :func:`spark_jobs.job_history.observations.select_source_samples`, of the hours that this run
             looks at.
-        earlier: rows of silver.rescales already there, for events whose first hours this run no longer looks at: what
-            was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
+        earlier: rows of silver.rescales already there. Of events that this run does not see whole, because they began
+            before its hours or their catch-up goes beyond them, what was found stands, and what was missing is filled
+            in.
         rules: the settings of ingestion.
+        hours: whose samples this run looks at.
     """
-    result = _with_effects(events, sources, rules)
+    result = _with_effects(events, sources, rules, hours)
     retained = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in _EFFECTS])
     known = result.join(F.broadcast(retained), list(_EVENT_KEY), "left")
-    completed = known.withColumns({c: F.coalesce(f"earlier_{c}", c) for c in _EFFECTS}).withColumns(_durations())
+    is_whole = F.coalesce("is_whole", F.lit(False))
+    chosen = {c: F.when(is_whole, F.col(c)).otherwise(F.coalesce(f"earlier_{c}", c)) for c in _EFFECTS}
+    completed = known.withColumns(chosen).withColumns(_durations())
     named = completed.withColumns(
         {f"parallelism_{side}": _by_operator(f"vector_{side}") for side in ("before", "after")}
     )
@@ -71,8 +78,8 @@ def _durations() -> dict[str, Column]:
     }
 
 
-def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataFrame:
-    """Add the _EFFECTS to closed events.
+def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest, hours: Interval) -> DataFrame:
+    """Add the _EFFECTS to closed events, and whether these hours hold all that they come from.
 
     They are looked for until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
     """
@@ -90,13 +97,14 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     at_event = near.withColumn("started_ms", F.unix_millis("started_at")).drop("started_at")
     in_ms = times_in_ms(at_event)
     effects = in_ms.groupBy("cluster", "job", "started_ms").applyInArrow(
-        _effects_by_event(arrow_schema(_EFFECTS_OF), rules.caught_up_lag_s), _EFFECTS_OF
+        _effects_by_event(arrow_schema(_EFFECTS_OF), rules.caught_up_lag_s, hours), _EFFECTS_OF
     )
     return closed.join(effects, list(_EVENT_KEY), "left")
 
 
-def _effects_by_event(schema: pa.Schema, caught_up_lag_s: float) -> Callable[[pa.Table], pa.Table]:
+def _effects_by_event(schema: pa.Schema, caught_up_lag_s: float, hours: Interval) -> Callable[[pa.Table], pa.Table]:
     """Return what gives the effects of an event from the samples of sources near it."""
+    start_ms, end_ms = (round(1000 * at.timestamp()) for at in (hours.start, hours.end))
 
     def find(table: pa.Table) -> pa.Table:
         samples = table.sort_by([("operator", "ascending"), ("observed_at", "ascending")])
@@ -112,6 +120,9 @@ def _effects_by_event(schema: pa.Schema, caught_up_lag_s: float) -> Callable[[pa
         row = {name: _known(getattr(effects, name)) for name in _EFFECTS if name != "caught_up_at"}
         row |= {"cluster": event["cluster"], "job": event["job"], "started_at": micros(span.started_ms)}
         row["caught_up_at"] = micros(effects.caught_up_ms)
+        known_ms = None if span.running_ms is None else span.running_ms + 1000 * LOAD_AFTER_WINDOWS * span.window_s
+        is_measured = effects.caught_up_ms is not None and known_ms is not None and known_ms <= end_ms
+        row["is_whole"] = is_measured and span.started_ms >= start_ms
         row["source_load_per_s"] = list(effects.source_load_per_s.items()) or None
         return to_table([row], schema)
 

@@ -24,7 +24,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from include.tables import Table
 from spark_jobs.lake import Lake
-from spark_jobs.model_store import champion
+from spark_jobs.model_store import ModelStore
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.build_plan import current_versions, make
 from spark_jobs.plan.plan_table import NOT_WRITTEN, list_written
@@ -67,9 +67,10 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     with ThreadPoolExecutor() as pool:
-        loading = pool.submit(champion, settings)
+        loading = pool.submit(ModelStore(settings.mlflow).read_champion)
         versions = current_versions(lake)
-    made = make(lake, settings, as_of, loading.result(), versions)
+    champion = loading.result()
+    made = make(lake, settings, as_of, champion.bundle, versions)
     if made.is_empty:
         lake.require_empty(tables.PLANS, as_of_slice(as_of))
     if any_observes(settings.planner):
@@ -85,4 +86,5 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "held": result["hold"],
         "refused": result["refused"],
         "over_budget": made.over_budget,
+        "models_lost": "; ".join(champion.lost),
     }

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from include.raw_lines import DamagedFileError, number_lines
 from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents
-from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 
 LINE_COLUMNS = {"source_file": "STRING", "line_number": "BIGINT", "line": "STRING"}
 
@@ -26,7 +26,7 @@ def _read_file(file: FileToRead, chunks: Iterator[bytes]) -> Iterator[pa.RecordB
             kinds = (pa.string(), pa.int64(), pa.string())
             arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, [*LINE_COLUMNS])
-    except (DamagedFileError, OSError):
+    except DamagedFileError:
         return  # the lines before the damage were given
 
 

@@ -19,10 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include.raw_files import RawFile
+from include.raw_lines import CHUNK_BYTES, read_chunks
 from spark_jobs.lake import empty
-from spark_jobs.raw_parsing.raw_lines import PIECE_BYTES
 
-_CHUNK_BYTES = 2**20  # what zlib did not get to is copied at each step
 _TASK_BYTES = 64 * 2**20
 _OPENING_BYTES = 2**16  # what it costs to open a file, as bytes to read
 # Spark's own way to say that a path is one and no pattern.
@@ -95,7 +94,7 @@ class RawContents:
             for batch in batches:
                 for number in batch.column("id").to_pylist():
                     for file in slices[number]:
-                        yield from read(file, _open(file))
+                        yield from read(file, read_chunks(Path(os.fsdecode(file.local_path or b""))))
 
         numbers = self._spark.range(0, len(slices), 1, len(slices))
         return numbers.mapInArrow(read_slices, schema)
@@ -152,13 +151,6 @@ def show_error(error: Exception) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _open(file: FileToRead) -> Iterator[bytes]:
-    with Path(os.fsdecode(file.local_path or b"")).open("rb") as binary:
-        while chunk := binary.read(_CHUNK_BYTES):
-            yield chunk
-
-
 def _slices(content: pa.Buffer) -> Iterator[bytes]:
-    step = min(_CHUNK_BYTES, PIECE_BYTES)
-    for start in range(0, content.size, step):
-        yield content.slice(start, min(step, content.size - start)).to_pybytes()
+    for start in range(0, content.size, CHUNK_BYTES):
+        yield content.slice(start, min(CHUNK_BYTES, content.size - start)).to_pybytes()

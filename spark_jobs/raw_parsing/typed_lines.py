@@ -20,14 +20,14 @@ from pyspark.sql.types import DataType
 
 from include.domain.reply_limits import HTTP_OK
 from include.flink.raw_format import Kind
-from include.raw_files import CORRUPT, UNREADABLE
+from include.raw_files import UNREADABLE
+from include.raw_lines import DamagedFileError, number_lines
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects, select_texts
 from spark_jobs.raw_parsing.event_rules import find_event_faults
 from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
 from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents, show_error
-from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 from spark_jobs.raw_parsing.reply_schema import REPLY
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
@@ -104,7 +104,7 @@ def _read_file(
             yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, limits), schema)
             lines_read = first + len(lines) - 1
     except DamagedFileError as error:
-        fault = {"reason": str(CORRUPT), "detail": str(error)}
+        fault = {"reason": str(error.rule), "detail": str(error)}
     except Exception as error:  # of one file must not keep the others from being read
         fault = {"reason": str(UNREADABLE), "detail": show_error(error)}
     last: dict[str, list[Any]] = {"line": [file.name], "file_lines": [lines_read], "line_fault": [fault]}

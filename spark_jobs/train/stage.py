@@ -224,6 +224,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "models": result["curves"],
         "champion": champion.model_version if champion else None,
         "not_in_use": not_in_use,
+        "models_lost": "; ".join(known.champion.lost),
         "refused_by_review": "; ".join((*known.champion.problems, *known.review.problems)),
         **result,
     }

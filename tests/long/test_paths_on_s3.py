@@ -20,7 +20,8 @@ from include.flink.raw_format import hour_directory, write_lines
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.missed_hours import find_missed_hours
 from include.place import ObjectPath, place
-from include.raw_files import list_file_hours, open_raw
+from include.raw_files import list_file_hours
+from include.raw_lines import read_text_lines
 from include.settings import load_settings
 from include.submitting.shipping import ship_file
 from include.utc import Interval
@@ -71,8 +72,7 @@ def test_an_object_has_the_methods_of_a_path(address: str) -> None:
     assert [path.name for path in folder.iterdir()] == ["noted.json", "poll-1.jsonl.gz"]
     assert list(root.glob("cluster=*/date=*/hour=*")) == [folder]
     assert list_file_hours(root) == [HOUR]
-    with open_raw(folder / "poll-1.jsonl.gz") as lines:
-        assert lines.read() == "{}\n[]\n"
+    assert list(read_text_lines(folder / "poll-1.jsonl.gz")) == ["{}", "[]"]
     with pytest.raises(TypeError, match="no file of this machine"):
         open(folder / "noted.json")  # noqa: PTH123, SIM115
     (folder / "noted.json").unlink()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
+from shutil import rmtree
 
 import mlflow
 import numpy as np
 import pytest
 
 from benchmarks.pipeline.packed_models import pack_models
+from cli.doctor.findings import Level
+from cli.doctor.storage import check_champion
 from controller.view.champion import ChampionReader
 from include.model_registry import CHAMPION
-from include.settings import Mlflow
+from include.settings import Mlflow, Settings
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
@@ -141,6 +146,30 @@ def test_a_rollback_survives_three_nights_whoever_made_it(deployment: Deployment
     deployment.store.client.set_registered_model_alias(deployment.store.settings.registered_model, CHAMPION, "5")
     assert three_nights(deployment)[0].startswith("somebody went back from version 6 to version 5")
     assert deployment.champion == "night-4"
+
+
+def cut(bundle: Path) -> None:
+    bundle.write_bytes(bundle.read_bytes()[:100])
+
+
+HARMS = [Path.unlink, cut, lambda bundle: bundle.write_bytes(b""), lambda bundle: rmtree(bundle.parent.parent)]
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=["gone", "cut", "empty", "folder gone"])
+def test_a_champion_whose_files_are_gone_is_no_person_s_act(
+    deployment: Deployment, harm: Callable[[Path], object]
+) -> None:
+    settings = Settings(mlflow=deployment.store.settings)
+    assert [one.level for one in check_champion(settings)] == [Level.OK]
+    root = Path(deployment.store.settings.artifact_root)
+    harm(max(root.rglob("bundle.npz"), key=lambda one: one.stat().st_mtime_ns))
+    assert deployment.champion == "night-0"
+    [lost] = deployment.store.read_champion().lost
+    assert lost.startswith("version 2 cannot be used")
+    [finding] = check_champion(settings)
+    assert (finding.level, lost in finding.text) == (Level.ERROR, True)
+    assert (deployment.train(), deployment.champion) == ("", "night-2")
+    assert [one.level for one in check_champion(settings)] == [Level.OK]
 
 
 def test_a_rejection_and_a_pin_of_one_job_survive_three_nights_and_the_other_has_new_models(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Ingest
 from include.tables import RESCALES
+from include.utc import Interval
 from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.lake import empty
 
@@ -63,6 +64,7 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
         spark.createDataFrame([*polled, *unseen, *behind], SOURCES),
         empty(spark, RESCALES.columns),
         Ingest(caught_up_lag_s=10),
+        Interval(START, START + timedelta(hours=1)),
     )
     rows = {row["job"]: row for row in result.collect()}
     assert {job: row["catch_up_s"] for job, row in rows.items()} == {"polled": 55.0, "unseen": None, "behind": 685.0}
@@ -96,6 +98,7 @@ def test_what_several_sources_did_until_one_poll_is_added_up(spark):
             spark.createDataFrame(samples_of, SOURCES),
             empty(spark, RESCALES.columns),
             Ingest(caught_up_lag_s=5),
+            Interval(START, START + timedelta(hours=1)),
         ).collect()[0]
     whole = result["whole"]
     assert (whole["emitted_records"], whole["pending_records"]) == (11_500.0, 68.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from include.backup import table_copy
 from include.backup.backup_folder import BackupFolder, DamagedBackupError
 from include.backup.contents import MADE_AGAIN, NEVER, RECORDS
 from include.backup.manifest import BackupError, read_manifest
+from include.backup.registry_copy import put_registry_back
 from include.backup.table_copy import check_table, copy_table, put_back
 from include.backup.take_backup import take_backup
 from include.control.holds import Hold, HoldStore
 from include.control.interventions import Act, Intervention, record_intervention
 from include.control.pins import PersonalPin, PinStore
 from include.lake_table import LakeTable
+from include.place import NameRefusedError
 from include.settings import Mlflow, Paths, Settings
 from include.tables import (
     BY_PERSONS,
@@ -231,3 +235,76 @@ def test_what_is_no_backup_is_refused_by_name(lake: Path, monkeypatch, capsys: p
     (lake / "backups" / "contents" / one.sha256[:2] / one.sha256).write_bytes(b"x")
     with pytest.raises(DamagedBackupError, match="is damaged"):
         folder.load(one)
+
+
+OUTSIDE = ["../../../escaped.sh", "/elsewhere/evil.py", "a/../../evil.py", "..", "a//b", "./a", "", "a\0b"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("part", ["table", "objects", "artifacts", "content"])
+def test_a_name_that_leads_out_of_its_folder_restores_nothing(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, part: str
+) -> None:
+    set_paths(monkeypatch, lake)
+    folder = BackupFolder(str(lake / "backups"))
+    made = take_backup(settings_of(lake), folder, NOW, with_ingested=False)
+    evil = folder.store(b"#!/bin/sh\n")
+    table = made.tables["ops.interventions"]
+    changes: dict[str, Any] = {
+        "table": {"tables": {"ops.interventions": replace(table, files={**table.files, name: evil})}},
+        "objects": {"objects": {name: evil}},
+        "artifacts": {"registry": replace(made.registry, artifacts={name: evil})},
+        "content": {"objects": {"_control/holds/a.json": replace(evil, sha256=name)}},
+    }
+    folder.write_manifest(replace(made, **changes[part]))
+    before = files_of(lake)
+    assert restore_command.main(["--from", str(lake / "backups"), "--replace"]) == 1
+    assert "is no name of a file below" in capsys.readouterr().err
+    assert {path: one for path, one in files_of(lake).items() if "lock" not in path} == before
+    with pytest.raises(NameRefusedError):
+        put_back(str(lake / "new"), INTERVENTIONS, replace(table, files={name: evil}), folder)
+    with pytest.raises(NameRefusedError):
+        put_registry_back(
+            settings_of(lake).mlflow, replace(made.registry, database=evil, artifacts={name: evil}), "", folder
+        )
+
+
+@pytest.mark.parametrize(("old", "new"), [(b'"rows": 1', b'"rows": 4'), (b"anna", b"berta"), (b"0.", b"9.")])
+def test_a_manifest_that_was_changed_is_damaged(lake: Path, old: bytes, new: bytes) -> None:
+    folder = BackupFolder(str(lake / "backups"))
+    HoldStore(str(lake / "lake")).write(Hold("live", "a fair", "anna"), "anna.json")
+    content = take_backup(settings_of(lake), folder, NOW, with_ingested=False).to_json()
+    assert old in content
+    with pytest.raises(BackupError, match="is damaged: take another backup"):
+        read_manifest(content.replace(old, new))
+
+
+@pytest.mark.parametrize(("written_by", "code"), [("env:RIGHT", 0), ("env:WRONG", 1), (None, 1)])
+def test_with_a_key_only_what_it_signed_is_restored(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], written_by: str | None, code: int
+) -> None:
+    set_paths(monkeypatch, lake)
+    for name in ("RIGHT", "WRONG"):
+        monkeypatch.setenv(name, name.lower())
+    if written_by is not None:
+        monkeypatch.setenv("TIDEWISE__BACKUP__KEY", written_by)
+    assert backup_command.main(["--to", str(lake / "backups")]) == 0
+    arguments = ["--from", str(lake / "backups"), "--dry-run"]
+    monkeypatch.setenv("TIDEWISE__BACKUP__KEY", "env:RIGHT")
+    assert restore_command.main(arguments) == code
+    assert ("is not signed by backup.key" in capsys.readouterr().err) == bool(code)
+    monkeypatch.setenv("TIDEWISE__BACKUP__KEY", "env:NOWHERE")
+    assert restore_command.main(arguments) == 1
+    assert "env:NOWHERE holds nothing" in capsys.readouterr().err
+    monkeypatch.delenv("TIDEWISE__BACKUP__KEY")
+    assert restore_command.main(arguments) == 0
+
+
+def test_a_backup_of_an_earlier_release_has_no_checksum(lake: Path) -> None:
+    made = take_backup(settings_of(lake), BackupFolder(str(lake / "backups")), NOW, with_ingested=False)
+    before = replace(made, format=1)
+    content = json.loads(before.to_json())
+    del content["seal"]
+    assert read_manifest(json.dumps(content).encode()) == before
+    with pytest.raises(BackupError, match="not signed"):
+        read_manifest(json.dumps(content).encode(), b"key")

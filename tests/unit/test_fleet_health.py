@@ -115,6 +115,7 @@ def test_bands_that_are_too_wide_need_a_person_only_where_the_settings_are_that_
 
 
 FAILED = StageState("tidewise_plan.plan", NOW_S - 60, "spark-submit ended with 1")
+LOST = StageState("tidewise_plan.plan", NOW_S - 60, lost=["version 2 cannot be used"])
 EMPTY = StageState("tidewise_ingest.ingest", NOW_S - 60, empty=["ingest"])
 
 
@@ -123,6 +124,7 @@ EMPTY = StageState("tidewise_ingest.ingest", NOW_S - 60, empty=["ingest"])
     [
         ([], set()),
         ([StageState("tidewise_plan.plan", NOW_S - 60)], set()),
+        ([LOST], {Fault.MODELS_LOST}),
         ([FAILED], {Fault.STAGE_FAILING}),
         ([replace(FAILED, at_s=NOW_S + 1)], set()),  # an earlier time is asked about
         ([replace(FAILED, at_s=NOW_S - 30 * HOUR_S)], {Fault.STAGE_FAILING}),

@@ -72,10 +72,6 @@ def test_a_different_file_of_the_same_name_never_overwrites(folder, tmp_path):
     assert (tmp_path / "raw" / PLACE / "a.jsonl.gz").read_bytes() == before
 
 
-def test_poll_yields_the_readable_records(folder):
-    assert [result.observed_at_ms for result in FileSource(folder).poll()] == [1, 3]
-
-
 def test_a_readme_beside_the_data_is_passed_over(folder, tmp_path):
     (folder / "README.md").write_text("how it was made")
     assert FileSource(folder).deliver(tmp_path / "raw").refused == {}

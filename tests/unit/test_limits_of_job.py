@@ -94,7 +94,9 @@ def test_a_hold_is_of_everything_a_cluster_or_a_job() -> None:
 )  # fmt: skip
 @pytest.mark.covers("harm hold-unknown")
 def test_a_hold_that_names_what_nobody_knows_holds_the_cluster_or_everything(scope: str, held: str) -> None:
-    settings = check_settings({"limits": {"mode": "auto"}, "clusters": {"live": LIVE, "spare": LIVE}})
+    settings = check_settings(
+        {"limits": {"mode": "auto"}, "clusters": {"live": LIVE, "spare": LIVE | {"rest_url": "http://spare:8081"}}}
+    )
     reader = LimitsReader(lambda: settings, lambda clusters, now: [Hold(scope)], lambda now: (), lambda: NOW_S)
     result = reader.read()
     expected = {"everything": (True, True, True), "live": (True, True, False), "rides": (False, True, False)}

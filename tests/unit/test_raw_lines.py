@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from examples import TIMES
 
-from spark_jobs.raw_parsing import raw_lines
-from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
+from include import raw_lines
+from include.raw_lines import DamagedFileError, UnreadableFileError, number_lines, read_text_lines
 
 TEXT = b'{"a":1}\n\n{"b":"\xc3\xa9"}\r\nlast'
 LINES = ['{"a":1}', "", '{"b":"é"}', "last"]
@@ -102,3 +102,26 @@ def test_a_line_without_an_end_takes_no_more_memory_than_is_kept_of_it(monkeypat
 
 def test_gzip_is_known_by_its_first_bytes():
     assert lines_of("x.jsonl", packed(TEXT)) == list(enumerate(LINES, 1))
+
+
+def expand(size: int) -> bytes:
+    """Return a file of a few kilobytes that expands to one line of so many bytes."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join([packer.compress(b" " * 2**20) for _ in range(size // 2**20)] + [packer.flush()])
+
+
+def test_a_file_that_expands_beyond_measure_is_read_no_further():
+    with pytest.raises(DamagedFileError, match="more than 500 times its size"):
+        lines_of("x.jsonl.gz", expand(100 * 2**20))
+
+
+def test_the_same_reply_a_million_times_is_no_bomb():
+    text = b"".join(b'{"at":%d,"body":"%s"}\n' % (number, b"x" * 300) for number in range(250_000))
+    assert len(lines_of("x.jsonl.gz", gzip.compress(text, 9))) == 250_000
+
+
+def test_what_cannot_be_opened_is_told_apart_from_what_is_damaged(tmp_path):
+    with pytest.raises(UnreadableFileError, match="IsADirectoryError"):
+        list(read_text_lines(tmp_path))
+    (tmp_path / "x.jsonl").write_bytes(b"one\n\xff\xfe")
+    assert list(read_text_lines(tmp_path / "x.jsonl")) == ["one", "\ufffd\ufffd"]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
+import tracemalloc
+import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from controller.loop import warm_up
+from controller.tick import Ticker
 from controller.view.recent_files import list_clusters, polls_kept, read_recent, span_s
 from include.flink.raw_format import RawRecord, hour_directory
+from include.metric_sources.prometheus.import_hours import file_of, find_outcome
+from include.metric_sources.prometheus.known_runs import read_runs
 from include.settings import Cluster, Paths, Planner, Settings
 
 AS_OF = datetime(2026, 11, 20, 12, 10, tzinfo=UTC)
@@ -49,6 +58,52 @@ def read(raw: Path, as_of: datetime = AS_OF) -> list[str]:
     """Return the times of what is read."""
     records = read_recent(settings_for(raw), "c", as_of)
     return sorted(f"{datetime.fromtimestamp(one.observed_at_ms / 1000, UTC):%H:%M}" for one in records)
+
+
+def packed() -> bytes:
+    seeded = random.Random(3)
+    texts = [line("12:02", body=f"{seeded.getrandbits(2000):x}") for _ in range(200)]
+    return gzip.compress("".join(f"{one}\n" for one in texts).encode())
+
+
+def zeros_within() -> bytes:
+    """Return what a torn write leaves: zeros that the deflate stream stumbles over."""
+    packer = zlib.compressobj(3, zlib.DEFLATED, 31)
+    return packer.compress(f"{line('12:02')}\n".encode()) + packer.flush(zlib.Z_FULL_FLUSH) + bytes(64)
+
+
+def cut() -> bytes:
+    return packed()[: len(packed()) // 2]
+
+
+def nothing() -> bytes:
+    return b""
+
+
+def not_compressed() -> bytes:
+    return b"not gzip"
+
+
+def wrong_check_sum() -> bytes:
+    return packed()[:-8] + bytes(8)
+
+
+def another_header() -> bytes:
+    return b"\x1f\x8b\x07" + packed()[3:]
+
+
+def rubbish_behind() -> bytes:
+    return packed() + bytes(range(1, 200))
+
+
+def no_text() -> bytes:
+    return gzip.compress(bytes(range(256)) * 100)
+
+
+DAMAGES = [
+    *(zeros_within, cut, nothing, not_compressed),
+    *(wrong_check_sum, another_header, rubbish_behind, no_text),
+]
 
 
 def test_a_policy_that_reacts_is_shown_more_hours_than_the_reactive_controller(tmp_path) -> None:
@@ -119,6 +174,8 @@ def test_lines_of_another_cluster_are_its_own_matter(tmp_path) -> None:
         {"kind": 3},
         {"status": "200"},
         {"status": True},
+        {"job_id": {"a": 1}},
+        {"vertex_id": 7},
     ],
     ids=str,
 )
@@ -135,3 +192,42 @@ def test_a_line_that_is_no_record_is_passed_over(tmp_path, broken: str) -> None:
 
 def test_without_files_nothing_is_read(tmp_path) -> None:
     assert read(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
+def test_a_damaged_file_costs_neither_the_start_nor_the_files_beside_it(tmp_path, damage) -> None:
+    write(tmp_path, [line("12:01")])
+    (hour_directory(tmp_path, "c", AS_OF) / "again.jsonl.gz").write_bytes(damage())
+    assert "12:01" in read(tmp_path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
+def test_a_damaged_file_costs_no_import_of_the_hours_beside_it(tmp_path, damage) -> None:
+    hour = AS_OF.replace(minute=0)
+    path = file_of(tmp_path, "c", hour)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(damage())
+    assert find_outcome(tmp_path, "c", hour) == ("" if damage is nothing else "there")
+    assert read_runs(tmp_path, "c", hour + timedelta(hours=1)) == {}
+
+
+def test_a_line_without_an_end_costs_little_memory(tmp_path) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    folder = hour_directory(tmp_path, "c", AS_OF)
+    folder.mkdir(parents=True)
+    pieces = [packer.compress(b" " * 2**20) for _ in range(300)]
+    (folder / "polls.jsonl.gz").write_bytes(b"".join([*pieces, packer.flush()]))
+    tracemalloc.start()
+    try:
+        assert read(tmp_path) == []
+        assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_cluster_that_cannot_be_read_keeps_no_other_from_the_start(tmp_path) -> None:
+    write(tmp_path, [line("12:01")])
+    polled: list[RawRecord] = []
+    ticker = SimpleNamespace(add_records=polled.extend)
+    warmed = warm_up(cast(Ticker, ticker), settings_for(tmp_path), ["no\0name", "c"], AS_OF.timestamp())
+    assert (warmed, len(polled)) == (1, 1)

@@ -33,6 +33,8 @@ INGESTED = {"rows": 100, "quarantined": 0, "quarantined_values": 0, "quarantined
         ("forecast", {"forecasts": 0}, ["nothing was forecast"]),
         ("forecast", {"forecasts": 4, "stale": 1}, ["1 sources have no rate of late"]),
         ("report", {"shown": 0}, []),
+        ("plan", {"jobs": 9, "models_lost": "version 2 cannot be used"}, ["models are lost, and older ones in use: v"]),
+        ("train", {"gate": "passed", "models_lost": "version 2 cannot be used"}, ["models are lost"]),
     ],
 )
 def test_what_is_overlooked_in_green_is_said(stage: str, summary: dict[str, object], expected: list[str]) -> None:

@@ -6,7 +6,6 @@ An hour of which the server has no sample gets no file, so that the next call as
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import time
@@ -23,6 +22,7 @@ from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLE
 from include.missed_hours import join_hours, read_ingested_hours
 from include.place import place
 from include.raw_files import KAFKA_PREFIX
+from include.raw_lines import DamagedFileError, read_text_lines
 from include.settings import Settings
 from include.utc import Interval, format_utc
 
@@ -144,9 +144,8 @@ def _is_empty(path: Path) -> bool:
     if path.stat().st_size > _EMPTY_BYTES:
         return False
     try:
-        with gzip.open(path, "rb") as opened:
-            return not opened.read(1)
-    except (OSError, EOFError):
+        return next(read_text_lines(path), None) is None
+    except DamagedFileError:
         return False  # ingestion names a file that cannot be read
 
 

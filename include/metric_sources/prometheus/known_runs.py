@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, hour_directory
 from include.metric_sources.prometheus.job_runs import KnownRun
-from include.raw_files import KAFKA_PREFIX, is_raw_name, open_raw
+from include.raw_files import KAFKA_PREFIX, is_raw_name
+from include.raw_lines import DamagedFileError, read_text_lines
 
 REACH_H = 48
 _FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
@@ -49,21 +50,21 @@ def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> li
 
 def _runs_in(path: Path) -> Iterator[tuple[str, KnownRun]]:
     try:
-        with open_raw(path) as lines:
-            yield from _runs_of(line for line in lines if _MARK in line)
-    except (OSError, EOFError):
+        for line in read_text_lines(path):
+            run = _run_in(line) if _MARK in line else None
+            if run is not None:
+                yield run
+    except DamagedFileError:
         return  # ingestion names a file that cannot be read
 
 
-def _runs_of(lines: Iterable[str]) -> Iterator[tuple[str, KnownRun]]:
-    for line in lines:
-        try:
-            record = json.loads(line)
-            run = run_of(json.loads(record["body"]))
-            if run is not None:
-                yield str(record["job_id"]), run
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue
+def _run_in(line: str) -> tuple[str, KnownRun] | None:
+    try:
+        record = json.loads(line)
+        run = run_of(json.loads(record["body"]))
+        return None if run is None else (str(record["job_id"]), run)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def run_of(reply: dict[str, Any]) -> KnownRun | None:

@@ -11,10 +11,12 @@ from include.metric_sources.prometheus.client import (
     Floats,
     Grid,
     PrometheusClient,
+    PrometheusError,
     PrometheusPartial,
     PrometheusTimesUnknown,
     Series,
 )
+from include.metric_sources.prometheus.doubles import find_double
 from include.metric_sources.prometheus.queries import CLOCK_OF_JOB, CLOCK_OF_TASK, Queries, metric_of
 from include.metric_sources.prometheus.source_operators import add_operators
 from include.metric_sources.prometheus.targets import Target
@@ -70,7 +72,7 @@ def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measureme
 
     Raises:
         PrometheusPartial: an answer is partial, or lacks series that another one shows.
-        PrometheusError: one of the queries was not answered.
+        PrometheusError: one of the queries was not answered, or two clusters are in the answers.
     """
     return client.ask_again(lambda: _fetch(client, server, grid))
 
@@ -99,6 +101,12 @@ def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurem
     _add_values(tasks, ask(queries.tasks), lambda series: metric_of(series.labels["__name__"], server, names.task))
     _check_agreement(client.place, tasks, CLOCK_OF_TASK)
     add_operators(tasks, [*ask(queries.backlogs), *ask(queries.sources)], server)
+    for job in jobs.values():
+        double = find_double(job.job_id, job.managers, job.tasks, names.job_label, server.max_sample_age_s)
+        if double:
+            raise PrometheusError(
+                f"{client.place}: {double}, so nothing is written; select one cluster with matchers there"
+            )
     return Measurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
 
 

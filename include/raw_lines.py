@@ -1,24 +1,43 @@
-"""The content of raw files as numbered lines, piece by piece, so that a large file never stands in memory as text."""
+"""The one reader of raw files: numbered lines, piece by piece, so that a large file never stands in memory as text.
+
+What may be wrong with a file (a damaged or cut deflate stream, one that expands beyond measure, a file that cannot be
+opened or read) is a :class:`DamagedFileError` after the lines before it.  An empty file has no lines, of a line without
+an end the beginning is kept, and bytes that are no UTF-8 are the reader's to refuse or to replace.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from include.domain.quarantine_rules import Rule
 
 PIECE_BYTES = 16 * 2**20
 LONGEST_LINE_BYTES = 64 * 2**20
 """Of a longer line the beginning is kept, which is no JSON: so it is quarantined as malformed."""
 RETAINED_OF_LONG_LINE_BYTES = 2**16
+EXPANSION_MAX = 500
+"""Replies compress to a tenth or less, the same reply again and again to 1/200; deflate reaches 1/1,030."""
+CHUNK_BYTES = 2**20  # what zlib did not get to is copied at each step
 _GZIP = 31  # zlib's code for "a gzip member, header and checksum included"
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class DamagedFileError(Exception):
-    """A compressed file cannot be read to its end; the message says why."""
+    """A file cannot be read to its end; the message says why, ``rule`` which rule it breaks."""
+
+    rule = Rule.CORRUPT_FILE
+
+
+class UnreadableFileError(DamagedFileError):
+    """A file cannot be opened, or its disk does not give it."""
+
+    rule = Rule.UNREADABLE_FILE
 
 
 def number_lines(name: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, pa.StringArray]]:
@@ -34,12 +53,39 @@ def number_lines(name: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, pa.S
     number = 1
     given = iter(chunks)
     first = next(given, b"")
+    if not first:
+        return
     is_gzip = name.endswith(".gz") or first.startswith(_GZIP_MAGIC)
-    restored = chain([first] if first else [], given)
+    restored = chain([first], given)
     for text, end in _pieces(_decompress(restored) if is_gzip else restored):
         lines = _split(text, end)
         yield number, lines
         number += len(lines)
+
+
+def read_text_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file, in a folder or a bucket; bytes that are no UTF-8 are replaced.
+
+    Raises:
+        DamagedFileError: after all that was read before the damage.
+    """
+    for _, lines in number_lines(path.name, read_chunks(path)):
+        for line in lines.cast(pa.binary()):
+            yield line.as_py().decode(errors="replace")
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file.
+
+    Raises:
+        UnreadableFileError: it cannot be opened, or read to its end.
+    """
+    try:
+        with path.open("rb") as binary:
+            while chunk := binary.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise UnreadableFileError(f"{type(error).__name__}: {error.strerror or error}") from error
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
@@ -85,18 +131,22 @@ def _split(text: bytes, end: int) -> pa.StringArray:
 
 def _decompress(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what the gzip members of a file hold, up to a damage."""
-    member = zlib.decompressobj(_GZIP)
+    member, packed, expanded = zlib.decompressobj(_GZIP), 0, 0
     for chunk in chunks:
-        rest = chunk
+        rest, packed = chunk, packed + len(chunk)
         while rest:
             if member.eof:
                 member = zlib.decompressobj(_GZIP)
             before = member.copy()
             try:
-                yield member.decompress(rest, PIECE_BYTES)
+                piece = member.decompress(rest, PIECE_BYTES)
             except zlib.error as error:
                 yield from _before_damage(before, rest)
                 raise DamagedFileError(str(error)) from error
+            expanded += len(piece)
+            if expanded > max(LONGEST_LINE_BYTES, EXPANSION_MAX * packed):
+                raise DamagedFileError(f"it expands to more than {EXPANSION_MAX} times its size")
+            yield piece
             rest = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
         raise DamagedFileError("the file ends inside a gzip member")
