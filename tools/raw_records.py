@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
 from include.flink.raw_format import RawRecord
-from include.place import is_object
+from include.raw_lines import read_text_lines
 
 
 def read_records(path: Path) -> list[RawRecord]:
-    """Return the records of a file that :func:`write_lines` has written; no line of it may be anything else."""
-    with gzip.open(path.open("rb") if is_object(path) else path, "rt", encoding="utf-8") as lines:
-        return [RawRecord(**json.loads(line)) for line in lines]
+    """Return the records of a file that :func:`write_lines` has written; no line of it may be anything else.
+
+    Raises:
+        DamagedFileError: it cannot be read to its end.
+    """
+    return [RawRecord(**json.loads(line)) for line in read_text_lines(path)]
