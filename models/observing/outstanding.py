@@ -1,0 +1,163 @@
+"""Outstanding records of a job, and their age: what has arrived and is not through, at its sources and in its buffers.
+
+O = pending + what was sent and not taken since the attempt began, in records of the sources, and
+age = t - A^-1(A(t) - O(t)) for arrivals A: when the oldest record that is outstanding arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+
+Feeders = Sequence[Sequence[int]]
+"""Of each operator the positions of those that feed it, which come before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """What P polls count of a job of O operators, in topological order; NaN for what is not known.
+
+    Attributes:
+        at_s: (P,) epoch seconds, ascending.
+        taken, sent: (P, O) records since the attempt began; a source takes from outside.
+        pending: (P, O) records that wait at a source; NaN for other operators.
+    """
+
+    at_s: Floats
+    taken: Floats
+    sent: Floats
+    pending: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What is outstanding of each source, (P, O); NaN for other operators and where it is not known.
+
+    Attributes:
+        records: that have arrived at the source, and are not through the job.
+        age_s: of the oldest of them.
+    """
+
+    records: Floats
+    age_s: Floats
+
+
+def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | None = None) -> Outstanding:
+    """Return what is outstanding at each poll.
+
+    An age beyond the polls goes on at their mean rate of arrivals; where nothing arrived, it is as old as they are.
+
+    Args:
+        counts: of the polls.
+        feeders: of the O operators.
+        passed_s: (P,) when the last aligned checkpoint began that was complete at the poll, NaN without one: its
+            barriers have pushed all that was taken in before through the job.
+    """
+    buffered = _count_buffered(counts, feeders)
+    records, age_s = np.full(counts.taken.shape, np.nan), np.full(counts.taken.shape, np.nan)
+    for source in [at for at, others in enumerate(feeders) if not others]:
+        taken, pending = counts.taken[:, source], counts.pending[:, source]
+        inside = buffered[:, source]
+        if passed_s is not None and len(taken):
+            since = taken - np.interp(passed_s, counts.at_s, np.where(np.isnan(taken), 0.0, taken))
+            inside = np.where(since >= 0, np.minimum(inside, since), inside)
+        records[:, source] = pending + inside
+        arrived = _count_arrivals(counts.at_s, taken, pending)
+        age_s[:, source] = _find_ages(counts.at_s, arrived, records[:, source])
+    return Outstanding(records, age_s)
+
+
+def _count_buffered(counts: JobCounts, feeders: Feeders) -> Floats:
+    """Return (P, O) records of each source in buffers, on the way on which most are; NaN where it is not known.
+
+    Of what feeders send, the share is under way that their successors have not taken.  Outputs that are copied, so
+    that successors take more than is sent, show none.
+    """
+    taken, sent = counts.taken, counts.sent
+    sources = [at for at, others in enumerate(feeders) if not others]
+    through = np.zeros(taken.shape)  # records of all sources that were sent on their way to an operator
+    held = np.zeros(taken.shape)  # of them, in buffers before it
+    most = np.zeros(taken.shape)
+    shares = _share_under_way(taken, sent, feeders)
+    upstream: list[set[int]] = []
+    for at, others in enumerate(feeders):
+        upstream.append({at} if not others else set().union(*(upstream[other] for other in others)))
+        if not others:
+            continue
+        own = sorted(upstream[at])
+        through[:, at] = taken[:, own].sum(axis=1)
+        before = held[:, list(others)].max(axis=1)
+        held[:, at] = before + (through[:, at] - before) * shares[:, at]
+        for source in own:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                of_source = np.where(through[:, at] > 0, taken[:, source] / through[:, at], 0.0)
+            most[:, source] = np.maximum(most[:, source], held[:, at] * of_source)  # NaN stays
+    most[:, [at for at in range(len(feeders)) if at not in sources]] = np.nan
+    return np.where(_find_mixed_runs(counts)[:, None], np.nan, most)
+
+
+def _share_under_way(taken: Floats, sent: Floats, feeders: Feeders) -> Floats:
+    """Return (P, O) the share of what was sent to an operator that it has not taken."""
+    shares = np.zeros(taken.shape)
+    for senders, takers in _group_edges(feeders):
+        all_sent, all_taken = sent[:, senders].sum(axis=1), taken[:, takers].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(all_sent > 0, 1.0 - all_taken / all_sent, 0.0 * all_sent * all_taken)
+        shares[:, takers] = np.maximum(share, 0.0)[:, None]  # counters may be of two moments
+    return shares
+
+
+def _group_edges(feeders: Feeders) -> list[tuple[list[int], list[int]]]:
+    """Return senders and takers of which no edge leads to those of another group: Flink counts only their sums."""
+    groups: list[tuple[set[int], set[int]]] = []
+    for taker, others in enumerate(feeders):
+        if not others:
+            continue
+        senders, takers = set(others), {taker}
+        for group in [one for one in groups if one[0] & senders]:
+            groups.remove(group)
+            senders, takers = senders | group[0], takers | group[1]
+        groups.append((senders, takers))
+    return [(sorted(senders), sorted(takers)) for senders, takers in groups]
+
+
+def _find_mixed_runs(counts: JobCounts) -> Bools:
+    """Return (P,) whether some operators still show the counters of the run before: they fell less often so far."""
+    total = np.nan_to_num(counts.taken) + np.nan_to_num(counts.sent)
+    runs = np.cumsum(np.diff(total, axis=0, prepend=total[:1]) < 0, axis=0)
+    newest = runs.max(axis=1, initial=0)
+    return np.asarray(((runs < newest[:, None]) & (total > 0)).any(axis=1))
+
+
+def _count_arrivals(at_s: Floats, taken: Floats, pending: Floats) -> Floats:
+    """Return (P,) records that arrived since the first poll; over a restart, and a gap, at the mean rate."""
+    elapsed_s = np.diff(at_s)
+    with np.errstate(invalid="ignore"):
+        more = np.where(np.diff(taken) < 0, np.nan, np.diff(taken + pending))
+    known = np.isfinite(more)
+    total_s = elapsed_s[known].sum()
+    rate = more[known].sum() / total_s if total_s > 0 else np.nan
+    grown = np.cumsum(np.where(known, more, rate * elapsed_s))
+    # Backlog and counter may be read at two moments: what has arrived stays.
+    return np.maximum.accumulate(np.concatenate((np.zeros(min(len(at_s), 1)), grown)))
+
+
+def _find_ages(at_s: Floats, arrived: Floats, records: Floats) -> Floats:
+    """Return (P,) how long ago the oldest of the outstanding records arrived, s."""
+    if len(at_s) < 2:
+        return np.where(records == 0, 0.0, np.nan)
+    polls: Ints = np.arange(len(at_s))
+    passed = arrived - records
+    place = np.clip(np.searchsorted(arrived, passed, side="right") - 1, 0, polls)
+    following = np.minimum(place + 1, polls)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = arrived[following] - arrived[place]
+        part = np.where(step > 0, (passed - arrived[place]) / step, 0.0)
+        since_s = at_s[place] + np.clip(part, 0.0, 1.0) * (at_s[following] - at_s[place])
+        rate = arrived[-1] / (at_s[-1] - at_s[0])
+        earlier_s = np.where((passed < 0) & (rate > 0), -passed / rate, 0.0)
+    return np.where(np.isfinite(records), at_s - since_s + earlier_s, np.nan)
