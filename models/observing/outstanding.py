@@ -35,11 +35,12 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """What is outstanding of each source, (P, O); NaN for other operators and where it is not known.
+    """What is outstanding of each source, (P, O) or of any one shape; NaN for others and where it is not known.
 
     Attributes:
         records: that have arrived at the source, and are not through the job.
-        age_s: of the oldest of them.
+        age_s: of the oldest of them; where it is not known what is in the buffers, of the oldest that is pending: it is
+            at least so old.
     """
 
     records: Floats
@@ -62,12 +63,13 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
     for source in [at for at, others in enumerate(feeders) if not others]:
         taken, pending = counts.taken[:, source], counts.pending[:, source]
         inside = buffered[:, source]
-        if passed_s is not None and len(taken):
-            since = taken - np.interp(passed_s, counts.at_s, np.where(np.isnan(taken), 0.0, taken))
-            inside = np.where(since >= 0, np.minimum(inside, since), inside)
+        if passed_s is not None:
+            since = _count_since(counts.at_s, taken, passed_s)
+            inside = np.where(since < inside, since, inside)
         records[:, source] = pending + inside
         arrived = _count_arrivals(counts.at_s, taken, pending)
-        age_s[:, source] = _find_ages(counts.at_s, arrived, records[:, source])
+        known = np.where(np.isnan(records[:, source]), pending, records[:, source])
+        age_s[:, source] = _find_ages(counts.at_s, arrived, known)
     return Outstanding(records, age_s)
 
 
@@ -131,6 +133,19 @@ def _find_mixed_runs(counts: JobCounts) -> Bools:
     runs = np.cumsum(np.diff(total, axis=0, prepend=total[:1]) < 0, axis=0)
     newest = runs.max(axis=1, initial=0)
     return np.asarray(((runs < newest[:, None]) & (total > 0)).any(axis=1))
+
+
+def _count_since(at_s: Floats, taken: Floats, passed_s: Floats) -> Floats:
+    """Return (P,) records that were taken in after a time each; NaN where it is of another run, or before the polls."""
+    known = np.flatnonzero(np.isfinite(taken))
+    if not len(known):
+        return np.full(len(at_s), np.nan)
+    runs = np.cumsum(np.diff(taken[known], prepend=taken[known[0]]) < 0)
+    following = np.minimum(np.searchsorted(at_s[known], passed_s), len(known) - 1)
+    latest = np.maximum(np.searchsorted(known, np.arange(len(at_s)), side="right") - 1, 0)
+    at_that_time = np.interp(passed_s, at_s[known], taken[known], left=np.nan)
+    is_of_run = runs[np.maximum(following - 1, 0)] == runs[latest]
+    return np.where(is_of_run, np.maximum(taken - at_that_time, 0.0), np.nan)
 
 
 def _count_arrivals(at_s: Floats, taken: Floats, pending: Floats) -> Floats:

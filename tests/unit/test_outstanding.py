@@ -99,7 +99,9 @@ def test_what_is_not_known_is_not_guessed():
     assert np.isnan(measure_outstanding(flow(300, 700.0, 600.0, 500.0, pending=False), [[], [0]]).age_s).all()
     counts = flow(300, 700.0, 600.0, 500.0)
     counts.taken[-1, 1] = np.nan
-    assert np.isnan(measure_outstanding(counts, [[], [0]]).age_s[-1, 0])
+    result = measure_outstanding(counts, [[], [0]])
+    assert np.isnan(result.records[-1, 0])
+    assert result.age_s[-1, 0] == pytest.approx(100.0 * 300 / 700.0)  # of the backlog alone: at least so old
 
 
 def test_counters_of_two_runs_tell_of_no_buffers():
@@ -111,8 +113,8 @@ def test_counters_of_two_runs_tell_of_no_buffers():
         values[rest] -= values[19]
     taken[20, 1], sent[20, 1] = counts.taken[19, 1], counts.sent[19, 1]
     result = measure_outstanding(JobCounts(counts.at_s, taken, sent, counts.pending), [[], [0]])
-    assert np.isnan(result.age_s[20, 0])
-    assert np.isfinite(result.age_s[run, 0]).all()
+    assert np.isnan(result.records[20, 0])
+    assert np.isfinite(result.records[run, 0]).all()
     since_s = counts.at_s[-1] - counts.at_s[19]
     assert result.records[-1, 0] == pytest.approx(100.0 * 300 + 100.0 * since_s)
     assert result.age_s[-1, 0] == pytest.approx(result.records[-1, 0] / 700.0, rel=0.02)
@@ -124,6 +126,17 @@ def test_no_record_in_a_buffer_is_older_than_the_last_checkpoint():
     passed_s = np.full(len(counts.at_s), counts.at_s[-1] - 20.0)
     assert measure_outstanding(counts, [[], [0]]).age_s[-1, 0] == pytest.approx(50.0)
     assert measure_outstanding(counts, [[], [0]], passed_s).age_s[-1, 0] == pytest.approx(20.0)
+
+
+def test_a_checkpoint_of_the_run_before_bounds_nothing():
+    counts = flow(300, 600.0, 600.0, 500.0)
+    taken, sent = (np.concatenate([values[:20], values[1:12]]) for values in (counts.taken, counts.sent))
+    passed_s = np.full(len(counts.at_s), counts.at_s[10])
+    result = measure_outstanding(JobCounts(counts.at_s, taken, sent, counts.pending), [[], [0]], passed_s)
+    assert result.records[-1, 0] == pytest.approx(100.0 * 110)
+    assert result.records[15, 0] == pytest.approx(min(100.0 * 150, 600.0 * 50))
+    before = np.full(len(counts.at_s), counts.at_s[0] - 5.0)
+    assert measure_outstanding(counts, [[], [0]], before).records[-1, 0] == pytest.approx(100.0 * 300)
 
 
 def test_two_sources_share_what_waits_before_their_join_and_branches_count_once():
