@@ -6,15 +6,12 @@ age = t - A^-1(A(t) - O(t)) for arrivals A: when the oldest record that is outst
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-
-Feeders = Sequence[Sequence[int]]
-"""Of each operator the positions of those that feed it, which come before it."""
+from models.topology.exchanges import Feeders, group_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +22,15 @@ class JobCounts:
         at_s: (P,) epoch seconds, ascending.
         taken, sent: (P, O) records since the attempt began; a source takes from outside.
         pending: (P, O) records that wait at a source; NaN for other operators.
+        is_full: (P, O) whether a subtask had no idle time since the poll before. Before an operator with idle time
+            nothing waits: what is sent beyond what it takes leaves the job by a chained sink. None: each may be.
     """
 
     at_s: Floats
     taken: Floats
     sent: Floats
     pending: Floats
+    is_full: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,15 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
 def _count_buffered(counts: JobCounts, feeders: Feeders) -> Floats:
     """Return (P, O) records of each source in buffers, on the way on which most are; NaN where it is not known.
 
-    Of what feeders send, the share is under way that their successors have not taken.  Outputs that are copied, so
-    that successors take more than is sent, show none.
+    Of what feeders send, the share is under way that their successors have not taken: Flink counts a record once for
+    each edge that it goes over.
     """
-    taken, sent = counts.taken, counts.sent
+    taken = counts.taken
     sources = [at for at, others in enumerate(feeders) if not others]
     through = np.zeros(taken.shape)  # records of all sources that were sent on their way to an operator
     held = np.zeros(taken.shape)  # of them, in buffers before it
     most = np.zeros(taken.shape)
-    shares = _share_under_way(taken, sent, feeders)
+    shares = _share_under_way(counts, feeders)
     upstream: list[set[int]] = []
     for at, others in enumerate(feeders):
         upstream.append({at} if not others else set().union(*(upstream[other] for other in others)))
@@ -102,29 +102,18 @@ def _count_buffered(counts: JobCounts, feeders: Feeders) -> Floats:
     return np.where(_find_mixed_runs(counts)[:, None], np.nan, most)
 
 
-def _share_under_way(taken: Floats, sent: Floats, feeders: Feeders) -> Floats:
+def _share_under_way(counts: JobCounts, feeders: Feeders) -> Floats:
     """Return (P, O) the share of what was sent to an operator that it has not taken."""
+    taken, sent = counts.taken, counts.sent
     shares = np.zeros(taken.shape)
-    for senders, takers in _group_edges(feeders):
+    for senders, takers in group_edges(feeders):
         all_sent, all_taken = sent[:, senders].sum(axis=1), taken[:, takers].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(all_sent > 0, 1.0 - all_taken / all_sent, 0.0 * all_sent * all_taken)
+        if counts.is_full is not None:
+            share = np.where(counts.is_full[:, takers].any(axis=1), share, 0.0 * share)
         shares[:, takers] = np.maximum(share, 0.0)[:, None]  # counters may be of two moments
     return shares
-
-
-def _group_edges(feeders: Feeders) -> list[tuple[list[int], list[int]]]:
-    """Return senders and takers of which no edge leads to those of another group: Flink counts only their sums."""
-    groups: list[tuple[set[int], set[int]]] = []
-    for taker, others in enumerate(feeders):
-        if not others:
-            continue
-        senders, takers = set(others), {taker}
-        for group in [one for one in groups if one[0] & senders]:
-            groups.remove(group)
-            senders, takers = senders | group[0], takers | group[1]
-        groups.append((senders, takers))
-    return [(sorted(senders), sorted(takers)) for senders, takers in groups]
 
 
 def _find_mixed_runs(counts: JobCounts) -> Bools:

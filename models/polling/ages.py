@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.observing.outstanding import Feeders, JobCounts, Outstanding, measure_outstanding
-from models.observing.samples import Polls, Vertices
+from models.observing.samples import Samples, Vertices
 from models.observing.source_rates import SourceCounts, choose_taken
+from models.topology.edges import NO_IDLE
 
 _ROUND_US = 5_000_000
 """The replies about the operators of a job, at one poll of it, come within so long."""
@@ -41,14 +42,15 @@ class JobRows:
         return np.where(place >= 0, began_ms[place] / 1000.0, np.nan)
 
 
-def find_outstanding(polls: Polls, vertices: Vertices, jobs: Iterable[JobRows]) -> Outstanding:
+def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> Outstanding:
     """Return what is outstanding at each poll of a source, (n,).
 
     Args:
-        polls: n of them, measurements; the vertex is the row.
+        samples: n of them; the vertex is the row.
         vertices: (rows,)
         jobs: which rows are of one job.
     """
+    polls, is_full = samples.polls, _find_full(samples)
     result = Outstanding(np.full(len(polls.vertex), np.nan), np.full(len(polls.vertex), np.nan))
     first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))
     in_total, pending = polls.value("in_total"), polls.value("pending")
@@ -64,13 +66,24 @@ def find_outstanding(polls: Polls, vertices: Vertices, jobs: Iterable[JobRows]) 
         place = np.stack([_find_nearest(polls.at_us, span, at_us) for span in spans], axis=1)
         is_near = (np.abs(polls.at_us[place] - at_us[:, None]) <= _ROUND_US) & [len(span) > 0 for span in spans]
         at = [np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)]
-        found = measure_outstanding(JobCounts(at_us / 1e6, *at), job.feeders, job.find_passed_s(at_us))
+        counts = JobCounts(at_us / 1e6, *at, is_full[place])
+        found = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
         for number, others in enumerate(job.feeders):
             if not others:
                 near = is_near[:, number]
                 result.records[place[near, number]] = found.records[near, number]
                 result.age_s[place[near, number]] = found.age_s[near, number]
     return result
+
+
+def _find_full(samples: Samples) -> Bools:
+    """Return (n,) whether a subtask may have had no idle time since the sample before; where nothing tells, it may."""
+    with np.errstate(invalid="ignore"):
+        idle, busiest = (
+            samples.difference(column) / (1000.0 * samples.elapsed_s)
+            for column in ("idle_total_ms", "busy_max_total_ms")
+        )
+        return np.asarray(~(idle >= NO_IDLE) | (busiest > 1.0 - NO_IDLE))
 
 
 def _find_nearest(times_us: Ints, span: Ints, at_us: Ints) -> Ints:

@@ -45,7 +45,7 @@ def row_windows(
     row, times_ms, values = samples.all_entries()
     counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
     result = build_windows(counted, vertices)
-    found = find_outstanding(counted.polls, vertices, jobs)
+    found = find_outstanding(counted, vertices, jobs)
     records, age_s = (last_known(counted.polls, vertices, values) for values in (found.records, found.age_s))
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s
     # The window of the oldest poll has lost polls when one was overwritten.

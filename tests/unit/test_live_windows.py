@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
@@ -173,6 +176,17 @@ def test_an_aligned_checkpoint_has_pushed_the_records_before_it_through(kind, mo
     result = seen(made, 300)
     assert column(result.latency_ms[-1:], SOURCE) == [pytest.approx(1000 * (most_s or 200 * 280 / 700))]
     assert column(result.latency_ms[-2:-1], SOURCE) == [pytest.approx(1000 * 200 * 220 / 700)]  # not completed yet
+
+
+@pytest.mark.parametrize(("idle_ms", "busiest_ms", "age_s"), [(300, 700, 0.0), (20, 980, 80.0), (300, 1000, 80.0)])
+def test_nothing_waits_before_an_operator_whose_subtasks_all_have_idle_time(idle_ms, busiest_ms, age_s):
+    polls = []
+    for at in range(0, 281, 20):
+        work = JOB.metrics(at, taken=500.0 * at, idle_ms=idle_ms * at, backpressured_ms=0.0)
+        busy = {"id": "accumulateBusyTimeMs", "avg": (1000 - idle_ms) * at, "max": busiest_ms * at}
+        body = json.dumps([*json.loads(work.body), busy])
+        polls += [JOB.metrics(at, SOURCE, sent=700.0 * at, pending=0.0), replace(work, body=body)]
+    assert column(seen(history(*polls), 300).latency_ms[-1:], SOURCE) == [pytest.approx(1000 * age_s)]
 
 
 def test_an_operator_whose_counters_are_of_another_time_leaves_the_age_of_the_backlog_alone():

@@ -184,7 +184,7 @@ def read_windows(
         for place in sources
     }
     reported = now if of_edges is None else of_edges
-    ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s)
+    ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s, reported.idle_share)
     required = required_rates(graph, ratios, rates)
     capacity = measure_capacity(now, graph)
     return Reading(
