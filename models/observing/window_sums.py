@@ -39,11 +39,7 @@ class WindowSums:
 
     def last(self, column: str) -> Floats:
         """Return (G,) the last known value of a column."""
-        values = self._samples.polls.value(column)
-        if not len(self._first):
-            return np.zeros(0)
-        place = np.maximum.reduceat(np.where(np.isnan(values), -1, np.arange(len(values))), self._first)
-        return np.where(place >= 0, values[place], np.nan)
+        return last_of_parts(self._samples.polls.value(column), self._first)
 
     def largest(self, column: str) -> Floats:
         """Return (G,) the largest known value of a column."""
@@ -58,6 +54,14 @@ class WindowSums:
         total = np.bincount(self._window, weights=np.where(known, values, 0.0), minlength=windows)
         count = np.bincount(self._window[known], minlength=windows)
         return np.asarray(total, np.float64), np.asarray(count, np.int64)
+
+
+def last_of_parts(values: Floats, first: Ints) -> Floats:
+    """Return (G,) the last known of values in parts that begin at ``first``, NaN where none is."""
+    if not len(first):
+        return np.zeros(0)
+    place = np.maximum.reduceat(np.where(np.isnan(values), -1, np.arange(len(values))), first)
+    return np.where(place >= 0, values[place], np.nan)
 
 
 def _divide(total: Floats, parts: Floats, count: Ints) -> Floats:

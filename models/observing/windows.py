@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.observing.samples import Samples, Vertices, find_window_starts
+from models.observing.samples import Polls, Samples, Vertices, find_window_starts
 from models.observing.source_rates import SourceCounts, choose_capacity, choose_taken, stands_still
-from models.observing.window_sums import WindowSums
+from models.observing.window_sums import WindowSums, last_of_parts
 
 BACKPRESSURED_ABOVE = 0.1
 """Flink's web interface calls a task with a larger share backpressured ("low", then "high")."""
@@ -34,7 +34,7 @@ class Windows:
             it took in, and the target data rate is no more than a lower bound of it.
         measures: processing_rate_per_s, output_rate_per_s, true_processing_rate_per_s, true_output_rate_per_s,
             target_data_rate_per_s, busy_share, busy_share_max, idle_share, backpressured_share, selectivity,
-            pending_records, latency_ms.
+            pending_records, latency_ms: the time in which what is taken in works off what is pending.
     """
 
     vertex: Ints
@@ -64,10 +64,7 @@ def build_windows(samples: Samples, vertices: Vertices) -> Windows:
         vertices: (V,)
     """
     polls = samples.polls
-    start_s = find_window_starts(polls, vertices.window_s)
-    begins = np.ones(len(start_s), bool)
-    begins[1:] = (polls.vertex[1:] != polls.vertex[:-1]) | (start_s[1:] != start_s[:-1])
-    first = np.flatnonzero(begins)
+    start_s, first = _begin_windows(polls, vertices)
     sums = WindowSums(samples, first)
     own = vertices.of(polls.vertex[first])
     shares = {
@@ -86,6 +83,19 @@ def build_windows(samples: Samples, vertices: Vertices) -> Windows:
         target_is_lower_bound=_find_lower_bounds(own.is_source, pending, shares["backpressured_share"]),
         measures=_measure(sums, own, shares, pending),
     )
+
+
+def last_known(polls: Polls, vertices: Vertices, values: Floats) -> Floats:
+    """Return (G,) the last known of (n,) values of polls in each window of :func:`build_windows`, NaN without one."""
+    return last_of_parts(values, _begin_windows(polls, vertices)[1])
+
+
+def _begin_windows(polls: Polls, vertices: Vertices) -> tuple[Ints, Ints]:
+    """Return (n,) the start of each poll's window, epoch seconds, and (G,) the first polls of windows."""
+    start_s = find_window_starts(polls, vertices.window_s)
+    begins = np.ones(len(start_s), bool)
+    begins[1:] = (polls.vertex[1:] != polls.vertex[:-1]) | (start_s[1:] != start_s[:-1])
+    return start_s, np.flatnonzero(begins)
 
 
 def find_superseded(windows: Windows, operator: Ints) -> Bools:
@@ -132,7 +142,7 @@ def _measure(sums: WindowSums, own: Vertices, shares: dict[str, Floats], pending
         true = np.where(own.is_source, of_source, np.where(worked, processed / busy, np.nan))
         # Rule 1 of Flink's autoscaler; a source that shows no backlog has what it takes in as target.
         target = np.where(np.isnan(pending), processed, np.maximum(processed + growth, 0.0))
-        waited_ms = np.where(processed > 0, 1000.0 * pending / processed, np.nan)
+        work_off_ms = np.where(processed > 0, 1000.0 * pending / processed, np.nan)
         return {
             "processing_rate_per_s": processed,
             "output_rate_per_s": out,
@@ -143,7 +153,7 @@ def _measure(sums: WindowSums, own: Vertices, shares: dict[str, Floats], pending
             "busy_share_max": np.fmax(shares["busy_share_max"], busy),
             "selectivity": np.where(processed > 0, out / processed, np.nan),
             "pending_records": pending,
-            "latency_ms": np.where(pending == 0, 0.0, waited_ms),
+            "latency_ms": np.where(pending == 0, 0.0, work_off_ms),
         }
 
 

@@ -33,9 +33,11 @@ class Observations:
         target_data_rate_per_s: (W, O) records that arrive at a source; NaN for other operators.
         busy_share, idle_share, backpressured_share: (W, O) of the time of a mean subtask, 0..1.
         pending_records: (W, O) backlog at a source at the end of the window; NaN for other operators.
-        latency_ms: (W, O) age of that backlog, or what ``latency`` says.
+        latency_ms: (W, O) age of the oldest record that is not through, or what ``latency`` says.
         disturbed: (W,) the window overlaps a rescale or restart.
         latency: what ``latency_ms`` is of.
+        outstanding_records: (W, O) backlog at a source and in the buffers behind it, in records of the source; NaN
+            where that is not known, None where nothing tells it.
     """
 
     window_start_s: Ints
@@ -53,6 +55,7 @@ class Observations:
     latency_ms: Floats
     disturbed: Bools
     latency: Latency = Latency.BACKLOG_AGE
+    outstanding_records: Floats | None = None
 
     def __post_init__(self) -> None:
         windows = len(self.window_start_s)
@@ -82,6 +85,13 @@ class Observations:
             **measures,
         )
 
+    @property
+    def waiting_records(self) -> Floats:
+        """Return (W, O) the backlog of sources, with what is in the buffers where that is known."""
+        if self.outstanding_records is None:
+            return self.pending_records
+        return np.where(np.isnan(self.outstanding_records), self.pending_records, self.outstanding_records)
+
     def since(self, time_s: float) -> Observations:
         """Return the windows that began at or after a time: those that a memory has not read yet."""
         return self.rows(np.flatnonzero(self.window_start_s >= time_s))
@@ -89,7 +99,9 @@ class Observations:
     def rows(self, index: Ints) -> Observations:
         """Return some of the windows."""
         retained = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Observations(**{name: one if name in _OF_ALL else one[index] for name, one in retained.items()})
+        return Observations(
+            **{name: one if name in _OF_ALL or one is None else one[index] for name, one in retained.items()}
+        )
 
 
 _OF_ALL = ("window_s", "latency")  # one value for all windows

@@ -14,6 +14,7 @@ from models.polling.faults import ReplyError, shorten
 from models.polling.reply_values import encodable, read_count, read_time_ms, require_object
 
 _DEFAULT_KEY_GROUPS = 128
+_ALIGNED = frozenset({"CHECKPOINT", "SAVEPOINT", "SYNC_SAVEPOINT"})
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
 
@@ -187,8 +188,22 @@ def read_plan(result: object) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def read_checkpoints(result: object) -> tuple[int, ...]:
-    """Return when the checkpoints that a reply lists were completed, epoch milliseconds.
+@dataclass(frozen=True, slots=True)
+class CompletedCheckpoint:
+    """A checkpoint that a reply lists as completed; times in epoch milliseconds.
+
+    Attributes:
+        completed_ms: when.
+        began_ms: when its barriers set out that pushed the records before them through the job; None where Flink does
+            not tell, and where they overtook some: it was unaligned.
+    """
+
+    completed_ms: int
+    began_ms: int | None = None
+
+
+def read_checkpoints(result: object) -> tuple[CompletedCheckpoint, ...]:
+    """Return the checkpoints that a reply lists as completed.
 
     Raises:
         ReplyError: this is no object.
@@ -199,8 +214,13 @@ def read_checkpoints(result: object) -> tuple[int, ...]:
     if isinstance(latest, dict):
         listed.append(latest.get("completed"))
     done = [one for one in listed if isinstance(one, dict) and one.get("status") == CHECKPOINT_COMPLETED]
-    times = (read_time_ms(one.get("latest_ack_timestamp")) for one in done)
-    return tuple(at for at in times if at is not None)
+    read = ((read_time_ms(one.get("latest_ack_timestamp")), _read_begin_ms(one)) for one in done)
+    return tuple(CompletedCheckpoint(at_ms, began_ms) for at_ms, began_ms in read if at_ms is not None)
+
+
+def _read_begin_ms(checkpoint: Mapping[str, Any]) -> int | None:
+    is_aligned = checkpoint.get("checkpoint_type") in _ALIGNED
+    return read_time_ms(checkpoint.get("trigger_timestamp")) if is_aligned else None
 
 
 def read_failures(result: object) -> dict[int, str]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from models.arrays import Bools, Floats, Ints
 from models.observing.disturbances import find_disturbed_spans
+from models.observing.outstanding import Outstanding
 from models.observing.samples import Vertices
 from models.observing.stops import Stop
 from models.policies.observations import MEASURES, Latency, Observations
@@ -54,6 +55,7 @@ class JobWindows:
         parallelism, samples: (all cells,) 0 where nothing was seen.
         target_is_lower_bound: (all cells,) see :class:`models.observing.windows.Windows`.
         measures: name -> (all cells,); see the same.
+        outstanding: (all cells,) of each source.
     """
 
     window_s: Ints
@@ -66,6 +68,7 @@ class JobWindows:
     samples: Ints
     target_is_lower_bound: Bools
     measures: dict[str, Floats]
+    outstanding: Outstanding
 
     def observations(self, job: int) -> Observations:
         """Return the windows of one job, by its number.
@@ -76,12 +79,14 @@ class JobWindows:
         measures = {name: self.of_job(self.measures[name], job) for name in MEASURES}
         target = measures["target_data_rate_per_s"]
         measures["target_data_rate_per_s"] = np.where(self.lower_bounds(job), np.nan, target)
+        measures["latency_ms"] = 1000.0 * self.of_job(self.outstanding.age_s, job)
         return Observations(
             window_start_s=self.window_start_s[windows],
             window_s=int(self.window_s[job]),
             parallelism=self.of_job(self.parallelism, job),
             disturbed=self.disturbed[windows],
             latency=Latency.BACKLOG_AGE,
+            outstanding_records=self.of_job(self.outstanding.records, job),
             **measures,
         )
 
@@ -140,6 +145,7 @@ def by_job(
         samples=spread(windows.samples, 0),
         target_is_lower_bound=spread(windows.target_is_lower_bound, False),
         measures={name: spread(values, np.nan) for name, values in windows.measures.items()},
+        outstanding=Outstanding(spread(result.outstanding.records, np.nan), spread(result.outstanding.age_s, np.nan)),
     )
 
 

@@ -14,6 +14,7 @@ from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, RawRecord
 from models.observing.samples import Vertices
 from models.polling import job_replies
+from models.polling.ages import JobRows
 from models.polling.faults import Fault, ReplyError, shorten
 from models.polling.job_layout import lay_out
 from models.polling.job_replies import JobReply, Node, Slots
@@ -93,7 +94,13 @@ class PollHistory:
     def windows(self, now_s: float) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
         rows, arrays = self._known_rows(), self._arrays
-        result = row_windows(arrays.samples, arrays.parallelism, rows.vertices, now_s)
+        graphs = ((job.layout.graph, job) for job in self._jobs.values())
+        known = [
+            JobRows(job.list_rows(), graph.list_feeders(), job.log.checkpoints)
+            for graph, job in graphs
+            if graph is not None
+        ]
+        result = row_windows(arrays.samples, arrays.parallelism, rows.vertices, known, now_s)
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
@@ -230,7 +237,7 @@ class PollHistory:
         is_source, is_chained = np.zeros(count, bool), np.zeros(count, bool)
         for number, job in enumerate(self._jobs.values()):
             job_of[list(job.rows.values())] = number
-            at = [job.rows[vertex_id] for vertex_id in job.layout.vertex_ids]
+            at = job.list_rows()
             position[at] = np.arange(len(at))
             is_source[at], is_chained[at] = job.layout.is_source, job.layout.is_chained
         lengths = np.array([self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs], np.int64)

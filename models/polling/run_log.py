@@ -9,7 +9,7 @@ from include.domain.finished_operators import RESTORING
 from include.flink.job_states import RUNNING
 from models.observing.disturbances import find_restores, is_fresh_start
 from models.observing.stops import Checkpoint, JobHistory, Run, Stop, find_open_stop, find_stops, is_outage
-from models.polling.job_replies import JobReply
+from models.polling.job_replies import CompletedCheckpoint, JobReply
 
 _RETAINED = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
 
@@ -22,7 +22,7 @@ class RunLog:
         runs: time at which it came to run -> what replies in state RUNNING show of it.
         stopped_ms: times at which replies say that it stopped.
         failures: time -> cause.
-        checkpoints_ms: when checkpoints were completed.
+        checkpoints: time at which one was completed -> when its barriers set out, None where that is not known.
         restore_changes: time of a reply -> whether it showed a running job with tasks that did not work yet; of those
             alike in a row the first.
         state: of the last reply.
@@ -33,7 +33,7 @@ class RunLog:
     runs: dict[int, Run] = field(default_factory=dict)
     stopped_ms: set[int] = field(default_factory=set)
     failures: dict[int, str] = field(default_factory=dict)
-    checkpoints_ms: set[int] = field(default_factory=set)
+    checkpoints: dict[int, int | None] = field(default_factory=dict)
     restore_changes: dict[int, bool] = field(default_factory=dict)
     is_restoring: bool = False
     state: str = ""
@@ -77,9 +77,11 @@ class RunLog:
         if len(self.failures) > _RETAINED:
             self.failures = {at_ms: self.failures[at_ms] for at_ms in sorted(self.failures)[-_RETAINED:]}
 
-    def add_checkpoints(self, completed_ms: Iterable[int]) -> None:
+    def add_checkpoints(self, completed: Iterable[CompletedCheckpoint]) -> None:
         """Take in what a ``checkpoints`` reply lists."""
-        self.checkpoints_ms = _newest(self.checkpoints_ms.union(completed_ms))
+        self.checkpoints |= {one.completed_ms: one.began_ms for one in completed}
+        if len(self.checkpoints) > _RETAINED:
+            self.checkpoints = {at_ms: self.checkpoints[at_ms] for at_ms in sorted(self.checkpoints)[-_RETAINED:]}
 
     @property
     def has_stops(self) -> bool:
@@ -124,7 +126,7 @@ class RunLog:
     def _closed_stops(self) -> list[Stop]:
         start_ms = self.first_running_ms
         starts = [Stop(start_ms, start_ms)] if self.has_fresh_start and start_ms is not None else []
-        completed = [Checkpoint(at_ms) for at_ms in sorted(self.checkpoints_ms)]
+        completed = [Checkpoint(at_ms) for at_ms in sorted(self.checkpoints)]
         history = JobHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed})
         return [*starts, *find_stops(history)]
 

@@ -80,6 +80,10 @@ class JobRecord:
     log: RunLog = field(default_factory=RunLog)
     metrics: dict[str, float] = field(default_factory=dict)
 
+    def list_rows(self) -> list[int]:
+        """Return the rows of its operators, in the order of the layout."""
+        return [self.rows[vertex_id] for vertex_id in self.layout.vertex_ids]
+
     def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> SeenJob:
         """Return what is seen of it."""
         has_run = self.log.ran_ms is not None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Ints
+from models.observing.outstanding import Outstanding
 from models.observing.samples import Polls, Vertices, count_differences
-from models.observing.windows import Windows, build_windows
+from models.observing.windows import Windows, build_windows, last_known
+from models.polling.ages import JobRows, find_outstanding
 from models.polling.ring_buffers import RingBuffers
 
 
@@ -19,27 +22,37 @@ class RowWindows:
     Attributes:
         windows: G of them; ``vertex`` is the row.
         parallelism: (G,) at the end of the window, 0 where it was not seen.
+        outstanding: (G,) of a source, at the last poll of the window that tells it.
     """
 
     windows: Windows
     parallelism: Ints
+    outstanding: Outstanding
 
 
-def row_windows(samples: RingBuffers, parallelism: RingBuffers, vertices: Vertices, now_s: float) -> RowWindows:
+def row_windows(
+    samples: RingBuffers, parallelism: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows], now_s: float
+) -> RowWindows:
     """Return the windows that ended, of which every poll is kept.
 
     Args:
         samples: (rows) of :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
         parallelism: (rows) its changes.
         vertices: (rows,)
+        jobs: whose graph is known.
         now_s: epoch seconds; windows that end later are left out.
     """
     row, times_ms, values = samples.all_entries()
-    result = build_windows(count_differences(Polls(row, 1000 * times_ms, values), vertices), vertices)
+    counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
+    result = build_windows(counted, vertices)
+    found = find_outstanding(counted, vertices, jobs)
+    records, age_s = (last_known(counted.polls, vertices, values) for values in (found.records, found.age_s))
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s
     # The window of the oldest poll has lost polls when one was overwritten.
     is_oldest = np.diff(result.vertex, prepend=-1) != 0
-    ended = result.of(has_ended & ~(is_oldest & samples.is_overwritten()[result.vertex]))
+    is_given = has_ended & ~(is_oldest & samples.is_overwritten()[result.vertex])
+    ended = result.of(is_given)
     end_ms = 1000 * (ended.start_s + vertices.window_s[ended.vertex])
     last = parallelism.values_before(0, ended.vertex, end_ms)
-    return RowWindows(ended, np.nan_to_num(last).astype(np.int64))
+    outstanding = Outstanding(records[is_given], age_s[is_given])
+    return RowWindows(ended, np.nan_to_num(last).astype(np.int64), outstanding)

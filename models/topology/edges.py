@@ -2,7 +2,8 @@
 
 Flink counts what a vertex takes and what it sends, each summed over its edges; where one output is copied to several
 successors, or several operators of a chain send, the sum tells nothing of one edge.  So an edge is measured by what its
-successor takes, as Flink's own autoscaler does (rule 3 of its vertices' target rates).
+successor takes, as Flink's own autoscaler does (rule 3 of its vertices' target rates), and by what it has not taken yet
+of what was sent to it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import numpy as np
 
 from include.domain.graph import GraphError, JobGraph
 from models.arrays import Floats
+from models.topology.exchanges import group_edges
 
 Edge = tuple[str, str]
 """Names of the operator that sends and of the one that takes."""
 
 # By so much of its input may the other edges of an operator seem to carry more than it takes: records are under way.
 _UNDER_WAY = 0.02
+NO_IDLE = 0.1
+"""An operator with a smaller share of idle time has records waiting before it."""
 
 
 def list_edges(graph: JobGraph) -> tuple[Edge, ...]:
@@ -75,23 +79,56 @@ def _subtract(whole: Floats, others: Floats) -> Floats:
         return np.where(remaining >= -_UNDER_WAY * whole, np.maximum(remaining, 0.0), np.nan)
 
 
-def measure_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
+def measure_edge_ratios(
+    graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats, idle_share: Floats | None = None
+) -> dict[Edge, float]:
     """Return the records over each edge per record that the operator before it takes, over W windows.
+
+    What was sent and not taken fills buffers before the operators that have no idle time: it went over their edges,
+    too.  Before an operator with idle time nothing piles up: there the vertex counts what leaves the job.
 
     Args:
         graph: the job.
         taken_per_s: (W, O) as for :func:`measure_edge_rates`.
         sent_per_s: (W, O) the same.
+        idle_share: (W, O) of the time of an operator; None where buffers count for nothing.
 
     Returns:
         edge -> ratio; NaN where no window tells it.
     """
+    rates = measure_edge_rates(graph, taken_per_s, sent_per_s)
+    piled = {} if idle_share is None else _measure_piling(graph, rates, taken_per_s, sent_per_s, idle_share)
     result = {}
-    for (up, down), rate in measure_edge_rates(graph, taken_per_s, sent_per_s).items():
-        into = taken_per_s[..., graph.position(up)]
+    for edge, rate in rates.items():
+        into = taken_per_s[..., graph.position(edge[0])]
         known = np.isfinite(rate) & np.isfinite(into)
         total = float(into[known].sum())
-        result[up, down] = float(rate[known].sum()) / total if total > 0 else float("nan")
+        # Counters are read at different moments: over several windows what that adds and takes away cancels out.
+        more = max(float(piled[edge][known].sum()), 0.0) if edge in piled else 0.0
+        result[edge] = (float(rate[known].sum()) + more) / total if total > 0 else float("nan")
+    return result
+
+
+def _measure_piling(
+    graph: JobGraph, rates: Mapping[Edge, Floats], taken_per_s: Floats, sent_per_s: Floats, idle_share: Floats
+) -> dict[Edge, Floats]:
+    """Return edge -> (W,) records/s by which its buffers grow, below 0 where they empty; 0 where nothing tells."""
+    result = {}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for senders, takers in group_edges(graph.list_feeders()):
+            is_full = idle_share[:, takers] < NO_IDLE
+            sent, taken = sent_per_s[:, senders].sum(axis=1), taken_per_s[:, takers].sum(axis=1)
+            calm = np.isfinite(sent + taken) & (idle_share[:, takers] >= NO_IDLE).all(axis=1)
+            leaving = sent[calm].sum() / taken[calm].sum()  # what a chained sink counts leaves the job at any time
+            growth = sent / (leaving if leaving > 1.0 else 1.0) - taken
+            edges = [edge for edge in rates if graph.position(edge[1]) in takers]
+            full = [is_full[:, takers.index(graph.position(down))] for _, down in edges]
+            shares = [np.where(at, rates[edge], 0.0) for at, edge in zip(full, edges, strict=True)]
+            total = np.sum(shares, axis=0)
+            per_record = np.where((total > 0) & np.isfinite(growth), growth / total, 0.0)
+            result |= {
+                edge: np.where(total > 0, share * per_record, 0.0) for edge, share in zip(edges, shares, strict=True)
+            }
     return result
 
 

@@ -97,6 +97,51 @@ def test_ratios_are_of_windows_in_which_both_ends_were_measured() -> None:
     assert result == {("source", "a"): pytest.approx(0.1), ("source", "b"): pytest.approx(0.9)}
 
 
+CHAIN = graph_of(source=(), slow=("source",), sink=("slow",))
+
+
+def filling(windows: int, idle: float, sent_per_s: float = 700.0) -> dict[tuple[str, str], float]:
+    """Return the ratios of a job of which the second operator takes 500/s."""
+    taken = np.array([[700.0, 500.0, 500.0]] * windows)
+    sent = np.array([[sent_per_s, 500.0, 0.0]] * windows)
+    return measure_edge_ratios(CHAIN, taken, sent, np.array([[0.9, idle, 0.6]] * windows))
+
+
+def test_what_fills_the_buffers_before_an_operator_went_over_its_edge() -> None:
+    """700/s are sent to an operator that can take 500/s: it is asked for 140% of that."""
+    result = filling(2, idle=0.0)
+    assert result["source", "slow"] == pytest.approx(1.0)
+    assert required_rates(CHAIN, result, {"source": 700.0})["slow"] == pytest.approx(700.0)
+    assert result["slow", "sink"] == 1.0
+
+
+def test_nothing_waits_before_an_operator_with_idle_time() -> None:
+    """A sink that is chained to a vertex counts its records among what the vertex sends."""
+    assert filling(2, idle=0.5)["source", "slow"] == pytest.approx(500 / 700)
+    assert filling(2, idle=math.nan)["source", "slow"] == pytest.approx(500 / 700)
+
+
+def test_what_a_chained_sink_counts_is_not_put_down_to_an_operator_that_gets_busy() -> None:
+    taken = np.array([[100.0, 100.0, 100.0]] * 6 + [[500.0, 450.0, 450.0]] * 2)
+    sent = np.array([[200.0, 100.0, 0.0]] * 6 + [[1000.0, 450.0, 0.0]] * 2)
+    idle = np.array([[0.9, 0.8, 0.9]] * 6 + [[0.5, 0.0, 0.5]] * 2)
+    assert measure_edge_ratios(CHAIN, taken, sent, idle)["source", "slow"] == pytest.approx(1.0)
+
+
+def test_counters_of_different_moments_cancel_out_and_buffers_that_empty_lower_no_ratio() -> None:
+    taken = np.array([[100.0, 90.0, 90.0], [100.0, 110.0, 110.0]])
+    idle = np.full((2, 3), 0.05)
+    assert measure_edge_ratios(CHAIN, taken, np.full((2, 3), 100.0), idle)["source", "slow"] == pytest.approx(1.0)
+    assert filling(2, idle=0.0, sent_per_s=400.0)["source", "slow"] == pytest.approx(500 / 700)
+
+
+def test_what_piles_up_before_one_output_is_not_put_down_to_the_others() -> None:
+    taken, sent = np.array([[1000.0, 1000.0, 600.0, 100.0]]), np.array([[1000.0, 1000.0, 0.0, 0.0]])
+    result = measure_edge_ratios(ROUTE, taken, sent, np.array([[0.5, 0.5, 0.0, 0.9]]))
+    assert result["route", "big"] == pytest.approx(0.9)
+    assert result["route", "small"] == pytest.approx(0.1)
+
+
 def test_learnt_ratios_assume_one_for_one_only_where_nothing_was_ever_taken() -> None:
     taken = np.array([[10.0, 0.0, np.nan, 0.0]] * 2)
     result = learn_edge_ratios(ROUTE, taken, np.array([[0.0, 0.0, 0.0, 0.0]] * 2))

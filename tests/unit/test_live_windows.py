@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
@@ -130,9 +133,66 @@ def test_target_data_rate_is_what_is_emitted_and_the_growth_of_the_backlog():
     result = seen(made, 60)
     assert column(result.target_data_rate_per_s, SOURCE) == [70.0]
     assert column(result.pending_records, SOURCE) == [800.0]
-    assert column(result.latency_ms, SOURCE) == [16_000.0]
+    assert column(result.latency_ms, SOURCE) == [pytest.approx(1000 * 800 / 70)]
+    to_work_off = made.windows(T0_S + 60).measures["latency_ms"]
+    assert to_work_off[0] == pytest.approx(1000 * 800 / 50)
     assert column(result.target_data_rate_per_s, WORK) == [None]
     assert not made.windows(T0_S + 60).lower_bounds(0).any()
+
+
+def test_records_that_an_operator_has_not_taken_yet_are_late_with_nothing_pending():
+    polls = [
+        reply
+        for at in range(0, 301, 20)
+        for reply in (
+            JOB.metrics(at, SOURCE, sent=700.0 * at, pending=0.0),
+            JOB.metrics(at + 0.5, taken=500.0 * at, sent=500.0 * at),
+        )
+    ]
+    made = history(*polls)
+    result = seen(made, 300)
+    assert column(result.latency_ms[-1:], SOURCE) == [pytest.approx(1000 * 200 * 280 / 700)]
+    assert column(result.waiting_records[-1:], SOURCE) == [pytest.approx(200 * 280)]
+    assert column(result.pending_records[-1:], SOURCE) == [0.0]
+    assert made.windows(T0_S + 300).measures["latency_ms"][-2] == 0.0  # to work off, by what the source takes in
+    assert column(seen(made, 300).latency_ms) == [None] * 4
+
+
+@pytest.mark.parametrize(("kind", "most_s"), [("CHECKPOINT", 40.0), ("UNALIGNED_CHECKPOINT", None)])
+def test_an_aligned_checkpoint_has_pushed_the_records_before_it_through(kind, most_s):
+    """The source seems to send what nobody takes, as where a chained sink counts among what its vertex sends."""
+    done = {
+        "status": "COMPLETED",
+        "checkpoint_type": kind,
+        "trigger_timestamp": 1000 * (T0_S + 240),
+        "latest_ack_timestamp": 1000 * (T0_S + 250),
+    }
+    polls = [
+        reply
+        for at in range(0, 281, 20)
+        for reply in (JOB.metrics(at, SOURCE, sent=700.0 * at, pending=0.0), JOB.metrics(at, taken=500.0 * at))
+    ]
+    made = history(*polls, JOB.record(280, Kind.CHECKPOINTS, {"latest": {"completed": done}}))
+    result = seen(made, 300)
+    assert column(result.latency_ms[-1:], SOURCE) == [pytest.approx(1000 * (most_s or 200 * 280 / 700))]
+    assert column(result.latency_ms[-2:-1], SOURCE) == [pytest.approx(1000 * 200 * 220 / 700)]  # not completed yet
+
+
+@pytest.mark.parametrize(("idle_ms", "busiest_ms", "age_s"), [(300, 700, 0.0), (20, 980, 80.0), (300, 1000, 80.0)])
+def test_nothing_waits_before_an_operator_whose_subtasks_all_have_idle_time(idle_ms, busiest_ms, age_s):
+    polls = []
+    for at in range(0, 281, 20):
+        work = JOB.metrics(at, taken=500.0 * at, idle_ms=idle_ms * at, backpressured_ms=0.0)
+        busy = {"id": "accumulateBusyTimeMs", "avg": (1000 - idle_ms) * at, "max": busiest_ms * at}
+        body = json.dumps([*json.loads(work.body), busy])
+        polls += [JOB.metrics(at, SOURCE, sent=700.0 * at, pending=0.0), replace(work, body=body)]
+    assert column(seen(history(*polls), 300).latency_ms[-1:], SOURCE) == [pytest.approx(1000 * age_s)]
+
+
+def test_an_operator_whose_counters_are_of_another_time_leaves_the_age_of_the_backlog_alone():
+    polls = [JOB.metrics(at, SOURCE, sent=50.0 * at, pending=20.0 * at) for at in (0, 20, 40)]
+    result = seen(history(*polls, JOB.metrics(8, taken=0.0), JOB.metrics(50, taken=100.0)), 60)
+    assert column(result.latency_ms, SOURCE) == [pytest.approx(1000 * 800 / 70)]
 
 
 def test_a_backlog_that_shrinks_faster_than_records_are_emitted_leaves_no_target_below_zero():

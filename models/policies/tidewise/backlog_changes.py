@@ -18,7 +18,7 @@ def list_backlog_changes(job: Snapshot) -> list[BacklogChange]:
         return []
     sources = [graph.position(name) for name in graph.sources]
     load = windows.target_data_rate_per_s[:, sources].sum(axis=1)
-    waiting = windows.pending_records[:, sources].sum(axis=1)
+    waiting = windows.waiting_records[:, sources].sum(axis=1)
     running = np.array([job.running[name] for name in graph.names], np.int64)
     is_now = ((windows.parallelism == running) | (windows.parallelism < 1)).all(axis=1)
     usable = ~windows.disturbed & is_now & np.isfinite(load) & np.isfinite(waiting)

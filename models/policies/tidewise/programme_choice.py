@@ -201,7 +201,7 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
         return float(round(max(age, job.recovery.downtime_restart_s / 2)))
     if is_stuck or age < _NO_AGE * late_after_s:
         return 0.0
-    waiting = job.observations.pending_records[-1][[job.graph.position(name) for name in job.graph.sources]]
+    waiting = job.observations.waiting_records[-1][[job.graph.position(name) for name in job.graph.sources]]
     if not np.isfinite(waiting).any():
         return age
     volume = float(np.nansum(waiting)) / level_per_s

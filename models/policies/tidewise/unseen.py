@@ -52,7 +52,7 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_
     if sources:
         return Unseen(sources, busy_sources)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
-    ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s)
+    ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s, of_edges.idle_share)
     return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)) if behind else "")
 
 

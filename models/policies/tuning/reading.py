@@ -175,7 +175,8 @@ def read_windows(
     taken = _mean(now.processing_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
     known = all(math.isfinite(arriving[place]) for place in sources) and not hides_demand(now, graph)[-1]
-    backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
+    waiting = now.waiting_records[-1]
+    backlog = {graph.names[place]: _finite_or_zero(waiting[place]) for place in sources}
     rates = {
         graph.names[place]: (1.0 + headroom)
         * float(np.fmax((arriving if known else taken)[place], at_least_per_s.get(graph.names[place], math.nan)))
@@ -183,7 +184,7 @@ def read_windows(
         for place in sources
     }
     reported = now if of_edges is None else of_edges
-    ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s)
+    ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s, reported.idle_share)
     required = required_rates(graph, ratios, rates)
     capacity = measure_capacity(now, graph)
     return Reading(

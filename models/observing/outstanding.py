@@ -1,0 +1,167 @@
+"""Outstanding records of a job, and their age: what has arrived and is not through, at its sources and in its buffers.
+
+O = pending + what was sent and not taken since the attempt began, in records of the sources, and
+age = t - A^-1(A(t) - O(t)) for arrivals A: when the oldest record that is outstanding arrived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+from models.topology.exchanges import Feeders, group_edges
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """What P polls count of a job of O operators, in topological order; NaN for what is not known.
+
+    Attributes:
+        at_s: (P,) epoch seconds, ascending.
+        taken, sent: (P, O) records since the attempt began; a source takes from outside.
+        pending: (P, O) records that wait at a source; NaN for other operators.
+        is_full: (P, O) whether a subtask had no idle time since the poll before. Before an operator with idle time
+            nothing waits: what is sent beyond what it takes leaves the job by a chained sink. None: each may be.
+    """
+
+    at_s: Floats
+    taken: Floats
+    sent: Floats
+    pending: Floats
+    is_full: Bools | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What is outstanding of each source, (P, O) or of any one shape; NaN for others and where it is not known.
+
+    Attributes:
+        records: that have arrived at the source, and are not through the job.
+        age_s: of the oldest of them; where it is not known what is in the buffers, of the oldest that is pending: it is
+            at least so old.
+    """
+
+    records: Floats
+    age_s: Floats
+
+
+def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | None = None) -> Outstanding:
+    """Return what is outstanding at each poll.
+
+    An age beyond the polls goes on at their mean rate of arrivals; where nothing arrived, it is as old as they are.
+
+    Args:
+        counts: of the polls.
+        feeders: of the O operators.
+        passed_s: (P,) when the last aligned checkpoint began that was complete at the poll, NaN without one: its
+            barriers have pushed all that was taken in before through the job.
+    """
+    buffered = _count_buffered(counts, feeders)
+    records, age_s = np.full(counts.taken.shape, np.nan), np.full(counts.taken.shape, np.nan)
+    for source in [at for at, others in enumerate(feeders) if not others]:
+        taken, pending = counts.taken[:, source], counts.pending[:, source]
+        inside = buffered[:, source]
+        if passed_s is not None:
+            since = _count_since(counts.at_s, taken, passed_s)
+            inside = np.where(since < inside, since, inside)
+        records[:, source] = pending + inside
+        arrived = _count_arrivals(counts.at_s, taken, pending)
+        known = np.where(np.isnan(records[:, source]), pending, records[:, source])
+        age_s[:, source] = _find_ages(counts.at_s, arrived, known)
+    return Outstanding(records, age_s)
+
+
+def _count_buffered(counts: JobCounts, feeders: Feeders) -> Floats:
+    """Return (P, O) records of each source in buffers, on the way on which most are; NaN where it is not known.
+
+    Of what feeders send, the share is under way that their successors have not taken: Flink counts a record once for
+    each edge that it goes over.
+    """
+    taken = counts.taken
+    sources = [at for at, others in enumerate(feeders) if not others]
+    through = np.zeros(taken.shape)  # records of all sources that were sent on their way to an operator
+    held = np.zeros(taken.shape)  # of them, in buffers before it
+    most = np.zeros(taken.shape)
+    shares = _share_under_way(counts, feeders)
+    upstream: list[set[int]] = []
+    for at, others in enumerate(feeders):
+        upstream.append({at} if not others else set().union(*(upstream[other] for other in others)))
+        if not others:
+            continue
+        own = sorted(upstream[at])
+        through[:, at] = taken[:, own].sum(axis=1)
+        before = held[:, list(others)].max(axis=1)
+        held[:, at] = before + (through[:, at] - before) * shares[:, at]
+        for source in own:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                of_source = np.where(through[:, at] > 0, taken[:, source] / through[:, at], 0.0)
+            most[:, source] = np.maximum(most[:, source], held[:, at] * of_source)  # NaN stays
+    most[:, [at for at in range(len(feeders)) if at not in sources]] = np.nan
+    return np.where(_find_mixed_runs(counts)[:, None], np.nan, most)
+
+
+def _share_under_way(counts: JobCounts, feeders: Feeders) -> Floats:
+    """Return (P, O) the share of what was sent to an operator that it has not taken."""
+    taken, sent = counts.taken, counts.sent
+    shares = np.zeros(taken.shape)
+    for senders, takers in group_edges(feeders):
+        all_sent, all_taken = sent[:, senders].sum(axis=1), taken[:, takers].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(all_sent > 0, 1.0 - all_taken / all_sent, 0.0 * all_sent * all_taken)
+        if counts.is_full is not None:
+            share = np.where(counts.is_full[:, takers].any(axis=1), share, 0.0 * share)
+        shares[:, takers] = np.maximum(share, 0.0)[:, None]  # counters may be of two moments
+    return shares
+
+
+def _find_mixed_runs(counts: JobCounts) -> Bools:
+    """Return (P,) whether some operators still show the counters of the run before: they fell less often so far."""
+    total = np.nan_to_num(counts.taken) + np.nan_to_num(counts.sent)
+    runs = np.cumsum(np.diff(total, axis=0, prepend=total[:1]) < 0, axis=0)
+    newest = runs.max(axis=1, initial=0)
+    return np.asarray(((runs < newest[:, None]) & (total > 0)).any(axis=1))
+
+
+def _count_since(at_s: Floats, taken: Floats, passed_s: Floats) -> Floats:
+    """Return (P,) records that were taken in after a time each; NaN where it is of another run, or before the polls."""
+    known = np.flatnonzero(np.isfinite(taken))
+    if not len(known):
+        return np.full(len(at_s), np.nan)
+    runs = np.cumsum(np.diff(taken[known], prepend=taken[known[0]]) < 0)
+    following = np.minimum(np.searchsorted(at_s[known], passed_s), len(known) - 1)
+    latest = np.maximum(np.searchsorted(known, np.arange(len(at_s)), side="right") - 1, 0)
+    at_that_time = np.interp(passed_s, at_s[known], taken[known], left=np.nan)
+    is_of_run = runs[np.maximum(following - 1, 0)] == runs[latest]
+    return np.where(is_of_run, np.maximum(taken - at_that_time, 0.0), np.nan)
+
+
+def _count_arrivals(at_s: Floats, taken: Floats, pending: Floats) -> Floats:
+    """Return (P,) records that arrived since the first poll; over a restart, and a gap, at the mean rate."""
+    elapsed_s = np.diff(at_s)
+    with np.errstate(invalid="ignore"):
+        more = np.where(np.diff(taken) < 0, np.nan, np.diff(taken + pending))
+    known = np.isfinite(more)
+    total_s = elapsed_s[known].sum()
+    rate = more[known].sum() / total_s if total_s > 0 else np.nan
+    grown = np.cumsum(np.where(known, more, rate * elapsed_s))
+    # Backlog and counter may be read at two moments: what has arrived stays.
+    return np.maximum.accumulate(np.concatenate((np.zeros(min(len(at_s), 1)), grown)))
+
+
+def _find_ages(at_s: Floats, arrived: Floats, records: Floats) -> Floats:
+    """Return (P,) how long ago the oldest of the outstanding records arrived, s."""
+    if len(at_s) < 2:
+        return np.where(records == 0, 0.0, np.nan)
+    polls: Ints = np.arange(len(at_s))
+    passed = arrived - records
+    place = np.clip(np.searchsorted(arrived, passed, side="right") - 1, 0, polls)
+    following = np.minimum(place + 1, polls)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = arrived[following] - arrived[place]
+        part = np.where(step > 0, (passed - arrived[place]) / step, 0.0)
+        since_s = at_s[place] + np.clip(part, 0.0, 1.0) * (at_s[following] - at_s[place])
+        rate = arrived[-1] / (at_s[-1] - at_s[0])
+        earlier_s = np.where((passed < 0) & (rate > 0), -passed / rate, 0.0)
+    return np.where(np.isfinite(records), at_s - since_s + earlier_s, np.nan)

@@ -1,0 +1,96 @@
+"""What is outstanding of each source at each poll: the polls of a job's operators put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+from models.observing.outstanding import Feeders, JobCounts, Outstanding, measure_outstanding
+from models.observing.samples import Samples, Vertices
+from models.observing.source_rates import SourceCounts, choose_taken
+from models.topology.edges import NO_IDLE
+
+_ROUND_US = 5_000_000
+"""The replies about the operators of a job, at one poll of it, come within so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRows:
+    """A job.
+
+    Attributes:
+        rows: of its operators, in topological order.
+        feeders: of each of them.
+        checkpoints: time at which one was completed -> when its barriers set out, None where that is not known; epoch
+            milliseconds.
+    """
+
+    rows: Sequence[int]
+    feeders: Feeders
+    checkpoints: Mapping[int, int | None] = field(default_factory=dict)
+
+    def find_passed_s(self, at_us: Ints) -> Floats | None:
+        """Return (P,) when the last checkpoint set out that was completed at a time each; None without any."""
+        known = sorted((done_ms, began_ms) for done_ms, began_ms in self.checkpoints.items() if began_ms is not None)
+        if not known:
+            return None
+        done_ms, began_ms = np.array(known, float).T
+        place = np.searchsorted(done_ms, at_us / 1000.0, side="right") - 1
+        return np.where(place >= 0, began_ms[place] / 1000.0, np.nan)
+
+
+def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> Outstanding:
+    """Return what is outstanding at each poll of a source, (n,).
+
+    Args:
+        samples: n of them; the vertex is the row.
+        vertices: (rows,)
+        jobs: which rows are of one job.
+    """
+    polls, is_full = samples.polls, _find_full(samples)
+    result = Outstanding(np.full(len(polls.vertex), np.nan), np.full(len(polls.vertex), np.nan))
+    first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))
+    in_total, pending = polls.value("in_total"), polls.value("pending")
+    counted = SourceCounts.read(polls.value, in_total > 0, vertices.is_chained[polls.vertex])
+    taken = np.where(vertices.is_source[polls.vertex], choose_taken(counted), in_total)
+    sent = counted.task_out
+    for job in jobs:
+        spans = [np.arange(first[row], first[row + 1]) for row in job.rows]
+        of_sources = [span for span, others in zip(spans, job.feeders, strict=True) if not others]
+        if all(np.isnan(pending[span]).all() for span in of_sources):
+            continue
+        at_us = polls.at_us[of_sources[0]]
+        place = np.stack([_find_nearest(polls.at_us, span, at_us) for span in spans], axis=1)
+        is_near = (np.abs(polls.at_us[place] - at_us[:, None]) <= _ROUND_US) & [len(span) > 0 for span in spans]
+        at = [np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)]
+        counts = JobCounts(at_us / 1e6, *at, is_full[place])
+        found = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
+        for number, others in enumerate(job.feeders):
+            if not others:
+                near = is_near[:, number]
+                result.records[place[near, number]] = found.records[near, number]
+                result.age_s[place[near, number]] = found.age_s[near, number]
+    return result
+
+
+def _find_full(samples: Samples) -> Bools:
+    """Return (n,) whether a subtask may have had no idle time since the sample before; where nothing tells, it may."""
+    with np.errstate(invalid="ignore"):
+        idle, busiest = (
+            samples.difference(column) / (1000.0 * samples.elapsed_s)
+            for column in ("idle_total_ms", "busy_max_total_ms")
+        )
+        return np.asarray(~(idle >= NO_IDLE) | (busiest > 1.0 - NO_IDLE))
+
+
+def _find_nearest(times_us: Ints, span: Ints, at_us: Ints) -> Ints:
+    """Return (P,) which of a span of ascending times is nearest to each of P; the first of all where it is empty."""
+    if not len(span):
+        return np.zeros(len(at_us), np.int64)
+    after = np.minimum(np.searchsorted(times_us[span], at_us), len(span) - 1)
+    either = span[np.stack([np.maximum(after - 1, 0), after])]
+    nearer = np.abs(times_us[either] - at_us).argmin(axis=0)
+    return np.asarray(either[nearer, np.arange(len(at_us))])
