@@ -154,7 +154,10 @@ def _may_roll_back(case: Case) -> bool:
 
 
 def judge_outcome(case: Case) -> Action | None:
-    """Return the job to its last good parallelism, once, where its last rescale made it worse."""
+    """Return the job to its last good parallelism, once, where its last rescale made it worse.
+
+    A rise of which more is wanted by now stays, unless the job fails again and again since.
+    """
     judged, good = case.history.to_judge, case.history.last_good
     if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
         return None
@@ -166,14 +169,21 @@ def judge_outcome(case: Case) -> Action | None:
     pinned = case.limits.pin_of(asked)  # what a person demands stays
     back_to = bound_target({**asked, **good, **pinned}, case.observed, allow_any_step(case.limits))
     target = fit_back(back_to, case)
-    if target == asked:
-        return None if back_to == asked else _describe_no_way_back(case, back_to)
+    is_wanted = not case.outcome.is_failing and _takes_wanted(case, target)
+    if is_wanted or target == asked:
+        return None if is_wanted or back_to == asked else _describe_no_way_back(case, back_to)
     ready = case.observed.readiness
     refused = None if ready is None else check_restart(ready)
     if refused is not None:
         return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, Reason.WORSE_THAN_BEFORE, case.outcome.detail, back)
+
+
+def _takes_wanted(case: Case, target: Parallelism) -> bool:
+    """Whether a way back lowers a vertex of which more is wanted now than it is asked for."""
+    wanted, asked = {} if case.desired is None else case.desired.parallelism, case.observed.requested or {}
+    return any(count < asked.get(vertex, count) < wanted.get(vertex, 0) for vertex, count in target.items())
 
 
 def _describe_no_way_back(case: Case, target: Parallelism) -> Action:
