@@ -11,7 +11,8 @@ from models.control.arrivals import forget_late, has_arrived, note_arrival, reme
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
-from models.control.failing_rescale import SPARES_SAVEPOINT, form_block
+from models.control.failing_rescale import HARMLESS, form_block
+from models.control.missing_slots import count_missing, note_slots
 from models.control.reasons import Reason
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
@@ -63,7 +64,7 @@ def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHi
     request = history.in_flight
     if request is None or observed.job_id != request.job_id:
         return history
-    return replace(history, in_flight=note_arrival(request, observed, now_s))
+    return replace(history, in_flight=note_slots(note_arrival(request, observed, now_s), observed, now_s))
 
 
 def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> JobHistory:
@@ -75,8 +76,7 @@ def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> 
         # not run they may be the harm of the request before; else they are good, or somebody else has set them.
         is_doubtful = not request.running_before and history.to_judge is not None
         return replace(after, last_good=history.last_good if is_doubtful else request.before)
-    # A step that was not filled is counted already; one that a person takes back has not failed by that.
-    if history.unfilled is None and reason not in {SPARES_SAVEPOINT, Reason.UNDO}:
+    if history.unfilled is None and reason not in HARMLESS:  # a step that was not filled is counted already
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 
@@ -194,7 +194,8 @@ def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
 def _note_failure(history: JobHistory, case: Case) -> JobHistory:
     """Count a step that has failed; one that takes another back was counted when it was sent."""
     request = history.in_flight
-    return history if request is None or request.is_rollback else note_bad_step(history, case.now_s)
+    is_harmless = request is None or request.is_rollback or count_missing(request, case.observed)
+    return history if is_harmless else note_bad_step(history, case.now_s)
 
 
 def _hold_foreign(history: JobHistory, case: Case, because: str) -> JobHistory:
@@ -209,6 +210,7 @@ def _block(history: JobHistory, block: BlockedTarget, now_s: float) -> JobHistor
 
 _RECORDS = {
     Reason.IN_FLIGHT: _follow,
+    Reason.SLOTS_MISSING: _follow,
     Reason.UNKNOWN_JOB: _end_gone_request,
     Reason.NEW_JOB_ID: _take_over,
     Reason.FOREIGN_CHANGE: _accept_foreign_change,

@@ -196,6 +196,7 @@ class Request:
             is not known.
         approvals: ids of the answers that allowed it.
         running_since_s: since when the job had run then; None where it did not, or was not told.
+        slots_came_at_s: when slots that were missing had come; infinite while they are missing, None where none were.
     """
 
     step_id: str
@@ -214,6 +215,7 @@ class Request:
     arrived_at_s: float | None = None
     approvals: tuple[str, ...] = ()
     running_since_s: float | None = None
+    slots_came_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

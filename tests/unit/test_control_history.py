@@ -332,6 +332,7 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "rescales_per_day": (1, 2),
     "cooldown_s": (600.0, 300.0),
     "confirm_timeout_s": (100.0, 200.0),
+    "slots_wait_s": (100.0, 200.0),
     "foreign_change_hold_s": (600.0, 300.0),
     "block_s": (600.0, 300.0),
     "in_blackout": (True, False),
