@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from include.utc import DAY_S
 from models.control.approval import use_approvals
-from models.control.arrivals import forget_late, has_arrived, note_arrival, remember_late
+from models.control.arrivals import forget_late, has_arrived, name_origin, note_arrival, remember_late
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
@@ -51,20 +51,13 @@ def end_unsent_request(case: Case) -> JobHistory:
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
 
 
-def note_answer(history: JobHistory, now_s: float) -> JobHistory:
-    """Return the history after Flink has accepted the request in flight."""
-    request = history.in_flight
-    if request is None or request.arrived_at_s is not None:
-        return history
-    return forget_late(replace(history, in_flight=replace(request, arrived_at_s=now_s)), request.target, now_s)
-
-
 def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHistory:
     """Return the history after a job was observed while a request is in flight."""
     request = history.in_flight
     if request is None or observed.job_id != request.job_id:
         return history
-    return replace(history, in_flight=note_slots(note_arrival(request, observed, now_s), observed, now_s))
+    followed = replace(history, in_flight=note_slots(note_arrival(request, observed, now_s), observed, now_s))
+    return forget_late(followed, observed.requested, now_s)
 
 
 def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> JobHistory:
@@ -137,7 +130,7 @@ def _of_resource(observed: ObservedJob) -> ObservedJob:
 
 
 def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
-    return _hold_foreign(_accept_requested(history, case), case, "somebody else changed the job")
+    return _hold_foreign(_accept_requested(history, case), case, f"{name_origin(case)} changed the job")
 
 
 def _accept_requested(history: JobHistory, case: Case) -> JobHistory:

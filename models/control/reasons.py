@@ -137,7 +137,8 @@ class Reason(NamedReason):
     FOREIGN_CHANGE = (
         "foreign_change",
         (
-            "somebody else changed the job, one of its lower bounds, or took a request back; it is held for "
+            "somebody else changed the job, one of its lower bounds, or took a request back, or nobody knows "
+            "whether it was a request of our own; it is held for "
             "`apply.foreign_change_hold_h`"
         ),
         "who was it?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from include.utc import HOUR_S
-from models.control.arrivals import find_late, has_arrived, may_be_there
+from models.control.arrivals import find_late, has_arrived, may_be_there, name_origin
 from models.control.bounds import allow_any_step, bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.checkpoints import check_restart
@@ -36,7 +36,7 @@ def follow_request(case: Case) -> Action | None:
     if is_changed or is_lower_changed(case.history, observed):
         is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
         what = "changed the job while a request was in flight"
-        reported = f"somebody else {'took a request back that had arrived' if is_back else what}"
+        reported = f"{name_origin(case)} {'took a request back that had arrived' if is_back else what}"
         return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, reported)
     if is_there and observed.runs_at(request.target):
         return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, "", request)

@@ -15,7 +15,7 @@ from models.control.blackout import Blackout
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, OutcomeCheck, Verb
 from models.control.clock_steps import bound_times
-from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
+from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import reconcile
@@ -195,10 +195,11 @@ def test_what_is_seen_of_a_request_in_flight_is_kept() -> None:
     assert after("in_flight", Verb.WAIT).in_flight == SENT
     again = replace(observed, now_s=NOW_S + 9, history=after("in_flight", Verb.WAIT, observed))
     assert after("in_flight", Verb.WAIT, again).in_flight == replace(SENT, arrived_at_s=NOW_S)
-    assert note_answer(FULL, NOW_S).in_flight == replace(SENT, arrived_at_s=NOW_S)
-    assert note_answer(note_answer(FULL, NOW_S), NOW_S + 9).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    tried_before = replace(FULL, late_requests=(EARLIER, GIVEN_UP))
+    seen = note_seen(tried_before, observed.observed, NOW_S)
+    assert (seen.in_flight, seen.late_requests) == (replace(SENT, arrived_at_s=NOW_S), (EARLIER,))
     idle = replace(FULL, in_flight=None)
-    assert note_answer(idle, NOW_S) == note_seen(idle, RUNS, NOW_S) == idle
+    assert note_seen(idle, RUNS, NOW_S) == idle
     other = replace(RUNS, job_id="k", requested=FOUR)
     assert note_seen(FULL, other, NOW_S) == FULL
 
