@@ -23,7 +23,8 @@ _AFTER_S = 300.0  # a request that has not begun is given a checkpoint at each t
 
 def needs_readiness(action: Action) -> bool:
     """Whether a decision restarts a job, or would if it were no dry run; to take back what was not filled does not."""
-    return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and action.reason != Reason.NOT_FILLED)
+    begins_nothing = action.reason in {Reason.NOT_FILLED, Reason.SLOTS_MISSING}
+    return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and not begins_nothing)
 
 
 def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
@@ -105,4 +106,4 @@ def _still_waits(case: Case, request: Request) -> bool:
     observed = case.observed
     has_arrived = dict(observed.requested or {}) == dict(request.target)
     is_waiting = has_arrived and bool(observed.running) and request.forced_at_s is not None
-    return is_waiting and case.now_s - request.sent_at_s <= _AFTER_S
+    return is_waiting and case.now_s - (request.slots_came_at_s or request.sent_at_s) <= _AFTER_S

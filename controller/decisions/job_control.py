@@ -22,7 +22,7 @@ from controller.decisions.before_request import (
 from controller.decisions.open_requests import OpenRequests
 from controller.decisions.priorities import Claims
 from controller.log.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
-from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
+from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits
 from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
@@ -227,13 +227,14 @@ class JobControl:
                 reported = f"no reply: {type(error).__name__}: {error}"
                 return entry.action, self._answer(entry, reported, self._look(task.job, entry.history))
             ask_after_request(self.actuator, task.job, entry.case, request)
-            return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
+            return entry.action, self._answer(entry, "accepted", self._look(task.job, entry.history))
         return self._withdraw(entry, request, f"it changes all the time: {changed}")
 
     def _look(self, job: str, history: JobHistory) -> JobHistory:
-        """Return the history after one look at what became of a request without a reply.
+        """Return the history after one look at what became of a request, whatever the reply to it was.
 
-        At the next tick a person may have taken it back already, and then nothing would show that it had arrived.
+        A proxy may have replied for Flink. At the next tick a person may have taken the request back already, and then
+        nothing would show that it had arrived.
         """
         try:
             return note_seen(history, self.actuator.observe(job), self.clock())

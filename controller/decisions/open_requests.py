@@ -8,6 +8,7 @@ from typing import Final
 
 from controller.log.control_log import LogEntry
 from models.control.case import Action, Case
+from models.control.missing_slots import is_short_of_slots
 from models.control.state import JobHistory, ObservedJob, Parallelism, Request, reserve_slots
 
 MOST_CATCH_UP_S: Final = 300.0
@@ -23,7 +24,7 @@ class OpenRequests:
 
     Attributes:
         slots: job -> slots that it is to get and does not have.
-        rescaling: jobs with a request without an end.
+        rescaling: jobs with a request without an end; one that is short of slots runs on and stops nobody.
         catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
     """
 
@@ -66,7 +67,8 @@ class OpenRequests:
         return job in self.rescaling or now_s < self.catch_up_until_s.get(job, 0.0)
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
-        self.rescaling.add(job)
+        if not is_short_of_slots(request):
+            self.rescaling.add(job)
         self._lack(job, _missing(observed, request.target, running))
 
     def _lack(self, job: str, slots: int) -> None:

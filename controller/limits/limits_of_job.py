@@ -44,6 +44,7 @@ _OPEN = Limits(
     slots_max=2**31,
     cooldown_s=0.0,
     confirm_timeout_s=math.inf,
+    slots_wait_s=math.inf,
     foreign_change_hold_s=0.0,
     block_s=0.0,
 )  # limits nothing
@@ -157,6 +158,7 @@ class LimitsSnapshot:
             combine_limits(levels),
             mode=Mode(settings.mode_of(cluster, job)),
             confirm_timeout_s=apply.confirm_timeout_s,
+            slots_wait_s=of_cluster.slots_wait_s,
             foreign_change_hold_s=apply.foreign_change_hold_h * HOUR_S,
             block_s=apply.block_h * HOUR_S,
             cluster_slots_max=math.inf if budget is None else budget,

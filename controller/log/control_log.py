@@ -14,7 +14,7 @@ from models.control.state import JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
 """Reasons of waiting that the entries before and after already tell."""
-_REPEATED = {Reason.LEFT_AS_IS: 6 * HOUR_S}
+_REPEATED = {Reason.LEFT_AS_IS: 6 * HOUR_S, Reason.SLOTS_MISSING: HOUR_S}
 """Reason -> after so long it is news again; what has come between is not always an entry."""
 
 

@@ -34,6 +34,13 @@ class Cluster(Section):
         None,
         description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
     )
+    slots_wait_s: float = Field(
+        600.0,
+        ge=0,
+        le=DAY_S,
+        description="s; so long a rise waits for slots that the cluster has yet to get, as for a new node; later it "
+        "waits on while it is wanted, else it is withdrawn",
+    )
     actuator: Literal["rest", "kubernetes", "none"] = Field(
         "rest",
         description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing (a dry run)",

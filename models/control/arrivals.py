@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.control.case import Case
+from models.control.lower_bounds import is_lower_changed
 from models.control.state import JobHistory, LateRequest, ObservedJob, Parallelism, Request
 
 LATE_S = 960.0
@@ -19,7 +21,7 @@ https://docs.kernel.org/networking/ip-sysctl.html); proxies wait for less.
 
 
 def has_arrived(request: Request, observed: ObservedJob) -> bool:
-    """Whether Flink has had a request, by its answer or by what was seen of the job so far."""
+    """Whether Flink has had a request, by what was seen of the job so far; a reply alone may be a proxy's."""
     return request.arrived_at_s is not None or _shows(request, observed)
 
 
@@ -29,6 +31,15 @@ def may_be_there(request: Request, now_s: float) -> bool:
     Those that are first seen later, after the controller was down, say, may be somebody else's.
     """
     return request.arrived_at_s is not None or now_s < request.sent_at_s + LATE_S
+
+
+def name_origin(case: Case) -> str:
+    """Return who changed a job that is not as it was asked for: nobody knows where it may be a request of our own."""
+    request, asked = case.history.in_flight, dict(case.observed.requested or {})
+    may_be_own = request is not None and request.arrived_at_s is None
+    is_of_request = request is not None and asked in (dict(request.before), dict(request.target))
+    is_lower = is_lower_changed(case.history, case.observed)
+    return "nobody knows who" if may_be_own and is_of_request and not is_lower else "somebody else"
 
 
 def note_arrival(request: Request, observed: ObservedJob, now_s: float) -> Request:

@@ -57,10 +57,12 @@ class OutcomeCheck:
         is_worse: whether the job is worse than before for a reason that the rescale explains; None while it is too
             early to tell.
         detail: one sentence for a person.
+        is_failing: whether it is worse since it fails again and again.
     """
 
     is_worse: bool | None = None
     detail: str = ""
+    is_failing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,9 @@ def _bound_request(request: Request | None, now_s: float) -> Request | None:
         deadline_s=max(request.deadline_s - ahead_s, now_s),
         forced_at_s=None if forced_at_s is None else forced_at_s - ahead_s,
         arrived_at_s=_at_most(request.arrived_at_s, now_s),
+        slots_came_at_s=request.slots_came_at_s
+        if request.slots_came_at_s == math.inf
+        else _at_most(request.slots_came_at_s, now_s),
     )
 
 

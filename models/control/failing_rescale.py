@@ -13,6 +13,8 @@ from models.control.reasons import Reason
 from models.control.state import BlockedTarget, Request
 
 FAILS, SPARES_SAVEPOINT = Reason.JOB_FAILS, Reason.SAVEPOINT_IN_PROGRESS
+HARMLESS = frozenset({SPARES_SAVEPOINT, Reason.UNDO, Reason.SLOTS_MISSING})
+"""Why a request is taken back that did nothing wrong: its target may be tried again at once."""
 _TWICE = 2
 
 
@@ -65,10 +67,10 @@ def form_block(case: Case, request: Request, reason: Reason) -> BlockedTarget:
     """Return the block of a target that a request takes back.
 
     A target under which the job failed is tried again when a person says so; where TaskManagers or slots were lost, or
-    the rescale did other harm, after a time; one that waits for the end of a savepoint at once, and so
+    the rescale did other harm, after a time; one that waits for the end of a savepoint or for slots at once, and so
     may one that a person has taken back, when the job is no longer on hold.
     """
-    until_s = case.now_s if reason in {SPARES_SAVEPOINT, Reason.UNDO} else case.now_s + case.limits.block_s
+    until_s = case.now_s if reason in HARMLESS else case.now_s + case.limits.block_s
     result = find_failure(case) if reason == FAILS else None
     if result is None:
         return BlockedTarget(dict(request.before), until_s)

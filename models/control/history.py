@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from include.utc import DAY_S
 from models.control.approval import use_approvals
-from models.control.arrivals import forget_late, has_arrived, note_arrival, remember_late
+from models.control.arrivals import forget_late, has_arrived, name_origin, note_arrival, remember_late
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
-from models.control.failing_rescale import SPARES_SAVEPOINT, form_block
+from models.control.failing_rescale import HARMLESS, form_block
+from models.control.missing_slots import count_missing, note_slots
 from models.control.reasons import Reason
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
@@ -50,20 +51,13 @@ def end_unsent_request(case: Case) -> JobHistory:
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
 
 
-def note_answer(history: JobHistory, now_s: float) -> JobHistory:
-    """Return the history after Flink has accepted the request in flight."""
-    request = history.in_flight
-    if request is None or request.arrived_at_s is not None:
-        return history
-    return forget_late(replace(history, in_flight=replace(request, arrived_at_s=now_s)), request.target, now_s)
-
-
 def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHistory:
     """Return the history after a job was observed while a request is in flight."""
     request = history.in_flight
     if request is None or observed.job_id != request.job_id:
         return history
-    return replace(history, in_flight=note_arrival(request, observed, now_s))
+    followed = replace(history, in_flight=note_slots(note_arrival(request, observed, now_s), observed, now_s))
+    return forget_late(followed, observed.requested, now_s)
 
 
 def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> JobHistory:
@@ -75,8 +69,7 @@ def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> 
         # not run they may be the harm of the request before; else they are good, or somebody else has set them.
         is_doubtful = not request.running_before and history.to_judge is not None
         return replace(after, last_good=history.last_good if is_doubtful else request.before)
-    # A step that was not filled is counted already; one that a person takes back has not failed by that.
-    if history.unfilled is None and reason not in {SPARES_SAVEPOINT, Reason.UNDO}:
+    if history.unfilled is None and reason not in HARMLESS:  # a step that was not filled is counted already
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 
@@ -137,7 +130,7 @@ def _of_resource(observed: ObservedJob) -> ObservedJob:
 
 
 def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
-    return _hold_foreign(_accept_requested(history, case), case, "somebody else changed the job")
+    return _hold_foreign(_accept_requested(history, case), case, f"{name_origin(case)} changed the job")
 
 
 def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
@@ -194,7 +187,8 @@ def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
 def _note_failure(history: JobHistory, case: Case) -> JobHistory:
     """Count a step that has failed; one that takes another back was counted when it was sent."""
     request = history.in_flight
-    return history if request is None or request.is_rollback else note_bad_step(history, case.now_s)
+    is_harmless = request is None or request.is_rollback or count_missing(request, case.observed)
+    return history if is_harmless else note_bad_step(history, case.now_s)
 
 
 def _hold_foreign(history: JobHistory, case: Case, because: str) -> JobHistory:
@@ -209,6 +203,7 @@ def _block(history: JobHistory, block: BlockedTarget, now_s: float) -> JobHistor
 
 _RECORDS = {
     Reason.IN_FLIGHT: _follow,
+    Reason.SLOTS_MISSING: _follow,
     Reason.UNKNOWN_JOB: _end_gone_request,
     Reason.NEW_JOB_ID: _take_over,
     Reason.FOREIGN_CHANGE: _accept_foreign_change,

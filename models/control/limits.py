@@ -28,6 +28,7 @@ class Limits:
         rescales_per_hour, rescales_per_day: most requests.
         cooldown_s: time without a further rescale after one.
         confirm_timeout_s: a request that is not confirmed by then has failed.
+        slots_wait_s: so long a rise waits for slots that the cluster has yet to get, wanted or not.
         foreign_change_hold_s: how long a job is left alone after a change that the controller did not make.
         block_s: how long a target that did harm is not tried again.
         in_blackout: whether a blackout window is on now.
@@ -62,6 +63,7 @@ class Limits:
     rescales_per_day: float = math.inf
     cooldown_s: float = 300.0
     confirm_timeout_s: float = 180.0
+    slots_wait_s: float = 600.0
     foreign_change_hold_s: float = 4 * HOUR_S
     block_s: float = 6 * HOUR_S
     in_blackout: bool = False

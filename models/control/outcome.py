@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from models.control.reconcile import OutcomeCheck
 from models.control.state import Request
 
-_WINDOWS_S = 120.0  # measured for at least so long after the job has caught up
+_WINDOWS_S = 120.0  # measured for at least so long after the time to settle
 _LESS = 0.9  # below this share of what was processed before, throughput has fallen
-_BACKPRESSURED = 0.5  # share of time
+_GROWS = 0.02  # share of what arrives: a backlog that grows by less stands still
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Measurements:
     lag_s: float
     restarts: int
 
+    @property
+    def growth_per_s(self) -> float:
+        """By how much the backlog grows, records/s; negative while it is worked off, NaN when it is not known."""
+        return self.arriving_per_s - self.throughput_per_s
+
 
 def judge_outcome(
     request: Request | None,
@@ -42,9 +48,10 @@ def judge_outcome(
 ) -> OutcomeCheck:
     """Return whether the job is worse than before for a reason that the rescale explains.
 
-    It is worse when it fails again and again at the new parallelism, or when it cannot keep up any more though no more
-    arrives: records wait for longer than before and than ``late_after_s``, and it is backpressured or emits less.
-    Before the time to catch up has passed nothing is judged.
+    It is worse when it fails again and again at the new parallelism, or when records wait for longer than before and
+    than ``late_after_s`` though no more arrives, and the backlog grows faster than before, or less is processed and it
+    does not fall. What has piled up until the new parallelism ran is put down to nothing: a backlog that is worked off
+    is the way out of it. Before the time to settle has passed nothing is judged.
     """
     if request is None or confirmed_at_s is None or before is None or after is None:
         return OutcomeCheck()
@@ -52,15 +59,23 @@ def judge_outcome(
         return OutcomeCheck()
     failures = after.restarts - before.restarts
     if failures >= 2:
-        return OutcomeCheck(True, f"the job has failed {failures} times since the rescale")
+        return OutcomeCheck(True, f"the job has failed {failures} times since the rescale", is_failing=True)
     waits = after.lag_s > max(late_after_s, before.lag_s)
     arrives_more = after.arriving_per_s > before.arriving_per_s / _LESS
-    falls_behind = after.throughput_per_s < _LESS * before.throughput_per_s
-    is_held_back = after.backpressured_share > max(_BACKPRESSURED, before.backpressured_share)
-    if waits and not arrives_more and (falls_behind or is_held_back):
-        return OutcomeCheck(
-            True,
-            f"records wait for {after.lag_s:.0f} s ({before.lag_s:.0f} s before) at {after.throughput_per_s:.0f}/s"
-            f" ({before.throughput_per_s:.0f}/s before), backpressured {after.backpressured_share:.0%} of the time",
-        )
-    return OutcomeCheck(False, "the rescale did no harm")
+    if not waits or arrives_more or not _falls_behind(before, after):
+        return OutcomeCheck(False, "the rescale did no harm")
+    why = f"records wait for {after.lag_s:.0f} s ({before.lag_s:.0f} s before) at {after.throughput_per_s:.0f}/s"
+    why += f" ({before.throughput_per_s:.0f}/s before)"
+    if math.isfinite(after.growth_per_s):
+        why += f", the backlog grows by {after.growth_per_s:.0f}/s"
+    return OutcomeCheck(True, f"{why}, backpressured {after.backpressured_share:.0%} of the time")
+
+
+def _falls_behind(before: Measurements, after: Measurements) -> bool:
+    """Whether the backlog grows faster than before, or less is processed though it is not worked off."""
+    known_before = 0.0 if math.isnan(before.growth_per_s) else before.growth_per_s
+    least = _GROWS * after.arriving_per_s
+    if after.growth_per_s > max(known_before, 0.0) + least:
+        return True
+    is_worked_off = after.growth_per_s < -least
+    return after.throughput_per_s < _LESS * before.throughput_per_s and not is_worked_off

@@ -43,6 +43,14 @@ class Reason(NamedReason):
         "nothing: the job is judged afresh",
     )
     NOT_RECEIVED = "not_received", "a request was lost", "nothing: it is judged afresh"
+    SLOTS_MISSING = (
+        "slots_missing",
+        (
+            "a rise waits for slots that the cluster does not have yet; when it is no longer wanted after "
+            "`clusters.<name>.slots_wait_s` it is withdrawn, which counts as no harm"
+        ),
+        "nothing while nodes are on their way; else add TaskManagers",
+    )
     NOT_FILLED = (
         "not_filled",
         "Flink did not reach the parallelism in time; the bound is withdrawn",
@@ -129,7 +137,8 @@ class Reason(NamedReason):
     FOREIGN_CHANGE = (
         "foreign_change",
         (
-            "somebody else changed the job, one of its lower bounds, or took a request back; it is held for "
+            "somebody else changed the job, one of its lower bounds, or took a request back, or nobody knows "
+            "whether it was a request of our own; it is held for "
             "`apply.foreign_change_hold_h`"
         ),
         "who was it?",

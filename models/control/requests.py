@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from include.utc import HOUR_S
-from models.control.arrivals import find_late, has_arrived, may_be_there
+from models.control.arrivals import find_late, has_arrived, may_be_there, name_origin
 from models.control.bounds import allow_any_step, bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.checkpoints import check_restart
 from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
 from models.control.lower_bounds import is_lower_changed
+from models.control.missing_slots import count_missing, find_deadline_s, wait_for_slots
 from models.control.partial_rise import fit_back
 from models.control.readiness import Checkpoints
 from models.control.reasons import Reason
@@ -35,18 +36,26 @@ def follow_request(case: Case) -> Action | None:
     if is_changed or is_lower_changed(case.history, observed):
         is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
         what = "changed the job while a request was in flight"
-        reported = f"somebody else {'took a request back that had arrived' if is_back else what}"
+        reported = f"{name_origin(case)} {'took a request back that had arrived' if is_back else what}"
         return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, reported)
     if is_there and observed.runs_at(request.target):
         return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, "", request)
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
     arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
-    spared = _spare_savepoint(case, request) if is_there else None
-    if spared is not None:
-        return spared
-    if case.now_s < (request.deadline_s if is_there else arrives_until_s):
+    waits = _wait_in_flink(case, request) if is_there else None
+    if waits is not None:
+        return waits
+    if case.now_s < (find_deadline_s(request, case.now_s) if is_there else arrives_until_s):
         return Action(Verb.WAIT, Reason.IN_FLIGHT, f"a request is in flight{_describe_wait(case, request)}")
     return _withdraw(case, request) if is_there else _end_lost(request)
+
+
+def _wait_in_flink(case: Case, request: Request) -> Action | None:
+    """Return what is done with a request that Flink has, and would end a savepoint for or lacks slots for."""
+    spared = _spare_savepoint(case, request)
+    if spared is not None or request.is_rollback or not count_missing(request, case.observed):
+        return spared
+    return wait_for_slots(case, request, may_withdraw=_may_roll_back(case)) or _withdraw(case, request)
 
 
 def is_waited_with(case: Case) -> bool:
@@ -81,7 +90,8 @@ def _spare_savepoint(case: Case, request: Request) -> Action | None:
 def _describe_wait(case: Case, request: Request) -> str:
     if not request.wait_detail:
         return ""
-    return f", for at most {request.deadline_s - case.now_s:.0f} s more; Flink may wait: {request.wait_detail}"
+    remaining_s = find_deadline_s(request, case.now_s) - case.now_s
+    return f", for at most {remaining_s:.0f} s more; Flink may wait: {request.wait_detail}"
 
 
 def _end_lost(request: Request) -> Action:
@@ -100,10 +110,13 @@ def _withdraw(case: Case, request: Request) -> Action:
 def _take_back(case: Case, request: Request) -> Action:
     target = keep_as_asked(_what_was_filled(request, case.observed.running), case.observed, case.limits)
     back = form_request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
-    why = "Flink did not fill the request in time"
+    why, reason = "Flink did not fill the request in time", Reason.NOT_FILLED
+    missing = count_missing(request, case.observed)
+    if missing:
+        why, reason = f"{missing} slots of the request have not come, and it is no longer wanted", Reason.SLOTS_MISSING
     if case.observed.is_restarting:
         why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
-    return Action(Verb.ROLL_BACK, Reason.NOT_FILLED, f"{why}: its bound is withdrawn", back)
+    return Action(Verb.ROLL_BACK, reason, f"{why}: its bound is withdrawn", back)
 
 
 def _what_was_filled(request: Request, running: Parallelism) -> dict[str, int]:
@@ -154,7 +167,10 @@ def _may_roll_back(case: Case) -> bool:
 
 
 def judge_outcome(case: Case) -> Action | None:
-    """Return the job to its last good parallelism, once, where its last rescale made it worse."""
+    """Return the job to its last good parallelism, once, where its last rescale made it worse.
+
+    A rise of which more is wanted by now stays, unless the job fails again and again since.
+    """
     judged, good = case.history.to_judge, case.history.last_good
     if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
         return None
@@ -166,14 +182,21 @@ def judge_outcome(case: Case) -> Action | None:
     pinned = case.limits.pin_of(asked)  # what a person demands stays
     back_to = bound_target({**asked, **good, **pinned}, case.observed, allow_any_step(case.limits))
     target = fit_back(back_to, case)
-    if target == asked:
-        return None if back_to == asked else _describe_no_way_back(case, back_to)
+    is_wanted = not case.outcome.is_failing and _takes_wanted(case, target)
+    if is_wanted or target == asked:
+        return None if is_wanted or back_to == asked else _describe_no_way_back(case, back_to)
     ready = case.observed.readiness
     refused = None if ready is None else check_restart(ready)
     if refused is not None:
         return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, Reason.WORSE_THAN_BEFORE, case.outcome.detail, back)
+
+
+def _takes_wanted(case: Case, target: Parallelism) -> bool:
+    """Whether a way back lowers a vertex of which more is wanted now than it is asked for."""
+    wanted, asked = {} if case.desired is None else case.desired.parallelism, case.observed.requested or {}
+    return any(count < asked.get(vertex, count) < wanted.get(vertex, 0) for vertex, count in target.items())
 
 
 def _describe_no_way_back(case: Case, target: Parallelism) -> Action:

@@ -192,10 +192,10 @@ class Request:
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
         forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
             not wait, or nobody knows.
-        arrived_at_s: when Flink was first known to have it, since it accepted it or was seen with it; None while that
-            is not known.
+        arrived_at_s: when Flink was first seen to have it; None while that is not known, whatever was replied.
         approvals: ids of the answers that allowed it.
         running_since_s: since when the job had run then; None where it did not, or was not told.
+        slots_came_at_s: when slots that were missing had come; infinite while they are missing, None where none were.
     """
 
     step_id: str
@@ -214,6 +214,7 @@ class Request:
     arrived_at_s: float | None = None
     approvals: tuple[str, ...] = ()
     running_since_s: float | None = None
+    slots_came_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 
 # Replies about metrics may be a second old: right after a restart they still show the tasks that are gone.
 _STALE_METRICS_S = 2.0
@@ -149,9 +149,9 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
         by_mean_s = np.where((running_for_s > 0) & (mean_per_s > 0), pending / mean_per_s, np.nan)
         lag_s = np.where(np.isnan(polls.lag_s[near]), by_mean_s, polls.lag_s[near])
         is_after = (running_for_s > since_last_s) & (running_for_s <= span.window_s * LOAD_AFTER_WINDOWS)
-    is_of_run = running_for_s > _STALE_METRICS_S
-    caught_up = np.flatnonzero(is_of_run & (lag_s < caught_up_lag_s))
     is_before = at_ms <= span.started_ms
+    is_of_run = (running_for_s > _STALE_METRICS_S) & ~_shows_former_run(taken, is_before, running_for_s)
+    caught_up = np.flatnonzero(is_of_run & (lag_s < caught_up_lag_s))
     caught_up_ms, unseen_s = None, math.nan
     if len(caught_up):
         first = caught_up[0]
@@ -167,6 +167,18 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
         taken=taken[is_of_run],
         pending=pending[is_of_run],
     )
+
+
+def _shows_former_run(taken: Floats, is_before: Bools, running_for_s: Floats) -> Bools:
+    """Return (n,) which polls show what the former run had taken in: a counter that has not fallen since, however old.
+
+    A JobManager fetches metrics every ten seconds by default, and shows the last that it has.
+    """
+    known = taken[is_before & ~np.isnan(taken)]
+    if not len(known):
+        return np.zeros(len(taken), bool)
+    has_fallen = np.logical_or.accumulate((running_for_s > 0) & (taken < known[-1]))
+    return np.asarray((running_for_s > 0) & (taken >= known[-1]) & ~has_fallen)
 
 
 def _find_catch_up(sources: list[_OfSource]) -> tuple[int | None, float, float, float]:

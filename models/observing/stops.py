@@ -4,14 +4,14 @@ Two polls with different RUNNING times have a stop between them.  Its time is, i
 lists, the time at which it left RUNNING if a reply shows it, else the last moment at which it was seen at work (a reply
 in state RUNNING or a completed checkpoint, whichever is later): then the downtime is an upper bound.
 
-All times are whole epoch milliseconds, as Flink's are.
+All times are whole epoch milliseconds, as Flink's are. Those that Flink tells are brought to the clock of the polls.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from include.flink.job_states import ENDED_WITHOUT_FAILURE, RUNNING
@@ -86,6 +86,7 @@ class JobHistory:
         failures: time -> cause.
         checkpoints: job id -> completed checkpoints in order of completion.
         facts: job id -> of its beginning and end.
+        ahead_ms: by how much the clock of what Flink tells is ahead of that of the replies' times.
     """
 
     runs: Collection[Run]
@@ -93,16 +94,45 @@ class JobHistory:
     failures: Mapping[int, str] = field(default_factory=dict)
     checkpoints: Mapping[str, Sequence[Checkpoint]] = field(default_factory=dict)
     facts: Mapping[str, JobFacts] = field(default_factory=dict)
+    ahead_ms: int = 0
 
 
 def find_stops(history: JobHistory) -> list[Stop]:
     """Return the stops after which a job ran again, in order of time; a job that came to its end did not stop."""
+    history = _set_clock(history)
     return [
         stop
         for between in _pair_runs(history.runs)
         if _continues(between, history)
         for stop in _split(between, history)
     ]
+
+
+def _set_clock(history: JobHistory) -> JobHistory:
+    """Return what Flink tells by the clock of the replies' times."""
+    ahead_ms = history.ahead_ms
+    if not ahead_ms:
+        return history
+
+    def behind(at_ms: int | None) -> int | None:
+        return None if at_ms is None else at_ms - ahead_ms
+
+    return JobHistory(
+        runs=[replace(run, running_ms=run.running_ms - ahead_ms) for run in history.runs],
+        stopped_ms={at_ms - ahead_ms for at_ms in history.stopped_ms},
+        failures={at_ms - ahead_ms: cause for at_ms, cause in history.failures.items()},
+        checkpoints={
+            job_id: [
+                replace(one, completed_ms=one.completed_ms - ahead_ms, triggered_ms=behind(one.triggered_ms))
+                for one in completed
+            ]
+            for job_id, completed in history.checkpoints.items()
+        },
+        facts={
+            job_id: replace(one, ended_ms=behind(one.ended_ms), savepoint_ms=behind(one.savepoint_ms))
+            for job_id, one in history.facts.items()
+        },
+    )
 
 
 def find_open_stop(state: str, ran_ms: int | None) -> Stop | None:

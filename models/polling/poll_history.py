@@ -96,7 +96,7 @@ class PollHistory:
         rows, arrays = self._known_rows(), self._arrays
         graphs = ((job.layout.graph, job) for job in self._jobs.values())
         known = [
-            JobRows(job.list_rows(), graph.list_feeders(), job.log.checkpoints)
+            JobRows(job.list_rows(), graph.list_feeders(), job.log.list_checkpoints())
             for graph, job in graphs
             if graph is not None
         ]

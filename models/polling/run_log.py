@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from include.domain.finished_operators import RESTORING
 from include.flink.job_states import RUNNING
+from models.observing.clocks import find_ahead_ms
 from models.observing.disturbances import find_restores, is_fresh_start
 from models.observing.stops import Checkpoint, JobHistory, Run, Stop, find_open_stop, find_stops, is_outage
 from models.polling.job_replies import CompletedCheckpoint, JobReply
@@ -28,6 +30,7 @@ class RunLog:
         state: of the last reply.
         polled_ms, ran_ms: the last reply, and the last in state RUNNING; None for never.
         first_polled_ms, first_running_ms: the first reply that told when it came to run, and the earliest such time.
+        differences_ms: of the last replies: the JobManager's clock less that of the polls.
     """
 
     runs: dict[int, Run] = field(default_factory=dict)
@@ -41,11 +44,14 @@ class RunLog:
     ran_ms: int | None = None
     first_polled_ms: int | None = None
     first_running_ms: int | None = None
+    differences_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_RETAINED))
 
     def add_reply(self, at_ms: int, reply: JobReply) -> None:
         """Take in a ``job`` reply; replies come in order of time."""
         self.state, self.polled_ms = reply.state, at_ms
         self._note_restore(at_ms, reply)
+        if reply.told_at_ms is not None:
+            self.differences_ms.append(reply.told_at_ms - at_ms)
         if not self.stopped_ms.issuperset(reply.stopped_ms):
             self.stopped_ms = _newest(self.stopped_ms.union(reply.stopped_ms))
         if reply.running_ms is not None:
@@ -83,6 +89,14 @@ class RunLog:
         if len(self.checkpoints) > _RETAINED:
             self.checkpoints = {at_ms: self.checkpoints[at_ms] for at_ms in sorted(self.checkpoints)[-_RETAINED:]}
 
+    def list_checkpoints(self) -> dict[int, int | None]:
+        """Return :attr:`checkpoints` by the polls' clock."""
+        ahead_ms = find_ahead_ms(self.differences_ms)
+        return {
+            done_ms - ahead_ms: None if began_ms is None else began_ms - ahead_ms
+            for done_ms, began_ms in self.checkpoints.items()
+        }
+
     @property
     def has_stops(self) -> bool:
         """Whether :meth:`stops` can be other than empty; nearly always False, and quick to tell."""
@@ -110,11 +124,17 @@ class RunLog:
         return self.ran_ms is not None and is_outage(self.state)
 
     @property
+    def started_ms(self) -> int | None:
+        """When it came to run first, by the polls' clock; None where that is not told."""
+        first_ms = self.first_running_ms
+        return None if first_ms is None else first_ms - find_ahead_ms(self.differences_ms)
+
+    @property
     def has_fresh_start(self) -> bool:
         """Whether it had not run for long when it was first polled."""
-        if self.first_polled_ms is None or self.first_running_ms is None:
+        if self.first_polled_ms is None or self.started_ms is None:
             return False
-        return is_fresh_start(self.first_polled_ms, self.first_running_ms)
+        return is_fresh_start(self.first_polled_ms, self.started_ms)
 
     def stops(self) -> list[Stop]:
         """Return its stops in order of time, the one that lasts as the last.
@@ -124,10 +144,10 @@ class RunLog:
         return [*self._closed_stops(), *(self._open_stops() if self.is_down else ())]
 
     def _closed_stops(self) -> list[Stop]:
-        start_ms = self.first_running_ms
+        start_ms, ahead_ms = self.started_ms, find_ahead_ms(self.differences_ms)
         starts = [Stop(start_ms, start_ms)] if self.has_fresh_start and start_ms is not None else []
         completed = [Checkpoint(at_ms) for at_ms in sorted(self.checkpoints)]
-        history = JobHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed})
+        history = JobHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed}, ahead_ms=ahead_ms)
         return [*starts, *find_stops(history)]
 
     def _open_stops(self) -> list[Stop]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from include.domain.finished_operators import RESTORING
 from include.flink.job_states import RUNNING
 from include.settings import Settings
+from models.observing.clocks import find_ahead_ms
 from models.observing.disturbances import find_disturbed_spans, find_restores, is_fresh_start
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.job_history.arrow_rows import times_in_ms, to_table
@@ -71,6 +72,7 @@ def find_starts_and_restores(polls: DataFrame) -> DataFrame:
     by_id = shown.groupBy("cluster", "job_id").agg(
         F.min("running_at").alias("running_at"),
         F.min(F.when(F.col("running_at").isNotNull(), F.col("observed_at"))).alias("polled_at"),
+        F.median("ahead_ms").alias("ahead_ms"),
         F.when(F.max("is_restoring"), F.sort_array(replies)).alias("replies"),
     )
     return times_in_ms(by_id).mapInArrow(_events_of(arrow_schema(_EVENTS)), _EVENTS)
@@ -92,9 +94,11 @@ def _events_of(schema: pa.Schema) -> _Mapped:
 
 
 def _spans_of(row: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    polled_ms, running_ms = row["polled_at"], row["running_at"]
-    if polled_ms is not None and is_fresh_start(polled_ms, running_ms):
-        yield running_ms, running_ms
+    polled_ms, ahead_ms = row["polled_at"], row["ahead_ms"]
+    if polled_ms is not None:
+        running_ms = row["running_at"] - find_ahead_ms([] if ahead_ms is None else [ahead_ms])
+        if is_fresh_start(polled_ms, running_ms):
+            yield running_ms, running_ms
     yield from find_restores((one["at"], one["is_restoring"]) for one in row["replies"] or ())
 
 

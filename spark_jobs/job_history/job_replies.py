@@ -36,7 +36,8 @@ def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
     ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
-    ``vector`` are those of which the parallelism is told.  ``ended_at`` is null of a job that has not ended.
+    ``vector`` are those of which the parallelism is told.  ``ended_at`` is null of a job that has not ended;
+    ``ahead_ms`` is the JobManager's clock less that of the poll, null where it is not told.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED_STATES])
     polls = _of(replies, Kind.JOB).select(
@@ -46,6 +47,7 @@ def select_polls(replies: DataFrame) -> DataFrame:
         "observed_at",
         "reply.state",
         timestamp_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
+        F.when(F.col("reply.now") > 0, F.col("reply.now") - F.unix_millis("observed_at")).alias("ahead_ms"),
         F.transform(F.filter(stopped, lambda ms: ms > 0), timestamp_of_ms).alias("stopped_at"),
         F.col("reply.job-type").alias("job_type"),
         _ended_at().alias("ended_at"),

@@ -56,10 +56,12 @@ def date_stops(stops: DataFrame, told: DataFrame) -> DataFrame:
         stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
         told: from :func:`select_told_rescales`.
     """
-    apart_s = F.abs(F.unix_micros("ran_at") - F.unix_micros("running_at")) / F.lit(1e6)
+    ahead_ms = F.coalesce("ahead_ms", F.lit(0))
+    apart_s = F.abs(F.unix_micros("ran_at") - 1000 * ahead_ms - F.unix_micros("running_at")) / F.lit(1e6)
+    stopped_at = timestamp_of_ms(F.unix_millis("stopped_at") - ahead_ms)
     keyed = told.select(F.col("cluster").alias("told_cluster"), F.col("job_id").alias("told_job_id"), *_REPORTED)
     is_same = (F.col("cluster") == F.col("told_cluster")) & (F.col("job_id") == F.col("told_job_id"))
     joined = stops.join(keyed.hint("shuffle_hash"), is_same & (apart_s <= _APART_S), "left")
-    is_dated = F.col("cause").isNull() & (F.col("stopped_at") < F.col("running_at"))
-    started_at = F.when(is_dated, F.col("stopped_at")).otherwise(F.col("started_at"))
+    is_dated = F.col("cause").isNull() & (stopped_at < F.col("running_at"))
+    started_at = F.when(is_dated, stopped_at).otherwise(F.col("started_at"))
     return joined.withColumn("started_at", started_at).select(*stops.columns, "flink_trigger")

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from include.flink.job_states import BATCH, ENDED_WITHOUT_FAILURE, RUNNING
 from models.observing import stop_kinds, stops
+from models.observing.clocks import find_ahead_ms
 from models.observing.job_ends import JobFacts
 from models.observing.stops import Checkpoint, JobHistory, Run, Stop, Vertices
 from spark_jobs.arrow_schema import arrow_schema
@@ -27,7 +28,7 @@ _VERTICES = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>
 _STOPS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
     running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
     cause_kind STRING, vector_before {_VERTICES}, vector_after {_VERTICES}, checkpoint_at TIMESTAMP,
-    state_size_bytes DOUBLE, next_started_at TIMESTAMP"""
+    state_size_bytes DOUBLE, next_started_at TIMESTAMP, ahead_ms BIGINT"""
 _Row = Mapping[str, Any]
 _Rows = Sequence[_Row]
 
@@ -38,7 +39,8 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, st
     Columns: ``cluster, job, job_id, job_id_before, started_at``; ``running_at`` (null when the job failed again before
     it was seen running); ``ended_at`` (the same, or the next stop; null while it is down); ``is_open`` (not running
     yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
-    ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
+    ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``;
+    ``ahead_ms`` (by how much the JobManager's clock is ahead: all times here are by the clock of the polls).
     """
     summed = _sum_up(polls)  # used twice: what is shuffled for it is shuffled once
     names = _find_candidates(summed).hint("shuffle_hash")  # a broadcast would be a job of its own
@@ -59,6 +61,7 @@ def _sum_up(polls: DataFrame) -> DataFrame:
         F.min("observed_at").alias("first_seen"),
         F.max("observed_at").alias("last_seen"),
         F.max_by("vector", "observed_at").alias("vector"),
+        F.median("ahead_ms").alias("ahead_ms"),
         F.array_distinct(F.flatten(F.collect_set(F.transform("stopped_at", F.unix_millis)))).alias("stopped_ms"),
         F.min("ended_at").alias("ended_at"),
         F.coalesce(F.max(F.col("job_type") == BATCH), F.lit(False)).alias("is_batch"),
@@ -86,16 +89,18 @@ def _stops_by_job(schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
             by_kind[row["what"]].append(row)
         # An id may have borne another name: what it was polled under that tells of its end alone.
         polls = [row for row in by_kind["polls"] if row["named"] == row["job"]]
+        ahead_ms = find_ahead_ms([row["ahead_ms"] for row in by_kind["polls"] if row["ahead_ms"] is not None])
         history = JobHistory(
             runs=list(_read_runs(polls)),
             stopped_ms={at for row in polls for at in row["stopped_ms"] if at is not None},
             failures=_read_failures(by_kind["failure"]),
             checkpoints=_read_checkpoints(by_kind["checkpoint"]),
             facts=_read_facts(by_kind["polls"], by_kind["state"]),
+            ahead_ms=ahead_ms,
         )
         own = {name: rows[0][name] for name in _JOB}
         result = [*_closed_rows(stops.find_stops(history)), *_open_rows(polls)]
-        return to_table([{**own, **row} for row in result], schema)
+        return to_table([{**own, **row, "ahead_ms": ahead_ms} for row in result], schema)
 
     return find
 

@@ -14,6 +14,7 @@ _FIELDS = (
     "jid STRING",
     "name STRING",
     "state STRING",
+    "now BIGINT",
     f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in DATED_STATES)}>",
     "`job-type` STRING",
     "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT, status: STRING,"

@@ -62,14 +62,19 @@ def _outcome() -> Column:
         .when((verb == "confirm") & step_id.endswith("-postponed"), describe_status("refused", 2, postponed))
         .when(verb == "confirm", describe_status("confirmed", 3))
         .when((verb == "roll_back") & (reason == postponed), describe_status("refused", 2, reason))
-        .when((verb == "roll_back") & reason.isin("not_filled", "job_fails"), describe_status("failed", 3, reason))
+        .when(
+            (verb == "roll_back") & reason.isin("not_filled", "slots_missing", "job_fails"),
+            describe_status("failed", 3, reason),
+        )
         .when((verb == "roll_back") & ~was_sent, describe_status("confirmed", 3))
         .when(verb == "roll_back", describe_status("rolling_back", 3))
         .when((verb == "rescale") & F.col("is_dry_run"), describe_status("dry_run", 1))
         .when(answer.startswith("withdrawn"), describe_status("refused", 2, F.lit("withdrawn_before_sending")))
         .when(answer.startswith("refused"), describe_status("refused", 2, F.lit("refused_by_flink")))
         .when(verb == "rescale", describe_status("sent", 2))
-        .when(is_refusal & had_request & (reason != "in_flight"), describe_status("failed", 2, reason))
+        .when(
+            is_refusal & had_request & ~reason.isin("in_flight", "slots_missing"), describe_status("failed", 2, reason)
+        )
         .when(verb == "refuse", describe_status("refused", 0, reason))
         .otherwise(describe_status("waiting", 0, reason))
     )

@@ -100,6 +100,7 @@ class PolledJob:
 
     Source and ``enrich`` pass ``rate_per_s`` records, the sink gets half of them.  ``lag`` records are pending at every
     poll.  Where ``counts_operator``, the source operator's own counter is polled, too.
+    ``ahead`` is the JobManager's clock less that of the polls, where its replies tell it.
     """
 
     running_at: datetime
@@ -109,6 +110,7 @@ class PolledJob:
     lag: float = 200.0
     parallelism: dict[str, int] = field(default_factory=lambda: {SOURCE: 1, WORK: 2, SINK: 1})
     counts_operator: bool = False
+    ahead: timedelta | None = None
 
     def metrics(self, vertex: str, at: datetime) -> list[dict[str, object]]:
         ran_s = (at - self.running_at).total_seconds()
@@ -130,7 +132,10 @@ class PolledJob:
         return record(at, Kind.VERTEX_METRICS, result, vertex_id=VERTEX_IDS[vertex], cluster=self.cluster)
 
     def poll(self, at: datetime) -> list[str]:
-        job = record(at, Kind.JOB, job_body(self.parallelism, self.running_at), cluster=self.cluster)
+        body = job_body(self.parallelism, self.running_at + (self.ahead or timedelta()))
+        if self.ahead is not None:
+            body["now"] = ms(at + self.ahead)
+        job = record(at, Kind.JOB, body, cluster=self.cluster)
         return [job, *(self.vertex_line(vertex, at) for vertex in self.parallelism)]
 
     def hour(self, start: datetime, every_s: int = 300) -> list[str]:

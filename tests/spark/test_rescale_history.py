@@ -24,7 +24,12 @@ def the_rescale(situations: Situations, cluster: str) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "trigger"), [("requirement", "UPDATE_REQUIREMENT"), ("resource", "NEW_RESOURCE_AVAILABLE")]
+    ("cluster", "trigger"),
+    [
+        ("requirement", "UPDATE_REQUIREMENT"),
+        ("resource", "NEW_RESOURCE_AVAILABLE"),
+        ("behind", "UPDATE_REQUIREMENT"),  # a JobManager whose clock is four minutes behind
+    ],
 )
 def test_a_rescale_that_flink_tells_has_its_own_time_and_cause(
     situations: Situations, cluster: str, trigger: str
@@ -45,7 +50,7 @@ def test_a_failure_keeps_the_time_of_its_exception(situations: Situations) -> No
     assert row["downtime_s"] == pytest.approx(17.345)
 
 
-@pytest.mark.parametrize("cluster", ["ignored", "another", "silent"])
+@pytest.mark.parametrize("cluster", ["ignored", "another", "silent", "silent-behind"])
 def test_where_flink_tells_no_completed_rescale_the_last_reply_dates_it(situations: Situations, cluster: str) -> None:
     row = the_rescale(situations, cluster)
     assert (row["kind"], row["flink_trigger"]) == ("rescale", None)

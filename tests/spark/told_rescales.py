@@ -22,6 +22,8 @@ SEEN = START + timedelta(minutes=29, seconds=50)  # the last poll before the sto
 STOPPED = START + timedelta(minutes=30, seconds=57, milliseconds=655)
 RUNNING = START + timedelta(minutes=31, seconds=10)
 FAILED = STOPPED - timedelta(seconds=5)
+BEHIND = timedelta(seconds=240)
+"""Of a JobManager's clock, in two of the clusters."""
 GROUP_ID = "8" * 32
 STATES = ("WaitingForResources", "CreatingExecutionGraph", "Executing")
 PROFILE = {
@@ -89,15 +91,20 @@ SITUATIONS = {
     "ignored": [told("UPDATE_REQUIREMENT", STOPPED, RAN, "IGNORED", "NO_RESOURCES_OR_PARALLELISMS_CHANGE")],
     "another": [told("UPDATE_REQUIREMENT", STOPPED, RUNNING + timedelta(seconds=2.1))],  # not the one that ended then
     "silent": [],
+    "behind": [INITIAL, told("UPDATE_REQUIREMENT", STOPPED - BEHIND, RAN - BEHIND)],
+    "silent-behind": [],
 }
 
 
 def write_rescales(raw: Path) -> dict[str, Cluster]:
     """Write every situation below ``raw``; returns the clusters."""
     for cluster, replies in SITUATIONS.items():
-        before = PolledJob(START - timedelta(hours=1), cluster)
+        ahead = -BEHIND if cluster.endswith("behind") else None
+        before = PolledJob(START - timedelta(hours=1), cluster, ahead=ahead)
         is_failure = cluster == "failover"
-        after = PolledJob(RUNNING, cluster, parallelism={**before.parallelism, WORK: 2 if is_failure else 3})
+        after = PolledJob(
+            RUNNING, cluster, ahead=ahead, parallelism={**before.parallelism, WORK: 2 if is_failure else 3}
+        )
         asked = RUNNING + timedelta(seconds=30)
         lines = [
             record(asked + timedelta(milliseconds=place), Kind.RESCALE, reply, cluster=cluster)

@@ -101,6 +101,7 @@ def cases(draw: st.DrawFn) -> Case:
         wait_detail=_texts,
         forced_at_s=st.one_of(st.none(), _times),
         arrived_at_s=st.none() | _times,
+        slots_came_at_s=st.none() | _times | st.just(math.inf),
     )
     history = JobHistory(
         job_id="j",

@@ -70,6 +70,20 @@ def test_right_after_a_start_replies_still_show_the_tasks_that_are_gone():
     assert find_effects(SPAN, {"big": polls(BIG[0], stale, *BIG[1:])}, 5.0).caught_up_ms == 230_000
 
 
+@pytest.mark.parametrize("taken_total", [716_658.0, 716_000.0])
+def test_a_counter_that_has_not_fallen_is_the_former_run_s_however_old_it_is(taken_total):
+    """At Flink's defaults metrics are fetched every ten seconds: 86,815 pending were worked off in 5.8 s."""
+    before = (30, 60.0, 100.0, 1000.0, 716_000.0, 86_000.0)
+    stale = [(205 + age_s, NAN, NAN, NAN, taken_total, 86_815.0) for age_s in (5.76, 21.0)]
+    own = [(265, NAN, NAN, NAN, 50_000.0, 200_000.0), (325, 60.0, 1.0, 1000.0, 280_000.0, 900.0)]
+    caught_up = find_effects(SPAN, {"q3": polls(before, *stale, *own)}, 5.0)
+    assert (caught_up.caught_up_ms, caught_up.emitted_records) == (325_000, 280_000.0)
+    later = (385, 60.0, 1.0, 1000.0, 800_000.0, 900.0)  # past the former run's, long after it was below
+    behind = (265, NAN, 100.0, NAN, 50_000.0, 200_000.0)
+    assert find_effects(SPAN, {"q3": polls(before, *stale, behind, later)}, 5.0).caught_up_ms == 385_000
+    assert find_effects(SPAN, {"q3": polls(before, *stale)}, 5.0).caught_up_ms is None
+
+
 def test_polls_after_the_next_stop_are_not_looked_at():
     effects = find_effects(replace(SPAN, until_ms=230_000), {"big": polls(*BIG)}, 5.0)
     assert effects.caught_up_ms is None

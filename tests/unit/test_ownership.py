@@ -73,6 +73,18 @@ def test_a_job_that_has_started_anew_may_have_been_rescaled_there_and_back(world
     world.tick()
     world.flink.running_ms += 40_000
     assert is_left_alone(world, both(4))
+    assert world.history.held_because == "nobody knows who changed the job"
+
+
+def test_an_accepted_request_that_changes_nothing_is_lost_and_sent_again(world: Scenario) -> None:
+    """A proxy replied for Flink, or the JobManager came back with what it had stored before."""
+    world.wanted = both(8)
+    world.meets(lambda request: request.write_json({}))
+    assert world.tick().verb is Verb.RESCALE
+    assert world.log.entries[-1].answer == "accepted"
+    assert [world.tick().reason for _ in range(3)] == ["in_flight", "in_flight", "not_received"]
+    world.heals()
+    assert (world.tick().verb, world.tick().verb) == (Verb.RESCALE, Verb.CONFIRM)
 
 
 def test_a_request_of_which_nothing_was_seen_is_lost_and_sent_again(world: Scenario) -> None:
@@ -91,6 +103,7 @@ def test_a_part_of_a_request_that_somebody_took_back_is_a_change(world: Scenario
     world.tick()
     world.put({SOURCE: 8, ENRICH: 4}, runs=False)
     assert is_left_alone(world, {SOURCE: 8, ENRICH: 4})
+    assert world.history.held_because == "somebody else changed the job"
 
 
 def test_a_target_that_is_first_seen_long_after_its_request_may_be_a_person_s(world: Scenario) -> None:
@@ -101,7 +114,7 @@ def test_a_target_that_is_first_seen_long_after_its_request_may_be_a_person_s(wo
     world.heals()
     world.put(both(8))
     world.tick(HOUR_S)
-    assert "somebody else" in world.history.held_because
+    assert world.history.held_because == "nobody knows who changed the job"
     world.wanted = both(4)
     assert world.tick().reason == "held"
 

@@ -199,7 +199,7 @@ LATER_S = NOW_S + 900.0
         (Measurements(LATER_S, 1000.0, 1000.0, 0.1, 5.0, 0), False),
         (Measurements(LATER_S, 1000.0, 1000.0, 0.1, 5.0, 2), True),
         (Measurements(LATER_S, 800.0, 1000.0, 0.1, 200.0, 0), True),
-        (Measurements(LATER_S, 1000.0, 1000.0, 0.9, 200.0, 0), True),
+        (Measurements(LATER_S, 1000.0, 1000.0, 0.9, 200.0, 0), False),
         (Measurements(LATER_S, 1000.0, 1500.0, 0.9, 200.0, 0), False),
         (Measurements(LATER_S, 800.0, 1000.0, 0.1, 20.0, 0), False),
     ],

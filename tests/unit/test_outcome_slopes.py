@@ -1,0 +1,81 @@
+"""A rescale is judged by whether the backlog falls since, not by how much had piled up until it ran."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from models.control.case import Case, OutcomeCheck, Verb
+from models.control.limits import Limits
+from models.control.outcome import Measurements, judge_outcome
+from models.control.reconcile import reconcile
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
+
+NOW_S = 1_000_000.0
+ONE, TWO, FIVE = {"join": 1, "sink": 1}, {"join": 2, "sink": 1}, {"join": 5, "sink": 1}
+ROSE = Request("step", "j", TWO, ONE, ONE, NOW_S - 534, NOW_S + 106, settle_s=113.0)
+CONFIRMED_S = NOW_S - 234
+OVERLOADED = Measurements(NOW_S - 564, 878.0, 1000.0, 0.26, 28.0, 0)
+CATCHES_UP = Measurements(NOW_S, 1174.0, 1000.0, 0.51, 88.0, 0)  # 300 s piled up until the rise was carried out
+NO_HARM = OutcomeCheck(False, "the rescale did no harm")
+WORSE = OutcomeCheck(True, "records wait for 88 s")
+
+
+def test_a_rise_that_works_the_backlog_off_is_no_harm() -> None:
+    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, CATCHES_UP) == NO_HARM
+
+
+@pytest.mark.parametrize(
+    ("throughput_per_s", "is_worse"),
+    [
+        (990.0, False),  # it stands still
+        (900.0, False),  # it grows as before: too little, and not for the rescale
+        (850.0, True),
+    ],
+)
+def test_a_rise_after_which_the_backlog_grows_faster_is_worse(throughput_per_s: float, is_worse: bool) -> None:
+    after = replace(CATCHES_UP, throughput_per_s=throughput_per_s)
+    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, after).is_worse is is_worse
+
+
+def test_less_throughput_is_no_harm_where_less_arrives_and_the_backlog_falls() -> None:
+    after = replace(CATCHES_UP, throughput_per_s=700.0, arriving_per_s=500.0)
+    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, after) == NO_HARM
+    stands = judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, replace(after, arriving_per_s=700.0))
+    assert stands.is_worse is True
+
+
+def test_of_a_source_without_arrivals_the_throughput_tells() -> None:
+    unknown = replace(OVERLOADED, arriving_per_s=math.nan)
+    for throughput_per_s, is_worse in ((1174.0, False), (700.0, True)):
+        after = replace(CATCHES_UP, throughput_per_s=throughput_per_s, arriving_per_s=math.nan)
+        assert judge_outcome(ROSE, CONFIRMED_S, unknown, after).is_worse is is_worse
+
+
+def judged(outcome: OutcomeCheck, desired: dict[str, int] | None) -> Case:
+    history = JobHistory(
+        "j", known_requested=TWO, last_good=ONE, to_judge=ROSE, confirmed_at_s=CONFIRMED_S, last_change_at_s=CONFIRMED_S
+    )
+    wish = None if desired is None else Intention(desired, Origin.REACTIVE, "more", "it is late", NOW_S + 60)
+    observed = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8)
+    return Case(NOW_S, wish, observed, history, Limits(mode=Mode.AUTO), outcome)
+
+
+def test_nothing_is_taken_back_of_which_the_evaluation_wants_more() -> None:
+    waits = reconcile(judged(WORSE, FIVE))
+    assert (waits.verb, waits.reason) == (Verb.WAIT, "cooldown")
+    later = judged(WORSE, FIVE)
+    later = replace(later, history=replace(later.history, last_change_at_s=None))
+    assert reconcile(later).request.target == FIVE
+    at_its_most = replace(later, limits=Limits(mode=Mode.AUTO, slots_max=2))
+    assert reconcile(at_its_most).reason == "as_desired"
+    for desired in (None, ONE, {"join": 2, "sink": 2}):
+        back = reconcile(judged(WORSE, desired))
+        assert (back.reason, back.request.target) == ("worse_than_before", ONE)
+
+
+def test_a_job_that_fails_since_is_taken_back_though_more_is_wanted() -> None:
+    failing = judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, replace(CATCHES_UP, restarts=2))
+    assert reconcile(judged(failing, FIVE)).request.target == ONE
