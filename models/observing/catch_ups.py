@@ -142,7 +142,7 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
     at_ms, since_last_s, target = polls.at_ms[near], polls.since_last_s[near], polls.target_per_s[near]
     taken, pending = polls.taken_total[near], polls.pending[near]
     running_ms = math.nan if span.running_ms is None else float(span.running_ms)
-    running_for_s = (at_ms - running_ms) / 1000.0
+    running_for_s: Floats = np.asarray((at_ms - running_ms) / 1000.0, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         # The first sample of a run has none before it: its counter began with the run, and tells the mean rate since.
         mean_per_s = taken / running_for_s

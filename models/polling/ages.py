@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.observing.outstanding import Feeders, JobCounts, Outstanding, measure_outstanding
+from models.observing.outstanding import JobCounts, Outstanding, measure_outstanding
 from models.observing.samples import Samples, Vertices
 from models.observing.source_rates import SourceCounts, choose_taken
 from models.topology.edges import NO_IDLE
+from models.topology.exchanges import Feeders
 
 _ROUND_US = 5_000_000
 """The replies about the operators of a job, at one poll of it, come within so long."""
@@ -65,8 +66,8 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         at_us = polls.at_us[of_sources[0]]
         place = np.stack([_find_nearest(polls.at_us, span, at_us) for span in spans], axis=1)
         is_near = (np.abs(polls.at_us[place] - at_us[:, None]) <= _ROUND_US) & [len(span) > 0 for span in spans]
-        at = [np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)]
-        counts = JobCounts(at_us / 1e6, *at, is_full[place])
+        shown = [np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)]
+        counts = JobCounts(at_us / 1e6, shown[0], shown[1], shown[2], is_full[place])
         found = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
         for number, others in enumerate(job.feeders):
             if not others:
