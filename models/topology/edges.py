@@ -113,7 +113,7 @@ def _measure_piling(
     graph: JobGraph, rates: Mapping[Edge, Floats], taken_per_s: Floats, sent_per_s: Floats, idle_share: Floats
 ) -> dict[Edge, Floats]:
     """Return edge -> (W,) records/s by which its buffers grow, below 0 where they empty; 0 where nothing tells."""
-    result = {}
+    result: dict[Edge, Floats] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
         for senders, takers in group_edges(graph.list_feeders()):
             is_full = idle_share[:, takers] < NO_IDLE
