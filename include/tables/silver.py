@@ -29,7 +29,7 @@ OBSERVATIONS = Table(
         "backpressured_share": "DOUBLE",
         "selectivity": "DOUBLE",  # records out, over all edges, per record in
         "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
-        "latency_ms": "DOUBLE",  # age of the backlog at a source: pending / rate; null elsewhere
+        "latency_ms": "DOUBLE",  # time to work off the backlog of a source: pending / rate; null elsewhere
         "samples": "INT",  # 0 in a window of which only Kafka's brokers tell
         "disturbed": "BOOLEAN",  # overlaps a rescale or restart: not used for training
         **DATE_HOUR,  # of window_start

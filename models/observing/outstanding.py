@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
+from models.observing.standing import find_standing
 from models.topology.exchanges import Feeders, group_edges
 
 
@@ -24,6 +25,8 @@ class JobCounts:
         pending: (P, O) records that wait at a source; NaN for other operators.
         is_full: (P, O) whether a subtask had no idle time since the poll before. Before an operator with idle time
             nothing waits: what is sent beyond what it takes leaves the job by a chained sink. None: each may be.
+        has_idle_time: (P, O) whether since the poll before all subtasks had some and none was backpressured: what is
+            pending at such a source for long stands. None: none had.
     """
 
     at_s: Floats
@@ -31,6 +34,7 @@ class JobCounts:
     sent: Floats
     pending: Floats
     is_full: Bools | None = None
+    has_idle_time: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Outstanding:
     """What is outstanding of each source, (P, O) or of any one shape; NaN for others and where it is not known.
 
     Attributes:
-        records: that have arrived at the source, and are not through the job.
+        records: that have arrived at the source, and are not through the job; without what stands there.
         age_s: of the oldest of them; where it is not known what is in the buffers, of the oldest that is pending: it is
             at least so old.
     """
@@ -62,12 +66,15 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
     records, age_s = np.full(counts.taken.shape, np.nan), np.full(counts.taken.shape, np.nan)
     for source in [at for at, others in enumerate(feeders) if not others]:
         taken, pending = counts.taken[:, source], counts.pending[:, source]
+        if counts.has_idle_time is not None:
+            more = np.diff(taken, prepend=np.nan)
+            pending = pending - find_standing(pending, more, counts.has_idle_time[:, source])
         inside = buffered[:, source]
         if passed_s is not None:
             since = _count_since(counts.at_s, taken, passed_s)
             inside = np.where(since < inside, since, inside)
         records[:, source] = pending + inside
-        arrived = _count_arrivals(counts.at_s, taken, pending)
+        arrived = _count_arrivals(counts.at_s, taken, counts.pending[:, source])
         known = np.where(np.isnan(records[:, source]), pending, records[:, source])
         age_s[:, source] = _find_ages(counts.at_s, arrived, known)
     return Outstanding(records, age_s)

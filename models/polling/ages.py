@@ -11,6 +11,7 @@ from models.arrays import Bools, Floats, Ints
 from models.observing.outstanding import JobCounts, Outstanding, measure_outstanding
 from models.observing.samples import Samples, Vertices
 from models.observing.source_rates import SourceCounts, choose_taken
+from models.observing.windows import BACKPRESSURED_ABOVE
 from models.topology.edges import NO_IDLE
 from models.topology.exchanges import Feeders
 
@@ -51,7 +52,7 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         vertices: (rows,)
         jobs: which rows are of one job.
     """
-    polls, is_full = samples.polls, _find_full(samples)
+    polls, (is_full, has_idle_time) = samples.polls, _find_busy_times(samples)
     result = Outstanding(np.full(len(polls.vertex), np.nan), np.full(len(polls.vertex), np.nan))
     first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))
     in_total, pending = polls.value("in_total"), polls.value("pending")
@@ -66,25 +67,31 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         at_us = polls.at_us[of_sources[0]]
         place = np.stack([_find_nearest(polls.at_us, span, at_us) for span in spans], axis=1)
         is_near = (np.abs(polls.at_us[place] - at_us[:, None]) <= _ROUND_US) & [len(span) > 0 for span in spans]
-        shown = [np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)]
-        counts = JobCounts(at_us / 1e6, shown[0], shown[1], shown[2], is_full[place])
-        found = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
+        near_taken, near_sent, near_pending = (
+            np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)
+        )
+        counts = JobCounts(
+            at_us / 1e6, near_taken, near_sent, near_pending, is_full[place], is_near & has_idle_time[place]
+        )
+        of_job = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
         for number, others in enumerate(job.feeders):
             if not others:
                 near = is_near[:, number]
-                result.records[place[near, number]] = found.records[near, number]
-                result.age_s[place[near, number]] = found.age_s[near, number]
+                result.records[place[near, number]] = of_job.records[near, number]
+                result.age_s[place[near, number]] = of_job.age_s[near, number]
     return result
 
 
-def _find_full(samples: Samples) -> Bools:
-    """Return (n,) whether a subtask may have had no idle time since the sample before; where nothing tells, it may."""
+def _find_busy_times(samples: Samples) -> tuple[Bools, Bools]:
+    """Return (n,) whether a subtask may have had no idle time since the sample before, and whether all are sure to.
+
+    One that was backpressured may have had none, whatever the mean over the subtasks says; what is not known may be.
+    """
+    names = ("idle_total_ms", "busy_max_total_ms", "backpressured_total_ms")
     with np.errstate(invalid="ignore"):
-        idle, busiest = (
-            samples.difference(column) / (1000.0 * samples.elapsed_s)
-            for column in ("idle_total_ms", "busy_max_total_ms")
-        )
-        return np.asarray(~(idle >= NO_IDLE) | (busiest > 1.0 - NO_IDLE))
+        idle, busiest, held_up = (samples.difference(name) / (1000.0 * samples.elapsed_s) for name in names)
+        may_be_full = ~(idle >= NO_IDLE) | (busiest > 1.0 - NO_IDLE)
+        return may_be_full, ~may_be_full & (held_up <= BACKPRESSURED_ABOVE)
 
 
 def _find_nearest(times_us: Ints, span: Ints, at_us: Ints) -> Ints:

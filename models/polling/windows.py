@@ -45,8 +45,10 @@ def row_windows(
     row, times_ms, values = samples.all_entries()
     counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
     result = build_windows(counted, vertices)
-    found = find_outstanding(counted, vertices, jobs)
-    records, age_s = (last_known(counted.polls, vertices, values) for values in (found.records, found.age_s))
+    outstanding = find_outstanding(counted, vertices, jobs)
+    records, age_s = (
+        last_known(counted.polls, vertices, values) for values in (outstanding.records, outstanding.age_s)
+    )
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s
     # The window of the oldest poll has lost polls when one was overwritten.
     is_oldest = np.diff(result.vertex, prepend=-1) != 0
@@ -54,5 +56,5 @@ def row_windows(
     ended = result.of(is_given)
     end_ms = 1000 * (ended.start_s + vertices.window_s[ended.vertex])
     last = parallelism.values_before(0, ended.vertex, end_ms)
-    outstanding = Outstanding(records[is_given], age_s[is_given])
-    return RowWindows(ended, np.nan_to_num(last).astype(np.int64), outstanding)
+    given = Outstanding(records[is_given], age_s[is_given])
+    return RowWindows(ended, np.nan_to_num(last).astype(np.int64), given)

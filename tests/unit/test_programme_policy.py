@@ -104,6 +104,25 @@ def test_it_grows_when_short_and_shrinks_when_idle() -> None:
     assert "8 slots stay" in fits.reason
 
 
+def test_an_operator_whose_buffers_fill_is_asked_for_what_is_sent_to_it() -> None:
+    """10,300/s are sent to an operator of 8,000/s, and nothing is pending yet: 129%, not exactly loaded."""
+    running, hosted, memory = (8, 8, 8), HostedPolicy.of("programme", Programme()), HostMemory()
+    flow, busy = np.array([10_300.0, 8000.0, 8000.0]), np.array([0.26, 1.0, 0.33])
+    filling = {
+        "processing_rate_per_s": flow,
+        "output_rate_per_s": flow * [1.0, 1.0, 0.0],
+        "busy_share": busy,
+        "idle_share": 1.0 - busy,
+    }
+    rows = [window(at, load, running) for at, load in enumerate(noisy(6500.0))]
+    rows += [window(len(rows) + at, 10_300.0, running, **filling) for at in range(2)]
+    for until in range(1, len(rows) + 1):
+        job = snapshot(rows[max(until - 6, 0) : until], running)
+        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+    assert decision.wanted is not None
+    assert decision.wanted["map"] > 8
+
+
 def test_a_new_job_rises_at_once_and_never_falls_before_its_load_is_known() -> None:
     short, _ = run([9500.0], lag_s=90.0)
     assert short.wanted is not None
