@@ -116,9 +116,13 @@ def check_mlflow(settings: Settings) -> Finding:
 
 
 def check_champion(settings: Settings) -> list[Finding]:
-    """Check that the models that plans should use can be read; nothing is asked of a store that is at fault itself."""
-    file = database_file(settings.mlflow)
-    if check_mlflow(settings).level is Level.ERROR or (file is not None and not file.exists()):
+    """Check that the models that plans should use can be read; asked is what :func:`check_mlflow` asks and finds right.
+
+    MLflow tries for minutes to reach a database of another kind that is not there.
+    """
+    file, is_server = database_file(settings.mlflow), settings.mlflow.tracking_uri.startswith(("http://", "https://"))
+    is_there = is_server if file is None else file.exists()
+    if not is_there or check_mlflow(settings).level is Level.ERROR:
         return []
     from spark_jobs.model_store import ModelStore  # MLflow takes seconds
 
