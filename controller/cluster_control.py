@@ -16,6 +16,7 @@ from controller.limits.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.log.control_log import Provenance
 from controller.log.delta_log import DeltaControlLog
 from controller.outcomes.judge_rescales import RescaleJudge
+from controller.outcomes.measure_outcome import find_lateness_s
 from controller.outcomes.rescale_outcomes import RescaleOutcome
 from controller.view.job_view import JobView
 from controller.wired_settings import explain_change
@@ -109,7 +110,7 @@ class ClusterControl:
                 tasks = [replace(task, remark=names.get(task.job, "")) for task in formed]
                 if not tasks:
                     return Counter(), None
-                control = self._open_control()
+                control = self._open_control(len(views))
                 actions = control.control_jobs(tasks, self._observe(tasks))
                 # A job that was taken over as it is can be decided on at once.
                 taken_over = [task for task in tasks if actions[task.job].reason == Reason.NEW_JOB_ID]
@@ -132,10 +133,17 @@ class ClusterControl:
         """Return what one question to the cluster tells of jobs."""
         return self.actuator.observe_all([task.job for task in tasks])
 
-    def _open_control(self) -> JobControl:
+    def _open_control(self, jobs: int) -> JobControl:
         lease = self.lease
         return JobControl(
-            self.actuator, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
+            actuator=self.actuator,
+            log=self.log,
+            check_lease=lease.check,
+            clock=self.clock,
+            express=self.express,
+            may_send=lease.may_send,
+            review=self.review,
+            jobs=jobs,
         )
 
     def _keep_log(self) -> None:
@@ -221,6 +229,7 @@ class ClusterControl:
                 model_version=model_version,
             ),
             priority=limits.priority_of(self.name, job),
+            late_s=0.0 if wanted is None else find_lateness_s(view.seen, view.observations),
         )
 
     def _bound(self, limits: Limits, settings: Settings | None) -> Limits:

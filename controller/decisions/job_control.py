@@ -54,6 +54,7 @@ class JobTask:
         provenance: of what is desired.
         remark: what a person should know of a job that is left as it is.
         priority: jobs with a higher one are decided first, and get slots that are short.
+        late_s: how long its records wait; of one priority the latest job is decided first.
     """
 
     job: str
@@ -63,6 +64,7 @@ class JobTask:
     provenance: Provenance = NO_PROVENANCE
     remark: str = ""
     priority: int = 0
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class JobControl:
         express: returns an intention in the terms of what the actuator observes.
         may_send: whether a request may still leave after the last call of ``check_lease``.
         review: returns a case with its step as installed reviews leave it.
+        jobs: of the cluster; 0 when nobody has counted.
     """
 
     actuator: Actuator
@@ -86,6 +89,7 @@ class JobControl:
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     may_send: Callable[[], bool] = lambda: True
     review: Review = lambda _job, case, _operators: case
+    jobs: int = 0
 
     def control_jobs(self, tasks: Sequence[JobTask], known: Observations = NOTHING_KNOWN) -> dict[str, Action]:
         """Bring jobs of the cluster one step nearer to what is desired; returns the decision on each.
@@ -145,9 +149,9 @@ class JobControl:
         self, tasks: Sequence[JobTask], actions: dict[str, Action], known: Observations
     ) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
-        cases, decided, requests, claims = [], [], OpenRequests(), Claims()
+        cases, decided, requests, claims = [], [], OpenRequests(self.jobs), Claims()
         requests.note_logged(self.log.read_open())
-        for task in sorted(tasks, key=lambda task: -task.priority):
+        for task in sorted(tasks, key=lambda task: (-task.priority, -task.late_s)):
             case = self._look_at(task, known.get(task.job))
             if isinstance(case, Action):
                 actions[task.job] = case
@@ -285,6 +289,7 @@ def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
         free_slots=free,
         cluster_slots_used=used,
         cluster_rescales=judged.cluster_rescales,
+        cluster_jobs=judged.cluster_jobs,
         neighbours_rescaled=judged.neighbours_rescaled,
     )
 

@@ -24,10 +24,12 @@ class OpenRequests:
 
     Attributes:
         slots: job -> slots that it is to get and does not have.
-        rescaling: jobs with a request without an end; one that is short of slots runs on and stops nobody.
+        jobs: of the cluster; 0 when nobody has counted.
+        rescaling: jobs that a request without an end is to stop: none that is down, nor one that is short of slots.
         catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
     """
 
+    jobs: int = 0
     slots: dict[str, int] = field(default_factory=dict)
     rescaling: set[str] = field(default_factory=set)
     catch_up_until_s: dict[str, float] = field(default_factory=dict)
@@ -61,13 +63,14 @@ class OpenRequests:
         observed = reserve_slots(case.observed, self._total - self.slots.get(job, 0))
         others = len(self.rescaling) - (job in self.rescaling)
         busy = tuple(one for one in case.limits.neighbours if self._is_rescaled(one, case.now_s))
-        return replace(case, observed=replace(observed, cluster_rescales=others, neighbours_rescaled=busy))
+        counted = replace(observed, cluster_rescales=others, cluster_jobs=self.jobs, neighbours_rescaled=busy)
+        return replace(case, observed=counted)
 
     def _is_rescaled(self, job: str, now_s: float) -> bool:
         return job in self.rescaling or now_s < self.catch_up_until_s.get(job, 0.0)
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
-        if not is_short_of_slots(request):
+        if request.running_before and not is_short_of_slots(request):
             self.rescaling.add(job)
         self._lack(job, _missing(observed, request.target, running))
 

@@ -1,4 +1,4 @@
-"""Which job of a cluster comes first where slots are short: the one with the higher priority."""
+"""Which job of a cluster comes first: the one with the higher priority, of those alike the latest."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ _OPEN = Limits(
     slots_min=1,
     slots_max=2**31,
     cooldown_s=0.0,
+    concurrent_share=1.0,
     confirm_timeout_s=math.inf,
     slots_wait_s=math.inf,
     foreign_change_hold_s=0.0,
@@ -319,6 +320,7 @@ def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: dateti
         "cooldown_s": level.cooldown_s,
         "bad_steps_max": level.bad_steps_max,
         "concurrent_rescales": getattr(level, "concurrent_rescales", None),
+        "concurrent_share": getattr(level, "concurrent_share", None),
     }
     return replace(
         _OPEN,

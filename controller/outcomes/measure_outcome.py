@@ -51,6 +51,14 @@ def measure(
     )
 
 
+def find_lateness_s(seen: SeenJob | None, observations: Observations | None) -> float:
+    """Return how long records wait at a job's sources by its last windows; infinite while it is down, 0 if unknown."""
+    if seen is None:
+        return 0.0
+    result = None if seen.restarting else measure(seen, observations, math.inf)
+    return math.inf if seen.restarting else 0.0 if result is None else result.lag_s
+
+
 def _mean_sum(values: np.ndarray) -> float:
     """Return the mean over windows of the sum over sources; NaN where one was never measured."""
     if np.isnan(values).all(axis=0).any():

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from include.settings.cron import check_cron, longest_interval_s
 from include.settings.names import BlackoutName, JobKey
-from include.settings.section import SLOTS_MAX, Section, Text
+from include.settings.section import SLOTS_MAX, Section, Share, Text
 from include.settings.slot_schedules import SlotSchedule
 from include.settings.time_zone import TimeZone
 from include.settings.zoned_time import TimeWithZone
@@ -221,7 +221,13 @@ class FleetLimits(_Level):
         12.0, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
     )
     concurrent_rescales: int = Field(
-        3, ge=1, le=SLOTS_MAX, description="most jobs of a cluster that are rescaled at once"
+        3,
+        ge=1,
+        le=SLOTS_MAX,
+        description="most jobs of a cluster that are rescaled at once, without those that are down",
+    )
+    concurrent_share: Share = Field(
+        0.1, description="the same as a share of the cluster's jobs: the larger of both counts"
     )
     bad_steps_max: int = Field(
         3, ge=1, le=100, description="so many steps within a day that were rolled back or failed: dry-run until lifted"

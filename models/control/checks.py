@@ -213,9 +213,13 @@ def check_neighbours(case: Case) -> Action | None:
 
 
 def _check_others(case: Case) -> Action | None:
-    """Wait while as many other jobs of the cluster as are allowed at once are being rescaled."""
-    most, others = case.limits.concurrent_rescales, case.observed.cluster_rescales
-    if math.isinf(most) or (others is not None and others < most):
+    """Wait while as many other jobs of the cluster as are allowed at once are being rescaled.
+
+    A job that is down has no stop to add: it need not wait.
+    """
+    limits, others = case.limits, case.observed.cluster_rescales
+    most = max(limits.concurrent_rescales, math.floor(limits.concurrent_share * case.observed.cluster_jobs))
+    if case.observed.is_restarting or math.isinf(most) or (others is not None and others < most):
         return None
     count = "nobody knows how many" if others is None else str(others)
     detail = f"{count} other jobs of the cluster are being rescaled, {most:g} at once are the limit"

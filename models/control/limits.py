@@ -47,6 +47,7 @@ class Limits:
         schedule_reason: which schedules are on that bound slots or vertices, for a person; empty without any.
         lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
+        concurrent_share: the same as a share of the cluster's jobs; the larger of both counts.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
         neighbours: jobs, ``cluster/job``, that feed it through a topic or that it feeds.
         undo: what a person wants back, where nothing else holds the job; None without it.
@@ -85,6 +86,7 @@ class Limits:
     guards: Guards = field(default_factory=Guards)
     lifted_blocks: tuple[str, ...] = ()
     concurrent_rescales: float = math.inf
+    concurrent_share: float = 0.0
     bad_steps_max: int = 100
     neighbours: tuple[str, ...] = ()
     undo: Undo | None = None

@@ -305,7 +305,10 @@ class Reason(NamedReason):
     RESCALES_PER_DAY = "rescales_per_day", "as many requests within a day as the limit allows", "nothing"
     CONCURRENT_RESCALES = (
         "concurrent_rescales",
-        "as many other jobs of the cluster are being rescaled as `limits.concurrent_rescales` allows",
+        (
+            "as many other jobs of the cluster are being rescaled as `limits.concurrent_rescales` and "
+            "`concurrent_share` allow"
+        ),
         "nothing",
     )
     NEIGHBOUR_RESCALES = (

@@ -73,6 +73,7 @@ class ObservedJob:
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
+        cluster_jobs: jobs of the cluster; 0 when nobody has counted.
         neighbours_rescaled: jobs that feed it, or that it feeds, whose requests have no end yet or that catch up.
         lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
             by a person.
@@ -102,6 +103,7 @@ class ObservedJob:
     failures: tuple[Failure, ...] | None = None
     told_at_s: float | None = None
     cluster_rescales: int | None = None
+    cluster_jobs: int = 0
     neighbours_rescaled: tuple[str, ...] = ()
     lower_bounds: Parallelism | None = None
     running_since_s: float | None = None

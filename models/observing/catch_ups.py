@@ -150,7 +150,7 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
         lag_s = np.where(np.isnan(polls.lag_s[near]), by_mean_s, polls.lag_s[near])
         is_after = (running_for_s > since_last_s) & (running_for_s <= span.window_s * LOAD_AFTER_WINDOWS)
     is_before = at_ms <= span.started_ms
-    is_of_run = (running_for_s > _STALE_METRICS_S) & ~_shows_former_run(taken, is_before, running_for_s)
+    is_of_run = (running_for_s > _STALE_METRICS_S) & ~_shows_former_run(taken, is_before, np.asarray(running_for_s > 0))
     caught_up = np.flatnonzero(is_of_run & (lag_s < caught_up_lag_s))
     caught_up_ms, unseen_s = None, math.nan
     if len(caught_up):
@@ -169,7 +169,7 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
     )
 
 
-def _shows_former_run(taken: Floats, is_before: Bools, running_for_s: Floats) -> Bools:
+def _shows_former_run(taken: Floats, is_before: Bools, is_since: Bools) -> Bools:
     """Return (n,) which polls show what the former run had taken in: a counter that has not fallen since, however old.
 
     A JobManager fetches metrics every ten seconds by default, and shows the last that it has.
@@ -177,8 +177,8 @@ def _shows_former_run(taken: Floats, is_before: Bools, running_for_s: Floats) ->
     known = taken[is_before & ~np.isnan(taken)]
     if not len(known):
         return np.zeros(len(taken), bool)
-    has_fallen = np.logical_or.accumulate((running_for_s > 0) & (taken < known[-1]))
-    return np.asarray((running_for_s > 0) & (taken >= known[-1]) & ~has_fallen)
+    has_fallen = np.logical_or.accumulate(is_since & (taken < known[-1]))
+    return np.asarray(is_since & (taken >= known[-1]) & ~has_fallen)
 
 
 def _find_catch_up(sources: list[_OfSource]) -> tuple[int | None, float, float, float]:

@@ -342,6 +342,7 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "settings_changed": (True, False),
     "cluster_slots_max": (64, 128),
     "concurrent_rescales": (1, 2),
+    "concurrent_share": (0.1, 0.2),
     "bad_steps_max": (3, 4),
     "approval_band": (0.0, 0.5),
 }

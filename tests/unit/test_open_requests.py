@@ -92,13 +92,19 @@ def world():
         cluster.start(job, 2)
     now, log = [NOW_S], StoredLog()
 
-    def start(limits: Limits = AUTO):
-        controller = JobControl(cluster, log, lambda: None, lambda: now[0])
+    def start(limits: Limits = AUTO, jobs: int = 0, late_s: dict[str, float] | None = None):
+        controller = JobControl(cluster, log, lambda: None, lambda: now[0], jobs=jobs)
+        late = late_s or {}
 
         def tick(**wanted: object) -> dict[str, str]:
             now[0] += 10
             tasks = [
-                JobTask(f"c/{name}", None if slots is None else want(slots, name, now[0]), lambda: limits)
+                JobTask(
+                    f"c/{name}",
+                    None if slots is None else want(slots, name, now[0]),
+                    lambda: limits,
+                    late_s=late.get(name, 0.0),
+                )
                 for name, slots in wanted.items()
             ]
             result = {job: action.reason for job, action in controller.control_jobs(tasks).items()}
@@ -110,7 +116,13 @@ def world():
     return cluster, start
 
 
+class Rise(int):
+    """Slots that the reactive controller wants."""
+
+
 def want(slots: object, name: str, now_s: float) -> Intention:
+    if isinstance(slots, Rise):
+        return Intention({"v": int(slots)}, Origin.REACTIVE, name, "it is late", now_s + 3600)
     return Intention({"v": slots}, Origin.PLAN, f"{name}-{slots}", "load rises", now_s + 3600)  # type: ignore[dict-item]
 
 
@@ -189,6 +201,23 @@ def test_so_many_jobs_of_a_cluster_are_rescaled_at_once(world, is_restarted) -> 
     assert tick(a=3, c=3) == {"a": "runs_as_requested", "c": "concurrent_rescales"}
     assert tick(c=3, d=3) == {"c": "plan", "d": "concurrent_rescales"}
     assert [job for job, _ in cluster.sent] == ["c/a", "c/b", "c/c"]
+
+
+@pytest.mark.parametrize(("jobs", "at_once"), [(0, 1), (9, 1), (10, 2), (19, 3)])
+def test_of_many_jobs_a_share_is_rescaled_at_once(world, jobs: int, at_once: int) -> None:
+    tick = world[1](replace(AUTO, concurrent_rescales=1, concurrent_share=0.2), jobs)
+    assert list(tick(a=3, b=3, c=3, d=3).values()).count("plan") == at_once
+
+
+def test_the_latest_jobs_come_first_and_those_that_are_down_need_not_wait(world) -> None:
+    cluster, start = world
+    tick = start(replace(AUTO, concurrent_rescales=1), late_s={"b": 5.0, "c": 700.0})
+    assert tick(a=3, b=3, c=3) == {"c": "plan", "b": "concurrent_rescales", "a": "concurrent_rescales"}
+    cluster.running["c/d"] = 0  # it failed meanwhile
+    assert tick(a=3, d=Rise(4)) == {"d": "reactive", "a": "concurrent_rescales"}
+    cluster.running["c/c"] = 3
+    tick(c=None)
+    assert tick(a=3)["a"] == "plan"  # that of the job that is down stops nobody
 
 
 def test_rescales_that_nobody_has_counted_are_too_many() -> None:

@@ -16,7 +16,7 @@ from controller.leases.lease import Lease
 from controller.log.control_log import LogEntry
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.outcomes.judge_rescales import RescaleJudge
-from controller.outcomes.measure_outcome import measure
+from controller.outcomes.measure_outcome import find_lateness_s, measure
 from controller.view.job_view import JobView
 from controller.view.plan_rows import JobPlan
 from include.domain.graph import JobGraph, Operator
@@ -261,6 +261,13 @@ def test_the_last_three_undisturbed_windows_in_between_are_measured() -> None:
     assert (result.backpressured_share, result.lag_s, result.restarts) == (pytest.approx(0.4), 2.0, 3)
     for until_s, since_s in ((ends[0] - 1, 0.0), (ends[6], ends[6] - 59)):
         assert measure(job, observations, until_s, since_s) is None
+
+
+def test_how_late_a_job_is_decides_its_turn() -> None:
+    late = windows(NOW_S - 60, NOW_S, lag_s=[10.0, 90.0])
+    assert find_lateness_s(seen(), late) == 90.0
+    assert find_lateness_s(replace(seen(), restarting=True), late) == math.inf
+    assert find_lateness_s(seen(), None) == find_lateness_s(None, late) == 0.0
 
 
 def test_what_was_never_measured_is_unknown() -> None:
