@@ -123,6 +123,22 @@ def test_an_operator_whose_buffers_fill_is_asked_for_what_is_sent_to_it() -> Non
     assert decision.wanted["map"] > 8
 
 
+@pytest.mark.parametrize(("stands", "is_named"), [(500_000.0, True), (40_000.0, False), (0.0, False)])
+def test_a_backlog_that_stands_is_named_and_moves_nothing(stands: float, is_named: bool) -> None:
+    running, hosted, memory = (8, 8, 8), HostedPolicy.of("programme", Programme()), HostMemory()
+    rows = [window(at, load, running) for at, load in enumerate(noisy(6500.0))]
+    for until in range(1, len(rows) + 1):
+        seen = snapshot(rows[max(until - 6, 0) : until], running)
+        pending = np.where(np.isnan(seen.observations.pending_records), np.nan, stands)
+        waiting = np.zeros_like(pending)
+        job = replace(
+            seen, observations=replace(seen.observations, pending_records=pending, outstanding_records=waiting)
+        )
+        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+    assert decision.wanted == {"in": 2, "map": 7, "out": 3}  # as without any
+    assert ("standing_backlog: 500,000 records stay pending at in" in decision.reason) is is_named
+
+
 def test_a_new_job_rises_at_once_and_never_falls_before_its_load_is_known() -> None:
     short, _ = run([9500.0], lag_s=90.0)
     assert short.wanted is not None

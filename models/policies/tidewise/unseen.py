@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from include.domain.graph import JobGraph
 from models.observing.source_rates import SATURATED_ABOVE
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
@@ -13,6 +14,8 @@ from models.policies.tuning.reading import Reading
 from models.policies.window_means import mean_per_operator
 from models.topology import measure_edge_ratios
 from models.topology.edges import describe_edges, find_unknown
+
+_LEAST_S = 10.0  # what a source takes in within so long is not worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,14 @@ class Unseen:
         busy_sources: that are always busy, without a backlog that tells whether they are short.
         operators: whose demand is not known, since nothing settles an edge before them.
         edges: those edges, as a sentence names them; empty without any.
+        standing: source -> records that it reports as pending and that no size works off.
     """
 
     sources: tuple[str, ...] = ()
     busy_sources: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     edges: str = ""
+    standing: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_edges: Observations) -> Unseen:
@@ -49,11 +54,21 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_
         for name in graph.sources
         if busy[graph.position(name)] > SATURATED_ABOVE and math.isnan(reading.capacity_per_s[name])
     )
+    standing = _find_standing(graph, windows)
     if sources:
-        return Unseen(sources, busy_sources)
+        return Unseen(sources, busy_sources, standing=standing)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
     ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s, of_edges.idle_share)
-    return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)) if behind else "")
+    edges = describe_edges(find_unknown(graph, ratios)) if behind else ""
+    return Unseen((), busy_sources, behind, edges, standing)
+
+
+def _find_standing(graph: JobGraph, windows: Observations) -> dict[str, float]:
+    """Return source -> the pending records that are not outstanding, in the last window; without those that are few."""
+    standing = windows.pending_records[-1] - windows.waiting_records[-1]
+    least = _LEAST_S * windows.processing_rate_per_s[-1]
+    places = {name: graph.position(name) for name in graph.sources}
+    return {name: standing[at] for name, at in places.items() if standing[at] > least[at]}
 
 
 def leave_out(reading: Reading, unseen: Unseen) -> Reading:
@@ -83,4 +98,8 @@ def describe_unseen(unseen: Unseen) -> str:
             f"edge_unknown: what goes over {unseen.edges} is not counted apart, so {', '.join(unseen.operators)} "
             "neither rises nor falls"
         )
+    parts += [
+        f"standing_backlog: {count:,.0f} records stay pending at {name} though it has idle time: no size works them off"
+        for name, count in unseen.standing.items()
+    ]
     return "".join(f"; {part}" for part in parts)
