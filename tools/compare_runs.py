@@ -52,8 +52,8 @@ def find_tables(out: Path) -> dict[str, Path]:
 def count_rows(table: Path) -> Counter[str]:
     """Return how often a table has each row, as JSON of its compared columns."""
     read = DeltaTable(str(table)).to_pyarrow_table()
-    kept = read.select(sorted(set(read.column_names) - UNLIKE))
-    return Counter(json.dumps(row, default=str, sort_keys=True) for row in kept.to_pylist())
+    compared = read.select(sorted(set(read.column_names) - UNLIKE))
+    return Counter(json.dumps(row, default=str, sort_keys=True) for row in compared.to_pylist())
 
 
 def compare_tables(first: Path, second: Path) -> Iterator[Difference]:

@@ -231,7 +231,9 @@ def test_who_ticks_is_said_of_each_cluster_and_what_to_do_where_one_is_late(
     installation: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("east", "north", "west")
-    clusters = "".join(f'[clusters.{name}]\nrest_url = "http://127.0.0.1:9"\n' for name in names)
+    clusters = "".join(
+        f'[clusters.{name}]\nrest_url = "http://127.0.0.1:{port}"\n' for port, name in enumerate(names, start=9)
+    )
     installation.write_text(f"{installation.read_text()}{clusters}")
     lake = str(installation.parent / "lake")
     now_s = time.time()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from capacity_points import add_observation
 
 from include.domain.graph import JobGraph, Operator
 from models.capacity.held_up import CLEAR, SATURATED, find_held_up_share
 from models.policies.observations import MEASURES, Observations
-from models.policies.tuning.capacity_history import History, add_observation
+from models.policies.tuning.capacity_history import History
 from models.policies.tuning.reading import learn_histories
 
 WINDOWS = 200

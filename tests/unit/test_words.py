@@ -8,7 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PACKAGES = ("benchmarks", "cli", "controller", "dags", "fleet", "include", "models", "page", "spark_jobs", "tools")
+PACKAGES = (
+    "benchmarks",
+    "cli",
+    "controller",
+    "dags",
+    "fleet",
+    "include",
+    "lab",
+    "models",
+    "page",
+    "spark_jobs",
+    "tools",
+)
 
 
 def replaced_words() -> set[str]:

@@ -67,7 +67,7 @@ class Situations:
     def at(self, at: int, job: int, workers: int, windows: Sequence[Window], ahead_per_s: Floats) -> Situation:
         """Return what one job's controller sees at a second."""
         paths = np.broadcast_to(ahead_per_s, (len(LEVELS), len(ahead_per_s)))
-        seen = Snapshot(
+        snapshot = Snapshot(
             now_s=at,
             graph=self._graph,
             running={"pipeline": workers},
@@ -79,4 +79,4 @@ class Situations:
             observations=replace(observations(windows, job, self._operators), latency=Latency.END_TO_END),
             seed=job,
         )
-        return Situation(seen, SourceForecast(at, 1, {"pipeline": paths}))
+        return Situation(snapshot, SourceForecast(at, 1, {"pipeline": paths}))

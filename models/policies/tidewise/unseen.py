@@ -54,21 +54,21 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_
         for name in graph.sources
         if busy[graph.position(name)] > SATURATED_ABOVE and math.isnan(reading.capacity_per_s[name])
     )
-    standing = _find_standing(graph, windows)
+    stuck = _find_standing(graph, windows)
     if sources:
-        return Unseen(sources, busy_sources, standing=standing)
+        return Unseen(sources, busy_sources, standing=stuck)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
     ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s, of_edges.idle_share)
     edges = describe_edges(find_unknown(graph, ratios)) if behind else ""
-    return Unseen((), busy_sources, behind, edges, standing)
+    return Unseen((), busy_sources, behind, edges, stuck)
 
 
 def _find_standing(graph: JobGraph, windows: Observations) -> dict[str, float]:
     """Return source -> the pending records that are not outstanding, in the last window; without those that are few."""
-    standing = windows.pending_records[-1] - windows.waiting_records[-1]
+    stuck = windows.pending_records[-1] - windows.waiting_records[-1]
     least = _LEAST_S * windows.processing_rate_per_s[-1]
     places = {name: graph.position(name) for name in graph.sources}
-    return {name: standing[at] for name, at in places.items() if standing[at] > least[at]}
+    return {name: stuck[at] for name, at in places.items() if stuck[at] > least[at]}
 
 
 def leave_out(reading: Reading, unseen: Unseen) -> Reading:
