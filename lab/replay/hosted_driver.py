@@ -105,7 +105,8 @@ class HostedDriver:
         if models is None or forecast is None or (self.hosted.is_corrected and forecast.fallback is not None):
             return None
         job = snapshot.take(options, options.observed_h, until_s)
-        return Situation(replace(job, models=models), forecast)
+        # As the plan stage does, which plans for jobs as if they ran.
+        return Situation(replace(job, models=models, up=True, restarting=False), forecast)
 
     def _learn_nightly(self, snapshot: TickSnapshot, memory: PipelineMemory) -> PipelineMemory:
         """Return the memory after the last night's learning, for a policy that learns by night."""
