@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from delta_tables import write_rows
+from planned_models import plan_with
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -103,8 +104,9 @@ def learnt(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) ->
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        for stage in (learn, plan):
-            patch.setattr(stage, "champion", lambda _: fleet.fleet(*JOBS, "unobserved"))
+        bundle = fleet.fleet(*JOBS, "unobserved")
+        patch.setattr(learn, "champion", lambda _: bundle)
+        plan_with(patch, plan, bundle)
         with patch.context() as killing:
             killing.setattr(Lake, "replace", killed)
             with pytest.raises(KeyboardInterrupt):

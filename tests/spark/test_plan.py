@@ -177,6 +177,7 @@ def test_steps_ahead_of_a_rise_through_the_real_model_store(runs: Runs) -> None:
         "held": 3,
         "refused": len(REFUSED),
         "over_budget": [],
+        "models_lost": "",
     }
     (step,), (hold,) = runs.first.plans["rising"], runs.first.plans["steady"]
     assert step["status"] == "planned"

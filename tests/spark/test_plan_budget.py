@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 from delta_tables import write_rows
+from planned_models import plan_with
 from pyspark.sql import Row, SparkSession
 
 from benchmarks.pipeline.packed_models import pack_models
@@ -78,7 +79,7 @@ def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -
     known = [*((cluster, job) for cluster in BUDGETS for job in JOBS), (NO_SEASON, "young")]
     bundle = pack_models("m0", {key: fleet.job_models() for key in known})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "champion", lambda _: bundle)
+        plan_with(patch, plan, bundle)
         counts = plan.run(spark, settings, REQUEST)
     return Planned(counts, lake.read(tables.PLANS).orderBy("cluster", "job", "step_index").collect())
 

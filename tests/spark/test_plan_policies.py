@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from delta_tables import write_rows
+from planned_models import plan_with
 from pyspark.sql import SparkSession
 
 from include import tables
@@ -58,7 +59,7 @@ def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -
     settings = settings.model_copy(update={"planner": settings.planner.model_copy(update={"policies": chosen})})
     write_hours(lake)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "champion", lambda _: fleet.fleet(*map(job_of, catalogue())))
+        plan_with(patch, plan, fleet.fleet(*map(job_of, catalogue())))
         for as_of in (fleet.AS_OF, LATER):
             counts = plan.run(spark, settings, StageRequest(Stage.PLAN, as_of))
             assert counts["jobs"] == len(catalogue())
