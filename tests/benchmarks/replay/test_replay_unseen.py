@@ -54,10 +54,10 @@ def test_what_is_written_can_be_replayed(tmp_path: Path) -> None:
     """A written series is a trace of the same values."""
     source = tmp_path / "source.csv"
     times = pd.date_range("2014-04-10", periods=600, freq="5min")
-    pd.DataFrame({"timestamp": times, "value": np.arange(600.0) % 97}).to_csv(source, index=False)
+    pd.DataFrame({"timestamp": times, "value": 100.0 + np.arange(600.0) * 37 % 97}).to_csv(source, index=False)
     path = tmp_path / "out.csv"
     read_series(source).rename("count").rename_axis("time").to_csv(path)
-    assert read_trace(path).values.tolist() == (np.arange(600.0) % 97).tolist()
+    assert read_trace(path).values.tolist() == (100.0 + np.arange(600.0) * 37 % 97).tolist()
 
 
 def test_a_missing_clone_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
