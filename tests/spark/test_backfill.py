@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from include.settings import Cluster
@@ -40,6 +41,7 @@ def write_job(raw: Path, cluster: str) -> None:
         write(raw, hour, lines, cluster=cluster)
 
 
+@pytest.mark.long
 def test_a_backfill_of_an_hour_changes_nothing_that_later_hours_had_found(
     spark: SparkSession, tmp_path: Path, empty_model_store: Path
 ) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from datetime import UTC, datetime
 
@@ -64,11 +63,3 @@ def test_no_stage_hides_a_module_of_python(stage):
 @pytest.mark.parametrize("stage", Stage)
 def test_every_stage_has_a_module_of_its_name(stage):
     assert (PROJECT / "spark_jobs" / stage / "stage.py").is_file()
-
-
-def test_a_training_loads_nothing_of_the_laboratory():
-    code = (
-        "import sys, spark_jobs.train.stage; print([name for name in sys.modules if name.partition('.')[0] == 'lab'])"
-    )
-    result = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
