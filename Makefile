@@ -169,6 +169,7 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 .PHONY: chaos
 chaos: setup  ## a real Flink cluster under the controller while faults go on; ARGS="--faults 60 --seed 1"
 	@$(PY) -m benchmarks.chaos $(ARGS)
+	@$(PY) -m tools.record_run $@ --said "passed $(ARGS)"
 
 .PHONY: nexmark
 nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
@@ -182,7 +183,7 @@ live: setup  ## policies one after the other on a real Flink cluster and the sam
 # Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
 WORKERS ?= 3
 .PHONY: test
-test: check  ## everything that guards a promise: the fast part, then Spark, DAGs, live Flink, end to end
+test: check  ## what runs with each commit: the fast part, then Spark, DAGs, live Flink, end to end (15 minutes)
 	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
@@ -199,60 +200,80 @@ fresh: python  ## the README's commands on a new Debian 13 in a folder, as root;
 .PHONY: fuzz
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
+	@$(PY) -m tools.record_run $@ --said "passed $(ARGS)"
 
 # Tests marked `long`, by hand: further stages and policies on real parts, and at random or at length what `make test`
 # checks once. Each part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
+# A part that has passed writes its commit and the day into docs/runs_by_hand.toml.
+RECORD := $(PY) -m tools.record_run
 .PHONY: test-long
 test-long: test-long-rules test-long-kills test-long-spark test-long-plans test-long-parts test-long-clusters test-long-waits test-long-prometheus test-long-live test-long-buckets test-long-comparisons test-long-docs test-long-executors test-long-cluster  ## all of the parts below, one after the other (hours)
+
+.PHONY: nightly
+nightly: setup  ## the long tests of what docs/reliability.md promises, and mutated raw lines (at most 60 minutes)
+	@$(PY) -m pytest $$($(PY) -m tools.promises) $(LONG)
+	@$(MAKE) --no-print-directory fuzz ARGS="--lines 20000"
+	@$(RECORD) $@
 
 .PHONY: test-long-rules
 test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
 	@TIDEWISE_TIMES_EXAMPLES=40 $(PY) -m pytest tests/unit/test_log_codec.py tests/unit/test_settings_properties.py tests/unit/test_raw_lines.py -n 2 --timeout 3600 $(ARGS)
 	@$(PY) -m pytest tests/unit/test_live_fuzz.py tests/unit/test_pipeline_is_replay.py tests/unit/test_forecast_skill.py tests/unit/test_forecast_engine.py tests/unit/test_hidden_demand.py tests/unit/test_objectives.py tests/unit/test_plan_costs.py -n 2 $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
 	@$(PY) -m pytest tests/spark/test_train.py tests/spark/test_release_before.py tests/spark/test_stages_survive_kills.py tests/long/test_kill_stages.py -n 2 --dist loadfile $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
 	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_day_windows.py tests/spark/test_model_review.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_forecast_stage.py tests/spark/test_lines_are_parsed_once.py tests/spark/test_shared_days.py tests/spark/test_backfill.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-plans
 test-long-plans: setup  ## plans of every policy, within a budget, with profiles; what is learnt; the backtest (at most 60 minutes)
 	@$(PY) -m pytest tests/spark/test_plan_budget.py tests/spark/test_plan_policies.py tests/spark/test_profiling.py tests/spark/test_learn.py tests/spark/test_backtest.py tests/spark/test_events.py tests/spark/test_plan_costs.py tests/spark/test_launch.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
 	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_nexmark_short.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
 	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_import.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_own_airflow.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py tests/long/test_submit_providers.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-clusters
 test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (at most 60 minutes)
 	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-waits
 test-long-waits: setup  ## the controller with checkpoints every ten minutes, in progress, off, on each version of Flink (at most 60 minutes)
 	@$(PY) -m pytest tests/long/test_flink_waits.py -s $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-prometheus
 test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (at most 60 minutes)
 	@PROMETHEUS_MINUTES="$${PROMETHEUS_MINUTES:-40}" $(PY) -m pytest tests/long/test_prometheus_two_hours.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-live
 test-long-live: setup  ## two policies of `make live` and one rise of the load (at most 30 minutes)
 	@$(PY) -m pytest tests/long/test_live_short.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-buckets
 test-long-buckets: setup  ## every path on S3, and many programs that commit to one table there (at most 60 minutes)
 	@$(MAKE) --no-print-directory setup EXTRA=s3
 	@$(PY) -m pytest tests/long/test_backup_on_s3.py tests/long/test_commits_on_s3.py tests/long/test_lost_answers_on_s3.py tests/long/test_paths_on_s3.py tests/long/test_requests_on_s3.py tests/long/test_run_on_s3.py tests/long/test_spark_requests_on_s3.py -s $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-executors
 test-long-executors: setup  ## a standalone Spark cluster with two executors against one process (at most 20 minutes)
 	@$(PY) -m pytest tests/long/test_standalone_spark.py tests/long/test_submit_fetching.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: cluster test-long-cluster
 cluster: test-long-cluster  ## the same as test-long-cluster
@@ -261,15 +282,18 @@ cluster: test-long-cluster  ## the same as test-long-cluster
 test-long-cluster: setup  ## Airflow on Celery, PostgreSQL, S3, MLflow, two executors; a worker, an executor, the controller killed (at most 60 minutes)
 	@$(MAKE) --no-print-directory setup EXTRA="celery postgres s3"
 	@$(PY) -m pytest tests/long/test_cluster.py -s $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-comparisons
 test-long-comparisons: setup  ## papers and the replay at length (at most 20 minutes)
 	@$(PY) -m pytest tests/benchmarks/papers/test_phoebe_experiments.py tests/benchmarks/papers/test_papers_command.py tests/benchmarks/replay/test_replay_ablations.py -n 2 $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 .PHONY: test-long-docs
 test-long-docs: python  ## the site, pages from the code, a release rehearsed in a clone (at most 15 minutes)
 	@"$(PYTHON)" -m cli.setup docs
 	@$(PY) -m pytest tests/long/test_site.py tests/long/test_release.py $(LONG) $(ARGS)
+	@$(RECORD) $@
 
 # Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check

@@ -1,4 +1,4 @@
-"""``make docs``: the table of docs/reliability.md, which tests guard against which case that a review found.
+"""``make docs``: the tables of docs/reliability.md: promises with their tests, and cases that reviews found.
 
 A test names its cases by the marker ``covers``; this reads the markers from the sources.
 """
@@ -9,17 +9,19 @@ import ast
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.marked_page import put_between_marks
+from tools.promises import EACH_COMMIT, HandRun, Promise, read_promises, read_runs, targets_of
 
 PAGE, CASES = PROJECT / "docs" / "reliability.md", PROJECT / "docs" / "reliability_cases.toml"
 TESTS = PROJECT / "tests"
-BEGIN, END = "<!-- cases: written by `make docs` -->", "<!-- end of cases -->"
+CASE_MARKS = "<!-- cases: written by `make docs` -->", "<!-- end of cases -->"
+PROMISE_MARKS = "<!-- promises: written by `make docs` -->", "<!-- end of promises -->"
 TITLES = {
     "apply_review": "Applying, training and collecting",
     "ingest_review": "Input",
@@ -74,16 +76,45 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
     return "\n".join(lines)
 
 
-def update_page(page: str, table: str) -> str:
+def format_promises(promises: Sequence[Promise], runs: Mapping[str, HandRun]) -> str:
+    """Return the table of promises in Markdown: each with its tests, what runs them, and when that was last."""
+    lines = ["| promise | tests | run by | last run | not checked |", "|---|---|---|---|---|"]
+    for promise in promises:
+        targets = dict.fromkeys([*(target for test in promise.tests for target in targets_of(test)), *promise.commands])
+        cells = (
+            promise.text,
+            "<br>".join(f"`{test}`" for test in promise.tests),
+            "<br>".join(f"`make {target}`" for target in targets),
+            "<br>".join(_format_run(target, runs) for target in targets),
+            promise.not_checked,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _format_run(target: str, runs: Mapping[str, HandRun]) -> str:
+    if target in EACH_COMMIT:
+        return "each commit"
+    run = runs.get(target)
+    return f"{run.on}, {run.commit}" if run else "not recorded"
+
+
+def update_page(page: str) -> str:
     """Return the page with its tables replaced."""
-    return put_between_marks(page, (BEGIN, END), f"\n{table}")
+    page = put_between_marks(page, PROMISE_MARKS, f"\n{format_promises(read_promises(), read_runs())}\n")
+    return put_between_marks(page, CASE_MARKS, f"\n{format_table(read_cases(), find_tests())}")
+
+
+def write_page() -> None:
+    """Write the page and say so."""
+    write_text(PAGE, update_page(PAGE.read_text()))
+    print(f"written: {PAGE.relative_to(PROJECT)}")
 
 
 def main(argv: Sequence[str]) -> int:
     """Write the page; returns the exit code."""
     CommandParser(prog="reliability_doc", description=__doc__).parse_args(argv)
-    write_text(PAGE, update_page(PAGE.read_text(), format_table(read_cases(), find_tests())))
-    print(f"written: {PAGE.relative_to(PROJECT)}")
+    write_page()
     return 0
 
 

@@ -22,8 +22,10 @@ from include.orchestration.stage_operator import RUNBOOK, StageOperator, report_
 from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.webhook_notifier import WebhookNotifier
 from include.stage_catalogue import Span, stage_of
+from include.stage_names import Stage
 
 OWNER = "tidewise"
+CHEAP_RETRIES = stage_of(Stage.INGEST).retries  # a slow worker makes no hour red whose data are in
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
@@ -146,7 +148,7 @@ def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperato
         trigger_run_id=f"{task_id}__{conf['as_of']}",
         conf=conf,
         skip_when_already_exists=True,
-        retries=1,
+        retries=CHEAP_RETRIES,
         execution_timeout=timedelta(minutes=1),
     )
 
@@ -168,7 +170,7 @@ def dag_options(doc: str | None, *tags: str) -> dict[str, Any]:
         "user_defined_macros": MACROS,
         "default_args": {
             "owner": OWNER,
-            "retries": 1,
+            "retries": CHEAP_RETRIES,
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=10),

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
@@ -173,6 +174,11 @@ def test_spark_stages_are_pooled_retried_and_timed(dags):
         assert timedelta(minutes=5) <= task.execution_timeout <= timedelta(hours=3)
         assert Path(task.application) == REPOSITORY / "spark_jobs" / "launch.py"
         assert task._conn_id == load_settings().spark.connection_id
+
+
+def test_cheap_tasks_are_tried_as_often_as_an_ingestion(dags):
+    triggers = [task for task in all_tasks(dags) if isinstance(task, TriggerDagRunOperator)]
+    assert {task.retries for task in triggers} == {dags["tidewise_ingest"].get_task("ingest").retries} == {3}
 
 
 def test_missed_hours_are_ingested_one_after_the_other_like_any_other(dags):

@@ -25,6 +25,22 @@ def test_a_short_run_of_zeros_is_a_gap_and_filled_from_the_week_before() -> None
     np.testing.assert_allclose(history.filled[0, 200:206], rates[200 - 7 * DAY : 206 - 7 * DAY])
 
 
+def test_a_gap_is_filled_from_the_week_before_and_not_from_the_day_before() -> None:
+    rates = daily_wave(15)
+    rates[6 * DAY : 7 * DAY] += 30.0  # the day of the week on which more is done
+    rates[13 * DAY + 5 : 13 * DAY + 9] = np.nan
+    filled = prepare(rates[None], HOURLY).filled[0]
+    np.testing.assert_allclose(filled[13 * DAY + 5 : 13 * DAY + 9], rates[6 * DAY + 5 : 6 * DAY + 9])
+
+
+def test_a_gap_whose_week_before_is_one_too_is_filled_from_the_day_before() -> None:
+    rates = daily_wave(15)
+    rates[12 * DAY : 13 * DAY] += 30.0
+    rates[[6 * DAY + 5, 13 * DAY + 5]] = np.nan
+    filled = prepare(rates[None], HOURLY).filled[0]
+    assert filled[13 * DAY + 5] == pytest.approx(rates[12 * DAY + 5])
+
+
 def test_zeros_that_last_more_than_a_day_are_load() -> None:
     rates = daily_wave(10)
     rates[-30:] = 0.0

@@ -174,5 +174,11 @@ def test_a_heavy_tail_is_never_given_up() -> None:
     assert weights[7] >= 1
 
 
+def test_a_heavy_tail_is_kept_where_five_other_shapes_have_larger_remainders() -> None:
+    eighths = np.array([2.84, 1.84, 0.84, 0.84, 0.84])  # 7.2 of 8; the heavy tail has 0.8, the least remainder
+    weights = weigh_shapes(np.array([*np.log(eighths), -5000.0, -5000.0, -5000.0]))
+    assert weights == (2, 2, 1, 1, 1, 0, 0, 1)
+
+
 def test_the_horizon_is_seven_hours() -> None:
     assert sum(STEPS) == EVALUATIONS == 86
