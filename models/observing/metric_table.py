@@ -32,17 +32,18 @@ COUNTERS = (
     "out_total",
     "source_in_total",
     "source_out_total",
-    "busy_total_ms",
-    "busy_max_total_ms",
     "idle_total_ms",
     "backpressured_total_ms",
 )
 """Columns that only grow while a task runs."""
-GAUGES = tuple(column for column in TASK_METRICS if column not in COUNTERS)
-COLUMNS = (*COUNTERS, "pending", *GAUGES)
+BUSY_TIMES = ("busy_total_ms", "busy_max_total_ms")
+"""What idle and backpressured time leave of a run, by Flink: they may fall by some ms while a task is idle."""
+TOTALS = (*COUNTERS, *BUSY_TIMES)
+GAUGES = tuple(column for column in TASK_METRICS if column not in TOTALS)
+COLUMNS = (*TOTALS, "pending", *GAUGES)
 """Of a sample, in order."""
 PLACE = {column: place for place, column in enumerate(COLUMNS)}
-SUBTASK_COUNTERS = tuple(dict.fromkeys(TASK_METRICS[column][0] for column in COUNTERS if column in TASK_METRICS))
+SUBTASK_COUNTERS = tuple(dict.fromkeys(TASK_METRICS[column][0] for column in TOTALS if column in TASK_METRICS))
 """Metrics that are counted by each subtask."""
 TELLING_MEAN = 100.0
 """Least mean of a counter over its subtasks that tells how many they are: below, rounding may hide it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.observing.metric_table import COUNTERS, PLACE, RUN_TIMES, SOURCE_METRICS
+from models.observing.metric_table import BUSY_TIMES, COUNTERS, PLACE, RUN_TIMES, SOURCE_METRICS
 
 LONGEST_GAP_WINDOWS = 2
 """A difference over more than this many windows would smear one rate over a gap in the data."""
@@ -112,6 +112,8 @@ def count_differences(polls: Polls, vertices: Vertices) -> Samples:
         usable = (since_last_s > 0) & (since_last_s <= LONGEST_GAP_WINDOWS * vertices.window_s[polls.vertex])
         for counter in COUNTERS:
             usable &= ~(_since_last(polls.value(counter)) < 0)
+        for time in BUSY_TIMES:  # by less than its step it falls without a restart
+            usable &= ~(_since_last(polls.value(time)) <= -1000.0 * since_last_s)
     return Samples(polls, since_last_s, np.where(usable, since_last_s, np.nan))
 
 

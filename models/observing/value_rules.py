@@ -19,6 +19,7 @@ Flags = npt.NDArray[np.bool_]
 AGGREGATIONS = ("min", "max", "avg", "sum", "skew")
 SUBTASK_AGGREGATIONS = ("min", "max", "avg")  # in the metric's own unit; of a time share they are ms per s
 TIME_SHARES = ("busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
+TIMES = (*TIME_SHARES, "accumulateBusyTimeMs", "accumulateIdleTimeMs", "accumulateBackPressuredTimeMs")
 _IS_OF_SUBTASK = np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS)[:, np.newaxis]
 _IS_MEAN = np.isin(AGGREGATIONS, "avg")[:, np.newaxis]
 SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a little, more cannot be
@@ -30,7 +31,7 @@ class Scope(StrEnum):
     """For which values a rule holds."""
 
     ALL = "every value"
-    OTHER_METRICS = "metrics other than time shares"
+    OTHER_METRICS = "metrics other than times"
     SUBTASK_SHARES = "least, largest and mean time share of a subtask"
 
 
@@ -39,7 +40,7 @@ class Values:
     """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric, or of any one shape.
 
     Attributes:
-        is_share: whether the metric is a time share, one flag per column.
+        is_share, is_time: whether the metric is a time share, or any time of a task; one flag per column.
         is_given: whether anything was received.
         is_number: whether a number was read; NaN counts as one.
         number: the number, NaN where there is none.
@@ -47,6 +48,7 @@ class Values:
     """
 
     is_share: Flags
+    is_time: Flags
     is_given: Flags
     is_number: Flags
     number: npt.NDArray[np.float64]
@@ -58,14 +60,14 @@ class Values:
             case Scope.ALL:
                 return np.ones(1, dtype=np.bool_)
             case Scope.OTHER_METRICS:
-                return ~self.is_share
+                return ~self.is_time
             case Scope.SUBTASK_SHARES:
                 return self.is_share & self.is_of_subtask
 
     @property
     def are_not_measured(self) -> Flags:
-        """Whether each value is a time share that Flink did not measure: one for its five aggregations."""
-        return self.is_share & _IS_MEAN & self.is_number & np.isnan(self.number)
+        """Whether each value is a time that Flink did not measure: one for its five aggregations."""
+        return self.is_time & _IS_MEAN & self.is_number & np.isnan(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class ValueRule:
 
 VALUE_RULES = (
     ValueRule(Rule.WRONG_TYPE, Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
-    # A NaN time share is none that Flink measured: no fault.
+    # A NaN time is none that Flink measured, as of a task that initialises: no fault.
     ValueRule(Rule.VALUE_NAN, Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
     ValueRule(Rule.VALUE_NEGATIVE, Scope.ALL, lambda values, _: values.number < 0.0),
     ValueRule(Rule.VALUE_HUGE, Scope.ALL, lambda values, max_value: values.number > max_value),
@@ -97,6 +99,11 @@ VALUE_RULES = (
 def is_time_share(metric: str | None) -> bool:
     """Whether a metric is a time share; an operator may stand before its name (``Source__x.busyTimeMsPerSecond``)."""
     return metric is not None and metric.rpartition(".")[2] in TIME_SHARES
+
+
+def is_time(metric: str | None) -> bool:
+    """Whether a metric is a time share, or the time of a task so far."""
+    return metric is not None and metric.rpartition(".")[2] in TIMES
 
 
 def find_broken_rules(values: Values, max_value: float) -> npt.NDArray[np.int8]:

@@ -164,8 +164,8 @@ def _find_lower_bounds(is_source: Bools, pending: Floats, backpressured: Floats)
 
 
 def _share(sums: WindowSums, total: str, gauge: str) -> Floats:
-    """Return (G,) a share of time; Flink counts in steps of its measurement, so that it may exceed one a little."""
-    return np.minimum(_first_known(sums.rate(total, 1000.0), sums.mean(gauge) / 1000.0), 1.0)
+    """Return (G,) a share of time; Flink counts in steps of its measurement, so that it may miss 0..1 a little."""
+    return np.clip(_first_known(sums.rate(total, 1000.0), sums.mean(gauge) / 1000.0), 0.0, 1.0)
 
 
 def _first_known(values: Floats, otherwise: Floats) -> Floats:

@@ -18,6 +18,7 @@ from models.observing.value_rules import (
     VALUE_RULES,
     Values,
     find_broken_rules,
+    is_time,
     is_time_share,
 )
 from models.polling.faults import ReplyError, shorten
@@ -68,8 +69,9 @@ def read_replies(
     received = [metric.get(how) for how in USED_AGGREGATIONS for one in replies for _, metric in one]
     names, shape = list(codes), (len(USED_AGGREGATIONS), len(name))
     number, is_given, is_number = _parse_numbers(received)
-    is_share = np.array([is_time_share(one) for one in names], bool)[name]
-    values = Values(is_share, is_given.reshape(shape), is_number.reshape(shape), number.reshape(shape), _IS_OF_SUBTASK)
+    is_share, are_times = (np.array([*map(rule, names)], bool)[name] for rule in (is_time_share, is_time))
+    given = (is_given.reshape(shape), is_number.reshape(shape), number.reshape(shape))
+    values = Values(is_share, are_times, *given, _IS_OF_SUBTASK)
     broken = find_broken_rules(values, max_value)
     faults = [
         (int(reply[at]), ValueFault(VALUE_RULES[broken[how, at]].reason, f"{names[name[at]]}.{text}"))

@@ -17,6 +17,7 @@ from models.observing.value_rules import (
     Flags,
     Values,
     find_broken_rules,
+    is_time,
     is_time_share,
 )
 
@@ -48,7 +49,7 @@ class CheckedRows:
         metrics: without the values that cannot be used.
         value_faults: the values that break a rule, with the text as received; null for a row without one.
         metric_values: how many values were received.
-        not_measured: how many time shares Flink did not measure.
+        not_measured: how many times Flink did not measure.
     """
 
     metrics: pa.ListArray
@@ -96,10 +97,12 @@ def _rows(metrics: pa.ListArray) -> npt.NDArray[np.int64]:
 def _values(fields: Mapping[str, pa.Array], received: Mapping[str, pa.Array]) -> Values:
     """Return all values; ``received`` says where anything was received."""
     names = fields["id"].dictionary_encode()
-    kinds = np.array([*map(is_time_share, names.dictionary.to_pylist()), False])  # the last for metrics without a name
+    known = names.dictionary.to_pylist()
+    place = np.asarray(pc.fill_null(names.indices, len(known)))  # the last for metrics without a name
     numbers = [fields[name].to_numpy(zero_copy_only=False) for name in AGGREGATIONS]
     return Values(
-        is_share=kinds[np.asarray(pc.fill_null(names.indices, len(kinds) - 1))],
+        is_share=np.array([*map(is_time_share, known), False])[place],
+        is_time=np.array([*map(is_time, known), False])[place],
         is_given=np.stack([_is_given(received[name]) for name in AGGREGATIONS]),
         is_number=np.stack([_is_given(fields[name]) for name in AGGREGATIONS]),
         number=np.stack(numbers).astype(np.float64, copy=False),

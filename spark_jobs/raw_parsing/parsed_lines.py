@@ -37,7 +37,7 @@ PARSED_COLUMNS = {
     "sample": SAMPLE,  # what of them is measured; null without any
     "value_faults": VALUE_FAULTS,  # null without one
     "metric_values": "INT",  # how many were received
-    "not_measured": "INT",  # how many time shares Flink did not measure
+    "not_measured": "INT",  # how many times Flink did not measure
 }
 
 

@@ -94,6 +94,21 @@ def test_one_counter_that_fell_leaves_out_all_of_the_reply():
     assert column(result.processing_rate_per_s) == [None]
 
 
+def test_busy_time_that_falls_by_some_ms_leaves_the_records_of_its_reply():
+    busy_ms = ((0, 4_246.0), (15, 4_199.0), (30, 4_210.0))
+    result = seen(history(*[JOB.metrics(at, taken=100.0 * at, busy_ms=spent) for at, spent in busy_ms]), 60)
+    assert column(result.processing_rate_per_s) == [100.0]
+    assert column(result.busy_share) == [0.0]
+    restarted = seen(history(*[JOB.metrics(at, taken=100.0 * at, busy_ms=50_000.0 - 1_000 * at) for at in (0, 30)]), 60)
+    assert column(restarted.processing_rate_per_s) == [None]
+
+
+def test_a_task_that_initialises_is_no_fault():
+    made = PollHistory(MINUTE)
+    made.add(JOB.start())
+    assert made.add([JOB.metrics(0, taken=0.0, accumulateBusyTimeMs="NaN", busyTimeMsPerSecond="NaN")]) == []
+
+
 def test_a_difference_over_more_than_two_windows_is_left_out():
     polls = [JOB.metrics(at, taken=10.0 * at) for at in (0, 30, 30 + 121, 30 + 121 + 20)]
     result = seen(history(*polls), 180)

@@ -14,6 +14,7 @@ from models.observing.value_rules import (
     Scope,
     Values,
     find_broken_rules,
+    is_time,
     is_time_share,
 )
 
@@ -28,6 +29,7 @@ def values_of(value: object, *, is_share: bool) -> Values:
     shape = (len(AGGREGATIONS), 1)
     return Values(
         is_share=np.array([is_share]),
+        is_time=np.array([is_share]),
         is_given=np.full(shape, given),
         is_number=np.full(shape, is_number),
         number=np.full(shape, value if is_number else NAN),
@@ -101,6 +103,7 @@ def test_every_rule_is_broken_by_a_value_of_its_scope_alone():
 def test_each_value_is_judged_on_its_own():
     values = Values(
         is_share=np.array([False, True, False]),
+        is_time=np.array([False, True, False]),
         is_given=np.full((5, 3), True),
         is_number=np.full((5, 3), True),
         number=np.array([[1.0, 1.0, NAN], [-1.0, 1051.0, 1.0], [1.0, NAN, 1.0], [2e15, 5e3, 1.0], [1.0, 1.0, 1.0]]),
@@ -124,6 +127,8 @@ def test_time_shares_are_known_by_their_last_name(name):
 
 
 def test_other_metrics_are_no_time_shares():
-    assert not is_time_share(None)
-    assert not is_time_share("")
+    for name in (None, "", "numRecordsIn"):
+        assert not is_time_share(name)
+        assert not is_time(name)
     assert not is_time_share("accumulateBusyTimeMs")
+    assert is_time("accumulateBusyTimeMs")
