@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -67,6 +67,7 @@ def list_sizes(
     load_per_s: float,
     left_out: tuple[str, ...] = (),
     steps: int = EVALUATIONS,
+    at_least: Mapping[str, int] | None = None,
 ) -> JobSizes | None:
     """Return the sizes that a job may have; None while nothing tells what it needs.
 
@@ -78,6 +79,7 @@ def list_sizes(
         load_per_s: highest load that is considered.
         left_out: operators that limit nothing, since busy time alone calls them short.
         steps: H, where the mix of the sources changes.
+        at_least: operator -> parallelism below which no size is listed; None for no such bound.
     """
     graph = job.graph
     limits = upper_limits(graph, job.slots_max)
@@ -92,6 +94,8 @@ def list_sizes(
     groups = graph.slot_sharing_groups
     ladder = list_candidates(needed, careful, current, limits, groups=groups, slots_max=job.slots_max)
     ladder = align_shares(graph, ladder, current)
+    if at_least is not None:
+        ladder = _raise_all(ladder, np.array([at_least[name] for name in graph.names]), groups, job.slots_max)
     ladder = job.bounds.add_within(ladder, graph.names, groups, limits)
     ladder = np.concatenate([ladder[:1], ladder[1:][(ladder[1:] != current).any(axis=1)]])
     capacity, doubt = _sustain(needed, careful, ladder, limits, load_per_s)
@@ -100,6 +104,16 @@ def list_sizes(
     # Rounded, so that what is measured to the sixth digit decides nothing.
     rounded = np.exp(np.log(capacity).round(3))
     return JobSizes(ladder, count_slots_of_rows(ladder, groups), rounded, doubt.round(4))
+
+
+def _raise_all(ladder: Ints, least: Ints, groups: Sequence[str], slots_max: int) -> Ints:
+    """Return the sizes with at least (O,) a parallelism each, once and within the slots, the first in its place."""
+    raised = np.maximum(ladder, least)
+    _, first = np.unique(raised, axis=0, return_index=True)
+    raised = raised[np.sort(first)]
+    fits = count_slots_of_rows(raised, groups) <= slots_max
+    fits[0] = True
+    return np.asarray(raised[fits])
 
 
 def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int, steps: int) -> Demand | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from models.observing.source_rates import GROWTH_ABOVE
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
@@ -17,6 +18,8 @@ from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits
 
 LATEST = 2  # windows that show the present, but at least a minute of them: they may be as short as five seconds
+NO_AGE = 0.2
+"""Of what is late: records that are younger wait no longer than they do anyhow."""
 _EDGES_S = 600  # of ratios: buffers hold what an operator has sent and the next has not taken, for half a minute
 
 
@@ -61,6 +64,17 @@ def lag_s(observations: Observations) -> float:
         return 0.0
     last = observations.latency_ms[-1]
     return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
+
+
+def stays_behind(snapshot: Snapshot) -> bool:
+    """Whether records wait for longer than they do anyhow, at sources and in buffers, and no fewer than a window before."""
+    windows = snapshot.observations
+    if len(windows) < 2 or lag_s(windows) < NO_AGE * snapshot.options.costs.late_after_s:
+        return False
+    last = windows.rows(np.arange(len(windows) - 2, len(windows)))
+    sources = [snapshot.graph.position(name) for name in snapshot.graph.sources]
+    waiting, arriving = (one[:, sources].sum(axis=1) for one in (last.waiting_records, last.target_data_rate_per_s))
+    return bool(waiting[1] - waiting[0] > -GROWTH_ABOVE * arriving[1] * windows.window_s)
 
 
 def known_headroom(

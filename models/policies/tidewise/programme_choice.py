@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from models.arrays import Floats, Ints
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
-from models.policies.tidewise.measurements import lag_s
+from models.policies.tidewise.measurements import NO_AGE, stays_behind, lag_s
 from models.policies.tidewise.planned_steps import Measured
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
@@ -32,7 +32,6 @@ MARGIN: Final = 0.15
 """By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
 _STEPS_OF_A_DAY: Final = 86400 // STEP_S
 _CAPACITY_NOISE: Final = 0.02  # of one step
-_NO_AGE: Final = 0.2  # of what is late: below it is what records take anyhow
 _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
 _HIGH_SCORE: Final = 2.0
 _REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
@@ -82,6 +81,8 @@ def choose(
 ) -> Chosen | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
+    While its backlog grows, no operator gets less than it has.
+
     Args:
         job: as it is now.
         memory: of the job.
@@ -91,7 +92,8 @@ def choose(
     """
     events = memory.planned.read_events(law.newest, 1 + AHEAD)
     outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
-    problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck)
+    at_least = job.running if stays_behind(job) else None
+    problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck, at_least=at_least)
     if problem is None:
         return None
     age_s, terms = problem.age_s, list_terms(job)
@@ -110,6 +112,7 @@ def state_problem(
     *,
     left_out: tuple[str, ...] = (),
     is_stuck: bool = False,
+    at_least: Mapping[str, int] | None = None,
 ) -> JobProblem | None:
     """Return what is decided on; None while nothing tells what the sizes of the job can process.
 
@@ -121,6 +124,7 @@ def state_problem(
         steps: (J,) evaluations in each step of the programme.
         left_out: operators that limit nothing.
         is_stuck: an operator is short that cannot grow.
+        at_least: operator -> parallelism below which no size is considered; None for no such bound.
     """
     highest = float(outlook.quantile_per_s(_HIGH_SCORE, _REACH if steps is STEPS else sum(steps)).max())
     sizes = list_sizes(
@@ -131,6 +135,7 @@ def state_problem(
         load_per_s=highest,
         left_out=left_out,
         steps=sum(steps),
+        at_least=at_least,
     )
     if sizes is None:
         return None
@@ -199,7 +204,7 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     age = lag_s(job.observations)
     if job.restarting:
         return float(round(max(age, job.recovery.downtime_restart_s / 2)))
-    if is_stuck or age < _NO_AGE * late_after_s:
+    if is_stuck or age < NO_AGE * late_after_s:
         return 0.0
     waiting = job.observations.waiting_records[-1][[job.graph.position(name) for name in job.graph.sources]]
     if not np.isfinite(waiting).any():

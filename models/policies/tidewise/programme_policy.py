@@ -16,6 +16,7 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
+from models.policies.tidewise.measurements import stays_behind
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
@@ -100,6 +101,8 @@ class Programme:
             return _rise_early(job, known), memory
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
+        if stays_behind(job):
+            _observe_present(law, job, known)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return _follow(memory, job.now_s, job)
         chosen = choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
@@ -138,16 +141,23 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
     A law of less than two steps knows no error of its own, so it is no ground for giving up slots; but a job that gets
     more than it can process is not to wait for ten minutes.
     """
-    law, load = LawState.read(known.memory.law), known.present.load_per_s
-    if not load > 0:
+    law = LawState.read(known.memory.law)
+    if not known.present.load_per_s > 0:
         return ReactiveDecision(None, _UNKNOWN_LOAD)
-    observe(law, max(job.now_s // STEP_S, law.newest + 1), load, known.memory.planned.total)
+    _observe_present(law, job, known)
     busy = known.present.unseen.busy_sources
     chosen = choose(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
     if chosen is None or chosen.choice.slots_to <= chosen.choice.slots_from:
         return ReactiveDecision(None, _UNKNOWN_LOAD)
     reason = f"{describe_choice(chosen.choice, job.now_s)}; {_UNKNOWN_LOAD}, so its latest windows alone decide"
     return ReactiveDecision(chosen.form_parallelism(job.graph.names), reason + _describe_obstacles(job, known))
+
+
+def _observe_present(law: LawState, job: Snapshot, known: _Known) -> None:
+    """Let a law know the load of the latest windows, where they are later than what it has learnt from."""
+    windows, load_per_s = job.observations, known.present.load_per_s
+    if load_per_s > 0 and windows.window_start_s[-1] + windows.window_s > (law.newest + 1) * STEP_S:
+        observe(law, max(job.now_s // STEP_S, law.newest + 1), load_per_s, known.memory.planned.total)
 
 
 def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
