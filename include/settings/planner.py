@@ -24,7 +24,7 @@ _PLANNERS_KEYS = {
         "overload_late_share",
         "overload_slots_share",
     ),
-    "timing": ("lead_margin_s", "max_lead_s", "awaits_checkpoint"),
+    "timing": ("lead_margin_s", "max_lead_s"),
     "reactive": None,
 }
 """Section -> keys that the programme does not ask: what they stand for follows from its three prices; None: all."""

@@ -24,7 +24,7 @@ from models.arrays import Floats
 from models.programme.error_shapes import Weights, cumulate
 from models.programme.horizon import Levels
 from models.programme.load_paths import STEP_S
-from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_age
+from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_age, weigh_ages
 
 _SD_STEPS: Final = 5  # transients are told apart by e^(1/5)
 _LEAST_SD: Final = 0.02
@@ -59,6 +59,7 @@ class Terms:
         failures_per_step: probability of a failure in a step.
         down_s: how long the job will still be down; 0 of one that runs.
         recovery: how soon it has to have caught up after a failure; None where nobody asks for it.
+        wait_s: how long a rescale waits before it stops the job, which goes on at its size meanwhile.
     """
 
     slot_price: float
@@ -71,6 +72,7 @@ class Terms:
     failures_per_step: float
     down_s: float = 0.0
     recovery: RecoveryGoal | None = None
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,9 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
     ((_, stay, go),) = deque(walk_back(sizes, levels, shape, terms), maxlen=1)
     ages = np.array(list_ages(terms.late_after_s))
     now = weigh_age(age_s, ages)
-    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ now + terms.rescale_price, float))
+    log_ratio = levels.chances[0][0] @ levels.log_load[0] - sizes.log_capacity[0, 0]
+    stopped = weigh_age(max(age_s + terms.wait_s * (1.0 - math.exp(-float(log_ratio))), 0.0), ages)
+    return Values(float(stay[0, 0] @ now), np.asarray(go[:, 0] @ stopped + terms.rescale_price, float))
 
 
 def walk_back(
@@ -166,7 +170,11 @@ def walk_back(
     coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
     spreads, which = np.unique(coded, return_inverse=True)
     sds = tuple(np.exp(spreads).round(5).tolist())
-    runs = replace(terms, down_s=0.0)
+    first = replace(terms, wait_s=0.0)
+    runs = replace(first, down_s=0.0)
+    # (D, A, A) weights of the ages at which a job is stopped, after the wait at its load over its capacity
+    stopped = weigh_ages(np.clip(ages + terms.wait_s * (1.0 - np.exp(-GRID))[:, None], 0.0, ages[-1]), ages)
+    stopped = stopped.astype(np.float32)
     places = find_places(levels.log_load[:, None, :] - sizes.log_capacity.T[:, :, None])  # (J, K, Z)
     minutes = np.array(levels.steps) * STEP_S / 60
     slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
@@ -183,7 +191,7 @@ def walk_back(
     value[..., :count, 0] = unserved
     shaped = (*places.shape[1:], 2 * count, count + 1)
     for step in range(len(levels.steps) - 1, -1, -1):
-        table = _tabulate(sds, shape, terms if step == 0 else runs, levels.steps[step])
+        table = _tabulate(sds, shape, first if step == 0 else runs, levels.steps[step])
         rows = (which[:, None] * len(GRID) + places[step]).ravel()
         cost = np.matmul(table.take(rows, axis=0, mode="clip").reshape(shaped), value)[..., 0]  # (K, Z, 2A)
         both = np.matmul(levels.chances[step].astype(np.float32), cost) + spent[step]
@@ -192,7 +200,10 @@ def walk_back(
             stay, go = stay + unlikely[step], go + unlikely[step]
         yield step, stay, go
         if step:
-            np.minimum(stay, go.min(axis=0) + np.float32(terms.rescale_price), out=value[..., :count, 0])
+            change = go.min(axis=0) + np.float32(terms.rescale_price)  # (Z, A)
+            if terms.wait_s:
+                change = np.matmul(stopped[places[step - 1]], change[..., None])[..., 0]  # (K, Z, A)
+            np.minimum(stay, change, out=value[..., :count, 0])
 
 
 def _price_recovery(sizes: Sizes, levels: Levels, shape: Weights, terms: Terms) -> list[np.ndarray]:

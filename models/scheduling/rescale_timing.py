@@ -8,7 +8,9 @@ import numpy as np
 
 from include.domain.graph import Operator
 from include.settings import Planner
+from include.settings.planner import Timing
 from models.arrays import Ints
+from models.bundle.job_models import RecoveryModel
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import Need
 from models.scheduling.segments import Segment
@@ -127,6 +129,12 @@ def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
     return _end_at_next_step(steps) if steps else [_hold_step(job)]
 
 
+def expect_checkpoint_s(recovery: RecoveryModel, timing: Timing) -> float:
+    """Return for how long at most Flink waits for a checkpoint to begin before it changes a job, s."""
+    # a stop finds a checkpoint of half an interval's age
+    return 2 * recovery.checkpoint_interval_s if timing.awaits_checkpoint else 0.0
+
+
 def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: int) -> tuple[Ints, int]:
     """Return the configuration and how many seconds ahead it is sent, at most ``available_s``.
 
@@ -137,8 +145,7 @@ def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: i
     if not rises or available_s <= 0:
         return segment.parallelism, 0
     rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
-    if job.options.timing.awaits_checkpoint:  # a stop finds a checkpoint of half an interval's age
-        rescale_s += 2 * job.outlook.recovery.checkpoint_interval_s
+    rescale_s += expect_checkpoint_s(job.outlook.recovery, job.options.timing)
     most_s = job.options.timing.max_lead_s
     lead_s = int(min(np.ceil(min(rescale_s, most_s) + job.options.timing.lead_margin_s), most_s))
     if job.grid_s and lead_s:

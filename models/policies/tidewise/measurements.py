@@ -67,7 +67,7 @@ def lag_s(observations: Observations) -> float:
 
 
 def stays_behind(snapshot: Snapshot) -> bool:
-    """Whether records wait for longer than they do anyhow, at sources and in buffers, and no fewer than a window before."""
+    """Whether records wait for longer than they do anyhow, and no fewer than a window before."""
     windows = snapshot.observations
     if len(windows) < 2 or lag_s(windows) < NO_AGE * snapshot.options.costs.late_after_s:
         return False

@@ -13,7 +13,7 @@ from models.arrays import Floats, Ints
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
-from models.policies.tidewise.measurements import NO_AGE, stays_behind, lag_s
+from models.policies.tidewise.measurements import NO_AGE, lag_s, stays_behind
 from models.policies.tidewise.planned_steps import Measured
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
@@ -26,6 +26,7 @@ from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
 from models.scheduling.need import upper_limits
+from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
 
 MARGIN: Final = 0.15
@@ -96,7 +97,7 @@ def choose(
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck, at_least=at_least)
     if problem is None:
         return None
-    age_s, terms = problem.age_s, list_terms(job)
+    age_s, terms = problem.age_s, list_terms(job, problem.rows)
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
@@ -214,9 +215,20 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     return float(round(max(volume, least)))
 
 
-def list_terms(job: Snapshot) -> Terms:
-    """Return the prices and stops of a job."""
-    costs, recovery = job.options.costs, job.recovery
+def list_terms(job: Snapshot, rows: Sizes) -> Terms:
+    """Return the prices and stops of a job.
+
+    A rescale waits for a checkpoint, whose barriers pass through the buffers with all that is in them.
+
+    Args:
+        job: as it is now.
+        rows: its sizes, the running one first.
+    """
+    costs, recovery, windows = job.options.costs, job.recovery, job.observations
+    inside = (windows.waiting_records - windows.pending_records)[
+        -1:, [job.graph.position(name) for name in job.graph.sources]
+    ]
+    pass_s = float(np.nansum(np.maximum(inside, 0.0))) / float(np.exp(rows.log_capacity[0, 0]))
     return Terms(
         slot_price=costs.resource_weight / job.slots_max,
         late_price=costs.late_weight,
@@ -230,4 +242,5 @@ def list_terms(job: Snapshot) -> Terms:
         recovery=None
         if costs.recovery_within_s is None
         else RecoveryGoal(costs.recovery_within_s, costs.recovery_probability),
+        wait_s=float(round(expect_checkpoint_s(recovery, job.options.timing) + pass_s)),
     )

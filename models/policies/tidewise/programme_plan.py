@@ -89,7 +89,9 @@ def solve_day(
     problem = state_problem(job, memory, law, outlook, DAY_STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
-    solved = Day.solve(problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job), problem.age_s)
+    solved = Day.solve(
+        problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job, problem.rows), problem.age_s
+    )
     until_s = job.now_s + job.options.horizon_h * HOUR_S
     return JobDay(job, problem, solved, (law.newest + 1) * STEP_S, until_s)
 
