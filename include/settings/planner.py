@@ -94,8 +94,9 @@ class Timing(Section):
     max_lead_s: WholeSeconds = Field(1800, description="s; a scale-up is sent at most this long ahead of its need")
     awaits_checkpoint: bool = Field(
         False,
-        description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job: where "
-        "Flink (1.20 and later) waits for the next one and apply.trigger_checkpoint is off",
+        description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job, and the "
+        "programme counts what piles up meanwhile: where Flink (1.20 and later) waits for the next one and "
+        "apply.trigger_checkpoint is off",
     )
     apply_every_s: int = Field(
         300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"

@@ -29,7 +29,7 @@ def test_a_job_s_goals_stand_in_the_place_of_those_of_all() -> None:
     assert (own.costs.late_after_s, own.costs.recovery_within_s, own.costs.recovery_probability) == (300.0, 600.0, 0.95)
     assert other is planner
     job = snapshot([window(at, load, (6, 6, 6)) for at, load in enumerate(noisy(5000.0, 24))], (6, 6, 6))
-    terms = list_terms(replace(job, options=own))
+    terms = list_terms(replace(job, options=own), 6000.0)
     assert (terms.late_after_s, terms.recovery) == (300.0, RecoveryGoal(600.0, 0.95))
 
 
@@ -65,7 +65,7 @@ def test_a_lateness_is_a_goal_of_all_of_tidewise_s_policies() -> None:
     ("planner", "key"),
     [
         ({"costs": {"rescale_margin": 6}}, "planner.costs.rescale_margin = 6.0"),
-        ({"timing": {"awaits_checkpoint": True}}, "planner.timing.awaits_checkpoint = True"),
+        ({"timing": {"max_lead_s": 600}}, "planner.timing.max_lead_s = 600"),
         ({"reactive": {"hold_s": 60}}, "planner.reactive.hold_s = 60"),
         ({"load_quantile": 0.95}, "planner.load_quantile = 0.95"),
     ],

@@ -78,13 +78,14 @@ def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
     assert ends[:, 0] @ np.array(list_ages(60.0)) == pytest.approx(600.0)
 
 
-def test_it_is_what_enumeration_gives_of_a_tiny_problem() -> None:
+@pytest.mark.parametrize("wait_s", [0.0, 240.0])
+def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float) -> None:
     chances = (np.array([[0.2, 0.5, 0.3]]), np.array([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.4, 0.6]]))
     levels = Levels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
     few = Sizes(
         np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
     )
-    values = solve(few, levels, NORMAL, 45.0, TERMS)
+    values = solve(few, levels, NORMAL, 45.0, replace(TERMS, wait_s=wait_s))
     ages = np.array(list_ages(60.0))
     # The transient is coded to the nearest power of e^0.2.
     sd = float(np.exp(np.rint(np.log(0.03) * 5) / 5).round(5))
@@ -108,16 +109,31 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem() -> None:
     def expect(step: int, size: int, level: int, age: int) -> float:
         if step == 2:
             return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
-        going = min(average(step, other, level, age, go_table) for other in range(3)) + TERMS.rescale_price
+        place = int(find_places(levels.log_load[step - 1, level] - few.log_capacity[size, step - 1]))
+        stopped = weigh_ages(np.array(max(ages[age] + wait_s * (1 - np.exp(-GRID[place])), 0.0)), ages)
+        going = TERMS.rescale_price + sum(
+            float(stopped[then]) * min(average(step, other, level, then, go_table) for other in range(3))
+            for then in range(len(ages))
+            if stopped[then]
+        )
         return min(average(step, size, level, age, stay_table), going)
 
     weights = weigh_ages(np.array(45.0), ages)
     assert values.stay == pytest.approx(
         sum(weights[age] * average(0, 0, 0, age, stay_table) for age in range(len(ages)) if weights[age]), rel=1e-5
     )
+    passed = few.log_capacity[0, 0] - chances[0][0] @ levels.log_load[0]
+    stopped = weigh_ages(np.array(45.0 + wait_s * (1 - np.exp(passed))), ages)
     for size in range(3):
-        expected = sum(weights[age] * average(0, size, 0, age, go_table) for age in range(len(ages)) if weights[age])
+        expected = sum(stopped[age] * average(0, size, 0, age, go_table) for age in range(len(ages)) if stopped[age])
         assert values.go[size] == pytest.approx(expected + TERMS.rescale_price, rel=1e-5)
+
+
+def test_what_piles_up_until_a_change_is_in_the_size_that_is_chosen() -> None:
+    def chosen(wait_s: float) -> float:
+        return float(sizes().slots[1 + answer(20.0, 1.5e5, wait_s=wait_s).go[1:].argmin()])
+
+    assert chosen(300.0) > chosen(0.0)
 
 
 def test_costs_rise_with_age_load_and_prices() -> None:

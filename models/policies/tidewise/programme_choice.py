@@ -76,6 +76,11 @@ class JobProblem:
     age_s: float
     belief: CapacityBelief
 
+    @property
+    def carried_per_s(self) -> float:
+        """Return the load that the running size sustains now, records/s."""
+        return float(np.exp(self.rows.log_capacity[0, 0]))
+
 
 def choose(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
@@ -97,7 +102,7 @@ def choose(
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck, at_least=at_least)
     if problem is None:
         return None
-    age_s, terms = problem.age_s, list_terms(job, problem.rows)
+    age_s, terms = problem.age_s, list_terms(job, problem.carried_per_s)
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
@@ -215,20 +220,19 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     return float(round(max(volume, least)))
 
 
-def list_terms(job: Snapshot, rows: Sizes) -> Terms:
+def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
     """Return the prices and stops of a job.
 
     A rescale waits for a checkpoint, whose barriers pass through the buffers with all that is in them.
 
     Args:
         job: as it is now.
-        rows: its sizes, the running one first.
+        carried_per_s: load that the running size sustains.
     """
     costs, recovery, windows = job.options.costs, job.recovery, job.observations
-    inside = (windows.waiting_records - windows.pending_records)[
-        -1:, [job.graph.position(name) for name in job.graph.sources]
-    ]
-    pass_s = float(np.nansum(np.maximum(inside, 0.0))) / float(np.exp(rows.log_capacity[0, 0]))
+    sources = [job.graph.position(name) for name in job.graph.sources]
+    inside = (windows.waiting_records - windows.pending_records)[-1:, sources]
+    pass_s = float(np.nansum(np.maximum(inside, 0.0))) / carried_per_s
     return Terms(
         slot_price=costs.resource_weight / job.slots_max,
         late_price=costs.late_weight,

@@ -90,7 +90,7 @@ def solve_day(
     if problem is None:
         return None
     solved = Day.solve(
-        problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job, problem.rows), problem.age_s
+        problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job, problem.carried_per_s), problem.age_s
     )
     until_s = job.now_s + job.options.horizon_h * HOUR_S
     return JobDay(job, problem, solved, (law.newest + 1) * STEP_S, until_s)
