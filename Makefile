@@ -130,7 +130,7 @@ undo:  ## back to what ran before our last rescale, on hold for two hours; ARGS=
 	@$(PY) -m cli.undo $(ARGS)
 
 .PHONY: hold
-hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
+hold:  ## stop at once; ARGS="--all", ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
 	@$(PY) -m cli.hold hold $(ARGS)
 
 .PHONY: release

@@ -44,7 +44,7 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
         StoreUnreadableError: nothing is on hold.
     """
     by = require_role(settings.roles, "hold", options.by)
-    scopes = options.scopes or [EVERYTHING]
+    scopes = [EVERYTHING] if options.all else options.scopes
     if not options.force:
         _check_scopes(scopes, settings, now_s)
     until_s = None if options.hours is None else now_s + 3600 * options.hours
@@ -140,7 +140,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_hold = commands.add_parser("hold", prog="make hold", help="stop")
     to_release = commands.add_parser("release", prog="make release", help="let go on")
     for one in (to_hold, to_release):
-        one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"; without one: everything')
+        one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"')
         one.add_argument("--out", type=place, help="folder of make run; default: settings")
         one.add_argument("--reason", nargs="+", help="why, for others to read")
         one.add_argument("--by", help="who; default: your login")
@@ -150,12 +150,16 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="hold a name that is not known yet: until it is, its cluster or everything is held",
     )
+    to_hold.add_argument("--all", action="store_true", help="hold everything: all jobs of all clusters")
     to_hold.add_argument("--list", action="store_true", help="show what is on hold")
     to_hold.add_argument("--json", action="store_true", help="with --list: as JSON, with a schema that stays")
     to_release.add_argument(
         "--all", action="store_true", help="release every hold of a person; not those after a foreign change"
     )
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.command == "hold" and not options.list and options.all == bool(options.scopes):
+        parser.error('expected a cluster, "cluster/job", or --all for everything: nothing is on hold by this command')
+    return options
 
 
 def main(argv: Sequence[str]) -> int:

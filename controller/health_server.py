@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -16,7 +19,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from controller.health import ControllerHealth
 
 PATHS = ("/health", "/metrics")
-TIMEOUT_S = 10.0  # of a connection on which nothing comes
+WITHIN_S = 5.0  # for a whole request and its reply, as the probe of our manifests waits
+CONNECTIONS_MAX = 8
+YOUNG_S = 0.05  # enough for a probe, which has sent its request when it is accepted
 
 
 class AddressError(ValueError):
@@ -47,8 +52,7 @@ def serve_health(health: ControllerHealth, host: str, port: int) -> Iterator[int
         AddressError: the address cannot be had.
     """
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    class Server(_Server):
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
     class Handler(_Handler):
@@ -65,12 +69,51 @@ def serve_health(health: ControllerHealth, host: str, port: int) -> Iterator[int
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(TIMEOUT_S)
+        thread.join(WITHIN_S)
+
+
+class _Server(ThreadingHTTPServer):
+    """A few connections at once; where one more comes, the oldest ends, so that slow clients keep no probe out."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._since_s: dict[socket.socket, float] = {}  # oldest first
+        self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own; may wait for a place, and connections that wait with it cost nothing."""
+        while not self._free.acquire(timeout=YOUNG_S):
+            self._end_older_than(0.0, 1)
+        self._since_s[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        if self._since_s.pop(request, None) is not None:
+            self._free.release()
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Show what went wrong, save for a client that has gone."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    def service_actions(self) -> None:
+        """End what lasts too long, also where a byte comes now and then."""
+        self._end_older_than(WITHIN_S, CONNECTIONS_MAX)
+
+    def _end_older_than(self, age_s: float, most: int) -> None:
+        end_s = time.monotonic() - age_s
+        for connection in [one for one, since_s in list(self._since_s.items()) if since_s <= end_s][:most]:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
 
 
 class _Handler(BaseHTTPRequestHandler):
     of_controller: ControllerHealth
-    timeout = TIMEOUT_S
+    timeout = WITHIN_S
     server_version, sys_version = "tidewise", ""
 
     def do_GET(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.facts import HoldFact
 from fleet.log_tables import Row, read_json
-from include.control.holds import EVERYTHING, Hold, holds_of_variable
+from include.control.holds import EVERYTHING, Hold, UnreadHold, holds_of_variable
 from include.control.undo_orders import UndoOrder
 from include.settings import Settings
 from models.control.undo import name_hold_until
@@ -43,10 +43,16 @@ def list_holds_of_persons(holds: Iterable[Hold], orders: Sequence[UndoOrder]) ->
         HoldFact(
             "undo" if one in of_undos else "person",
             *(one.scope, one.by, one.reason, one.since_s or None, one.until_s),
-            "make release" if one.scope == EVERYTHING else f'make release ARGS="{one.scope}"',
+            _release_of(one),
         )
         for one in sorted(holds, key=lambda one: (one.scope, one.since_s))
     ]
+
+
+def _release_of(one: Hold) -> str:
+    if isinstance(one, UnreadHold):
+        return one.remedy
+    return "make release" if one.scope == EVERYTHING else f'make release ARGS="{one.scope}"'
 
 
 def list_holds_after_changes(last: Mapping[JobKey, Row], lifted: Lifted, now_s: float) -> list[HoldFact]:

@@ -62,6 +62,23 @@ class Hold:
         return f"{what} on hold{by}{f': {self.reason}' if self.reason else ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadHold(Hold):
+    """A hold on everything since something below the lake cannot be read, which no release ends.
+
+    Attributes:
+        remedy: what ends it.
+    """
+
+    remedy: str = ""
+
+
+def hold_unread(what: str, error: StoreUnreadableError) -> UnreadHold:
+    """Return the hold on everything while a store does not answer."""
+    remedy = "let paths.lake name the lake that the controller uses, and its store answer: make doctor"
+    return UnreadHold(EVERYTHING, f"the {what} cannot be read ({error})", remedy=remedy)
+
+
 class HoldStore:
     """The holds below a lake."""
 
@@ -92,7 +109,7 @@ class HoldStore:
         try:
             return list(self.read_named(now_s).values())
         except StoreUnreadableError as error:
-            return [Hold(EVERYTHING, f"the holds cannot be read ({error})")]
+            return [hold_unread("holds", error)]
 
 
 def _decode(name: str, content: bytes) -> Hold:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from include.control.holds import EVERYTHING, Hold
+from include.control.holds import EVERYTHING, Hold, UnreadHold, hold_unread
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
 
 FOLDER = "_control/pins"
@@ -70,11 +70,14 @@ class PinStore:
         try:
             contents = self._folder.read_all()
         except StoreUnreadableError as error:
-            return ReadPins(holds=(Hold(EVERYTHING, f"the pins cannot be read ({error})"),))
+            return ReadPins(holds=(hold_unread("pins", error),))
         read = {name: _decode(content) for name, content in contents.items()}
         pins = [one for one in read.values() if one is not None and not one.is_over(now_s)]
         broken = [name for name, one in read.items() if one is None]
-        holds = [Hold(EVERYTHING, f"the file {name} in {FOLDER} is no pin that could be read") for name in broken]
+        holds = [
+            UnreadHold(EVERYTHING, f"the file {name} in {FOLDER} is no pin that could be read", remedy=f"remove {name}")
+            for name in broken
+        ]
         return ReadPins(tuple(pins), tuple(holds))
 
 

@@ -129,6 +129,8 @@ def common_folder(settings: Settings) -> str | None:
 
 
 def _form_network_policy(placement: Placement) -> Manifest:
+    """Let Prometheus in; probes come from the pod's own node, which every network lets in."""
+    prometheus = {"namespaceSelector": {}, "podSelector": {"matchLabels": {APP_LABEL: "prometheus"}}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -136,7 +138,7 @@ def _form_network_policy(placement: Placement) -> Manifest:
         "spec": {
             "podSelector": {"matchLabels": _labels(placement)},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"protocol": "TCP", "port": PORT}]}],
+            "ingress": [{"from": [prometheus], "ports": [{"protocol": "TCP", "port": PORT}]}],
         },
     }
 

@@ -41,6 +41,13 @@ from models.topology import Edge
 JobKey = tuple[str, str]
 _RECOVERY = len(fields(RecoveryModel))
 COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")
+_ROWS_OF = {
+    "operator_count": (),
+    "knot_count": ("knots", "latency_at_knots_ms"),
+    "grid_count": ("mean_per_s", "sd_per_s"),
+    "observed_count": ("observed", "observed_per_s"),
+}
+EXPANDED_BYTES, EXPANDED_RATIO = 64 * 2**20, 50  # floats of models compress by less than ten
 ARRAYS = (*COUNTS, "recovery", "knots", "latency_at_knots_ms", "scalars", "mean_per_s", "sd_per_s", "observed")
 
 
@@ -236,20 +243,47 @@ class FleetBundle:
         """Read what :meth:`to_bytes` wrote; nothing is ever unpickled.
 
         Raises:
-            BundleError: the content is no such archive.
+            BundleError: the content is no such archive, or would expand to far more than models do.
         """
         try:
+            with zipfile.ZipFile(io.BytesIO(content)) as packed:
+                expanded = sum(one.file_size for one in packed.infolist())
+            if expanded > max(EXPANDED_BYTES, EXPANDED_RATIO * len(content)):
+                raise BundleError(f"{len(content)} bytes would expand to {expanded}")
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files if name != "header"}
                 header = json.loads(archive["header"].tobytes().decode())
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise BundleError(f"not a bundle of models: {error}; train again") from error
-        index = tuple((cluster, job, tuple(names)) for cluster, job, names in header["index"])
-        placed = {
-            (cluster, job): tuple(PlacedOperator(name, vertex, at, tuple(fed)) for name, vertex, at, fed in operators)
-            for cluster, job, operators in header.get("placed", ())
-        }
-        return cls(header["model_version"], index, arrays, placed)
+            index = tuple((str(cluster), str(job), tuple(map(str, names))) for cluster, job, names in header["index"])
+            placed = {
+                (cluster, job): tuple(PlacedOperator(name, vertex, at, tuple(fed)) for name, vertex, at, fed in rows)
+                for cluster, job, rows in header.get("placed", ())
+            }
+            bundle = cls(str(header["model_version"]), index, arrays, placed)
+            bundle._require_whole()
+        except Exception as error:  # whatever was put in its place
+            reported = str(error) if str(error).strip("'") else type(error).__name__
+            raise BundleError(f"not a bundle of models: {reported}; train again") from error
+        return bundle
+
+    def _require_whole(self) -> None:
+        """Check that each array has as many rows as the counts say.
+
+        Raises:
+            BundleError: one has not.
+        """
+        jobs, operators = len(self.index), len(self.operators())
+        rows = dict.fromkeys(("operator_count", "knot_count", "recovery"), jobs)
+        rows |= dict.fromkeys(("grid_count", "observed_count", "scalars"), operators)
+        for count, names in _ROWS_OF.items():
+            counts = self.arrays[count]
+            if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
+                raise BundleError(f"{count} holds no counts")
+            rows |= dict.fromkeys(names, int(counts.sum()))
+        if self.arrays["operator_count"].tolist() != [len(names) for _, _, names in self.index]:
+            raise BundleError("operator_count is not that of the names")
+        for name, expected in rows.items():
+            if self.arrays[name].shape[:1] != (expected,):
+                raise BundleError(f"{name} has the shape {self.arrays[name].shape}, and not {expected} rows")
 
 
 def pack_edges(jobs: Iterable[tuple[Sequence[str], Mapping[Edge, float]]]) -> dict[str, np.ndarray]:

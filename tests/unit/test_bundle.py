@@ -1,6 +1,10 @@
 """FleetBundle: what goes in comes out, and damage is refused by name."""
 
+import io
+import json
 import pickle
+import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -87,6 +91,60 @@ def test_unknown_job_and_damaged_archive_are_refused_by_name(models: dict[tuple[
     arrays = {name: values for name, values in bundle.arrays.items() if name != "knots"}
     with pytest.raises(BundleError, match="knots"):
         FleetBundle("v1", bundle.index, arrays)
+
+
+def _packed(header: object, arrays: dict[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    np.savez_compressed(buffer, header=np.frombuffer(text, np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{}, [], 3, None, "text", {"index": 3}, {"index": [["eu", "rides"]]}, {"index": [[1, 2, None]]},
+     {"index": [], "model_version": "v", "placed": [[1]]}, {"index": [], "model_version": "v", "placed": 7},
+     b"[" * 100_000, b"\xff"],
+)  # fmt: skip
+@pytest.mark.covers("harm bundle-damaged")
+def test_whatever_the_header_holds_is_told_as_a_damaged_bundle(models, header) -> None:
+    with pytest.raises(BundleError, match=r"not a bundle of models: .*train again"):
+        FleetBundle.from_bytes(_packed(header, dict(pack_models("v1", models).arrays)))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("grid_count", [-1, 8, 3, 5]), ("grid_count", [0.0, 8.0, 3.0, 5.0]), ("observed", []), ("recovery", 1.0),
+     ("operator_count", [1, 2, 1]), ("knot_count", [10**12, 0])],
+)  # fmt: skip
+@pytest.mark.covers("harm bundle-damaged")
+def test_arrays_that_do_not_fit_together_are_told_as_a_damaged_bundle(models, name, values) -> None:
+    bundle = pack_models("v1", models)
+    header = {"model_version": "v1", "index": bundle.index}
+    FleetBundle.from_bytes(_packed(header, dict(bundle.arrays)))
+    with pytest.raises(BundleError, match=r"not a bundle of models: .*train again"):
+        FleetBundle.from_bytes(_packed(header, {**bundle.arrays, name: np.array(values)}))
+
+
+def test_a_damaged_stream_is_told_as_a_damaged_bundle(models) -> None:
+    content = bytearray(pack_models("v1", models).to_bytes())
+    for at in range(40, len(content), 97):
+        damaged = bytes(content[:at]) + bytes(8) + bytes(content[at + 8 :])
+        with suppress(BundleError):
+            FleetBundle.from_bytes(damaged)
+
+
+@pytest.mark.covers("harm bundle-damaged")
+def test_a_bundle_that_would_expand_a_thousand_times_is_refused_unread(models) -> None:
+    bundle = pack_models("v1", models)
+    bomb = _packed({"model_version": "v1", "index": bundle.index}, {**bundle.arrays, "more": np.zeros(10**7)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleError, match="would expand to"):
+            FleetBundle.from_bytes(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_empty_fleet_has_no_jobs() -> None:

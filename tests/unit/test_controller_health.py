@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from signal_handlers import restoring_handlers
 from waiting import free_port, wait_until
 
-from controller import command
+from controller import command, health_server
 from controller.health import ControllerHealth
 from controller.health_server import AddressError, parse_address, serve_health
 from controller.leases.lease import Lease
@@ -140,6 +140,43 @@ def test_a_port_that_is_taken_is_refused_by_name(health: ControllerHealth) -> No
         serve_health(health, "127.0.0.1", port),
     ):
         pass
+
+
+@pytest.mark.covers("harm slow-clients")
+def test_slow_clients_keep_no_probe_out_and_take_few_descriptors(health: ControllerHealth) -> None:
+    health.note_tick(TickSummary(), 1e9, LATE_AFTER_S)
+    threads, files = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    slow = []
+    with serve_health(health, "127.0.0.1", 0) as port:
+        try:
+            for _ in range(60):
+                slow.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                slow[-1].sendall(b"GET /health HTTP/1.1\r\nX-A: ")
+            assert ask(port, "/health")[0] == 200
+            taken = len(list(Path("/proc/self/fd").iterdir())) - files - len(slow)
+            assert taken <= health_server.CONNECTIONS_MAX + 5
+            assert threading.active_count() - threads <= health_server.CONNECTIONS_MAX + 2
+        finally:
+            for one in slow:
+                one.close()
+
+
+@pytest.mark.covers("harm slow-clients")
+def test_a_request_that_never_ends_is_ended(health: ControllerHealth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "WITHIN_S", 0.3)
+
+    def send_slowly(client: socket.socket) -> None:
+        client.sendall(b"GET /health HTTP/1.1\r\nX-A: ")
+        for _ in range(200):
+            client.sendall(b"a")
+            time.sleep(0.05)
+
+    with (
+        serve_health(health, "127.0.0.1", 0) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=5) as client,
+        pytest.raises(OSError, match=r"reset|Broken pipe"),
+    ):
+        send_slowly(client)
 
 
 def test_after_the_end_nobody_listens(health: ControllerHealth) -> None:

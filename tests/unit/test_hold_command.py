@@ -14,9 +14,11 @@ from waiting_step import write_waiting
 
 from cli import approve, hold
 from controller.leases.lease import Lease
+from fleet.fleet_reader import FleetReader
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
-from include.settings import SETTINGS_FILE_VARIABLE
+from include.control.pins import FOLDER as PIN_FOLDER
+from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.tables import JOB_GRAPHS
 
 STRANGE = 'Foo$$Lambda$14/0x00$x "quoted" <script> \U0001f600 ' + "x" * 4000
@@ -43,7 +45,7 @@ def held(lake: str) -> list[str]:
 
 
 def test_everything_a_cluster_and_a_job_are_held_and_released(lake, capsys) -> None:
-    assert hold.main(["hold"]) == 0
+    assert hold.main(["hold", "--all"]) == 0
     assert hold.main(["hold", "Prod", "Prod/orders", "--hours", "2", "--reason", "bad", "deploy", "--by", "ada"]) == 0
     assert held(lake) == ["Prod", "Prod/orders", "all"]
     capsys.readouterr()
@@ -87,11 +89,36 @@ def test_what_is_not_on_hold_cannot_be_released(lake, capsys) -> None:
 
 def test_a_store_that_cannot_be_written_says_that_it_failed(lake, capsys, monkeypatch) -> None:
     monkeypatch.setenv("TIDEWISE__PATHS__LAKE", "/proc/nowhere")
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     assert "FAILED" in capsys.readouterr().err
     monkeypatch.setenv("TIDEWISE__LIMITS__MODE", "nonsense")
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     assert "a controller with these settings sends nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--hours", "2"], ["--all", "Prod"], ["--reason", "Prod"]])
+@pytest.mark.covers("harm name-forgotten")
+def test_a_forgotten_name_holds_nothing_and_asks_for_all(lake, capsys, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        hold.main(["hold", *arguments])
+    assert ended.value.code == 2
+    assert "--all for everything" in capsys.readouterr().err
+    assert held(lake) == []
+
+
+@pytest.mark.covers("harm lake-missing")
+def test_a_lake_that_is_not_there_is_no_hold_that_a_release_could_end(lake, monkeypatch, tmp_path) -> None:
+    folder = tmp_path / "lake" / PIN_FOLDER
+    folder.mkdir(parents=True)
+    (folder / "odd").write_text("no pin")
+    (odd,) = FleetReader(load_settings(), {}).read(time.time()).holds
+    assert odd.release == "remove odd"
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(tmp_path / "nolake"))
+    holds = FleetReader(load_settings(), {}).read(time.time()).holds
+    assert len(holds) == 2
+    for one in holds:
+        assert "make release" not in one.release
+        assert "let paths.lake name the lake" in one.release
 
 
 @pytest.mark.covers("harm hold-elsewhere")
@@ -100,21 +127,21 @@ def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
 ) -> None:
     other = tmp_path / "other"
     monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(other))
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     assert f"there is no folder {other}" in capsys.readouterr().err
     assert not other.exists()  # a lake that nobody reads is not made
     (other / "silver").mkdir(parents=True)
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     reported = capsys.readouterr()
     assert "no controller has done anything within an hour" in reported.err
     assert "nothing is sent" not in reported.out
     assert Lease(str(other), "Spare", "a controller", time.time).take()
     assert hold.main(["hold", "Prod"]) == 1  # of this cluster no controller has a lease there
-    assert hold.main(["hold"]) == 0
+    assert hold.main(["hold", "--all"]) == 0
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     (tmp_path / "settings.toml").rename(tmp_path / "elsewhere" / "settings.toml")  # a namesake, not the one named
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     assert "does not exist" in capsys.readouterr().err
 
 

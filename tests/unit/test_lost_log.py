@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 from control_entries import NOW_S, TWO, plain_case
+from deltalake import DeltaTable
 from job_world import AUTO, JOB, World
 
 from controller.leases.lease import Lease, LeaseLostError
@@ -138,6 +140,25 @@ def test_yesterday_s_lake_forgets_nothing(world, tmp_path, is_restarted) -> None
     assert len(world.sent) == 3
 
 
+@pytest.mark.covers("harm log-elsewhere")
+def test_a_log_that_was_taken_back_is_known_on_another_machine(world, tmp_path) -> None:
+    table = DeltaTable(str(world.lake / CONTROL_LOG.relative_path))
+    world.tick()
+    version = DeltaTable(table.table_uri).version()
+    assert world.tick(8).verb is Verb.RESCALE
+    world.tick(8)
+    person(world)
+    sent = len(world.sent)
+    DeltaTable(table.table_uri).restore(version)
+    world.lease.release()
+    world.root = tmp_path / "another machine"
+    world.start("after")
+    assert world.tick(8).reason == "new_job_id"
+    assert world.tick(8).reason == "held"
+    assert world.log.read_history(JOB).held_until_s >= world.now_s + 3 * HOUR_S
+    assert len(world.sent) == sent
+
+
 def test_another_lake_on_purpose_is_no_lost_one(world, tmp_path) -> None:
     world.lake = tmp_path / "new"
     world.lake.mkdir()
@@ -183,14 +204,22 @@ def test_clocks_that_differ_by_hours_go_on_and_a_wrong_one_changes_nothing() -> 
 
 def test_a_witness_that_cannot_be_used_stops_nothing(tmp_path, caplog) -> None:
     (tmp_path / "controller").write_text("a file, where a folder should be")
-    witness = LogWitness(str(tmp_path), "lake", "live")
+    (tmp_path / "ops").write_text("another one")
+    witness = LogWitness(str(tmp_path), str(tmp_path), "live")
     witness.write({"live/a": 3})
     assert witness.read() == {}
-    other = LogWitness(str(tmp_path / "out"), "lake", "live")
+    lake = str(tmp_path / "lake")
+    other = LogWitness(str(tmp_path / "out"), lake, "live")
     other.write({"live/a": 3})
     assert other.read() == {"live/a": 3}
-    assert LogWitness(str(tmp_path / "out"), "lake", "spare").read() == {}
+    assert LogWitness(str(tmp_path / "out"), lake, "spare").read() == {}
     (path,) = (tmp_path / "out" / "controller").iterdir()
+    (beside,) = (Path(tmp_path / "lake") / "ops" / "leases").iterdir()
+    path.unlink()
+    assert other.read() == {"live/a": 3}
+    path.write_text('{"live/a": 5, "live/b": 1}')
+    assert other.read() == {"live/a": 5, "live/b": 1}
+    beside.unlink()
     for text in ("", "[", "[]", '{"a": "x"}', "3"):
         path.write_text(text)
         assert other.read() == {}

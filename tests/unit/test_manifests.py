@@ -123,6 +123,7 @@ def test_the_controllers_pod_listens_where_it_is_probed_and_scraped(tmp_path, mo
         assert container[probe]["httpGet"] == {"path": PATHS[0], "port": container["ports"][0]["name"]}
     (scraped,) = monitor["spec"]["podMetricsEndpoints"]
     assert (scraped["path"], scraped["port"]) == (PATHS[1], container["ports"][0]["name"])
+    assert policy["spec"]["ingress"][0]["from"]  # without it, from everywhere
     assert policy["spec"]["ingress"][0]["ports"][0]["port"] == container["ports"][0]["containerPort"]
     for selector in (deployment["spec"]["selector"], policy["spec"]["podSelector"], monitor["spec"]["selector"]):
         assert selector["matchLabels"] == pod["metadata"]["labels"]

@@ -54,7 +54,7 @@ def test_where_nobody_is_named_everyone_may(installation: Write) -> None:
     lake = installation()
     assert approve.main([*STEP, "--by", "ada"]) == 0
     assert answers(lake) == [(True, "ada")]
-    assert hold.main(["hold", "--by", "ada"]) == 0
+    assert hold.main(["hold", "--all", "--by", "ada"]) == 0
     assert hold.main(["release"]) == 0
 
 
@@ -66,11 +66,11 @@ def test_who_is_not_named_can_neither_approve_nor_hold_nor_release(installation:
         assert approve.main(arguments) == 1
         assert f"NO ANSWER WAS GIVEN: {LOGIN} may not: roles.approve names somebody" in capsys.readouterr().err
     assert answers(lake) == []
-    assert hold.main(["hold"]) == 1
+    assert hold.main(["hold", "--all"]) == 1
     assert f"FAILED: {LOGIN} may not" in capsys.readouterr().err
     assert HoldStore(lake).read(time.time()) == []
     installation()
-    hold.main(["hold"])
+    hold.main(["hold", "--all"])
     installation(hold=["somebody"])
     assert hold.main(["release"]) == 1
     assert len(HoldStore(lake).read(time.time())) == 1
