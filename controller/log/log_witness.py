@@ -45,8 +45,8 @@ class LogWitness:
 
     def _read(self, root: str, path: str) -> dict[str, int]:
         try:
-            found = json.loads(bytes(open_store(root).get(path).bytes()))
-            return {str(job): int(number) for job, number in found.items()}
+            numbers = json.loads(bytes(open_store(root).get(path).bytes()))
+            return {str(job): int(number) for job, number in numbers.items()}
         except FileNotFoundError:
             return {}
         except (BaseError, OSError, ValueError, AttributeError, TypeError) as error:
