@@ -35,6 +35,7 @@ def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: 
         latency_ms=observed.latency_ms,
         is_demand=np.ones(unknown.shape, bool),
         is_source=np.array([one.is_source for one in graph.operators]),
+        idle_share=observed.idle_share,
     )
     operators = tuple(KnownOperator(one.name, one.upstream, one.max_parallelism) for one in graph.operators)
     return JobHistory((CLUSTER, job), windows, operators, slots_max)

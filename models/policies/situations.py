@@ -46,5 +46,6 @@ def assume_untrained(graph: JobGraph, observations: Observations) -> JobModels:
     Records pass one for one where none were seen to pass.
     """
     passing = dict.fromkeys(graph.names, 1.0)
-    edges = learn_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+    taken, sent = observations.processing_rate_per_s, observations.output_rate_per_s
+    edges = learn_edge_ratios(graph, taken, sent, observations.idle_share)
     return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)), edges)

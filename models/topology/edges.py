@@ -91,20 +91,21 @@ def measure_edge_ratios(
         graph: the job.
         taken_per_s: (W, O) as for :func:`measure_edge_rates`.
         sent_per_s: (W, O) the same.
-        idle_share: (W, O) of the time of an operator; None where buffers count for nothing.
+        idle_share: (W, O) of the time of an operator; None where none is known to have any.
 
     Returns:
         edge -> ratio; NaN where no window tells it.
     """
     rates = measure_edge_rates(graph, taken_per_s, sent_per_s)
-    piled = {} if idle_share is None else _measure_piling(graph, rates, taken_per_s, sent_per_s, idle_share)
+    idle = np.zeros(taken_per_s.shape) if idle_share is None else idle_share
+    piled = _measure_piling(graph, rates, taken_per_s, sent_per_s, idle)
     result = {}
     for edge, rate in rates.items():
         into = taken_per_s[..., graph.position(edge[0])]
         known = np.isfinite(rate) & np.isfinite(into)
         total = float(into[known].sum())
         # Counters are read at different moments: over several windows what that adds and takes away cancels out.
-        more = max(float(piled[edge][known].sum()), 0.0) if edge in piled else 0.0
+        more = max(float(piled[edge][known].sum()), 0.0)
         result[edge] = (float(rate[known].sum()) + more) / total if total > 0 else float("nan")
     return result
 
@@ -114,7 +115,7 @@ def _measure_piling(
 ) -> dict[Edge, Floats]:
     """Return edge -> (W,) records/s by which its buffers grow, below 0 where they empty; 0 where nothing tells."""
     result: dict[Edge, Floats] = {}
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for senders, takers in group_edges(graph.list_feeders()):
             is_full = idle_share[:, takers] < NO_IDLE
             sent, taken = sent_per_s[:, senders].sum(axis=1), taken_per_s[:, takers].sum(axis=1)
@@ -132,7 +133,9 @@ def _measure_piling(
     return result
 
 
-def learn_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
+def learn_edge_ratios(
+    graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats, idle_share: Floats | None = None
+) -> dict[Edge, float]:
     """Return the ratios that a history of W windows tells, for ``JobModels.edges``.
 
     One record for one is assumed behind an operator that never took any, until it is measured.  An edge that is not
@@ -142,10 +145,11 @@ def learn_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) 
         graph: the job.
         taken_per_s: (W, O) as for :func:`measure_edge_rates`.
         sent_per_s: (W, O) the same.
+        idle_share: (W, O) as for :func:`measure_edge_ratios`.
     """
     outputs = Counter(up for up, _ in list_edges(graph))
     result = {}
-    for edge, ratio in measure_edge_ratios(graph, taken_per_s, sent_per_s).items():
+    for edge, ratio in measure_edge_ratios(graph, taken_per_s, sent_per_s, idle_share).items():
         into = taken_per_s[..., graph.position(edge[0])]
         never_took = np.isfinite(into).any() and not np.nansum(into) > 0
         if np.isfinite(ratio) or never_took or outputs[edge[0]] > 1:

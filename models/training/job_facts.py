@@ -101,7 +101,7 @@ def _measure_selectivity(windows: JobWindows, used: Bools) -> dict[str, float]:
 def _learn_edges(windows: JobWindows, graph: JobGraph | None, used: Bools) -> dict[Edge, float]:
     if graph is None:
         return {}
-    taken, sent = (np.full((int(used.sum()), len(graph.names)), np.nan) for _ in range(2))
+    taken, sent, idle = (np.full((int(used.sum()), len(graph.names)), np.nan) for _ in range(3))
     places = {name: place for place, name in enumerate(windows.operators)}
     for column, name in enumerate(graph.names):
         if name in places:
@@ -109,7 +109,9 @@ def _learn_edges(windows: JobWindows, graph: JobGraph | None, used: Bools) -> di
             is_measured = windows.is_measured[used, place]
             taken[:, column] = np.where(is_measured, windows.rate_per_s[used, place], np.nan)
             sent[:, column] = np.where(is_measured, windows.output_per_s[used, place], np.nan)
-    return learn_edge_ratios(graph, _drop_sent_as_taken(graph, taken, sent), sent)
+            if windows.idle_share is not None:
+                idle[:, column] = windows.idle_share[used, place]
+    return learn_edge_ratios(graph, _drop_sent_as_taken(graph, taken, sent), sent, idle)
 
 
 def _drop_sent_as_taken(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> Floats:

@@ -34,6 +34,7 @@ class JobWindows:
         latency_ms: (W, O).
         is_demand: (W, O) whether a source took in all that arrived, so that its rate is no lower bound.
         is_source: (O,).
+        idle_share: (W, O) of the time of a mean subtask; None where it is not measured.
     """
 
     operators: tuple[str, ...]
@@ -49,6 +50,7 @@ class JobWindows:
     latency_ms: Floats
     is_demand: Bools
     is_source: Bools
+    idle_share: Floats | None = None
 
     @property
     def is_measured(self) -> Bools:

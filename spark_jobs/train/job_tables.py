@@ -42,6 +42,7 @@ def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> Jo
         latency_ms=spread(_numbers(table, "latency_ms")),
         is_demand=spread(_numbers(table, "is_demand")) > 0,
         is_source=is_source,
+        idle_share=1.0 - busy - backpressured,
     )
 
 

@@ -21,7 +21,11 @@ SOURCE, SINK = "Source: orders -> Filter", "Sink: out"
 
 
 def ratios(
-    graph: Mapping[str, Sequence[str]], windows: Sequence[Mapping[str, tuple[float, float]]], *, age_s: int = 0
+    graph: Mapping[str, Sequence[str]],
+    windows: Sequence[Mapping[str, tuple[float, float]]],
+    *,
+    age_s: int = 0,
+    idle: float | None = None,
 ) -> dict[Edge, float]:
     """Return the ratios after windows, each operator -> what it took and what it sent."""
     names = tuple(sorted({name for window in windows for name in window}))
@@ -46,6 +50,7 @@ def ratios(
         latency_ms=unknown,
         is_demand=np.ones(shape, bool),
         is_source=np.array([name == "source" for name in names]),
+        idle_share=None if idle is None else np.full(shape, idle),
     )
     known = tuple(KnownOperator(name, tuple(upstream), None) for name, upstream in graph.items())
     return dict(learn_facts(JobHistory(("eu", "orders"), measured, known, 8), ALL, AS_OF_S).edges)
@@ -61,6 +66,12 @@ def test_side_outputs_and_a_filter_in_the_sources_chain() -> None:
         ("route", "big"): pytest.approx(0.9),
         ("route", "small"): pytest.approx(0.1),
     }
+
+
+def test_what_fills_buffers_before_a_full_operator_went_over_its_edge() -> None:
+    chain, filling = {"source": (), "slow": ("source",)}, [{"source": (700.0, 700.0), "slow": (500.0, 500.0)}] * 3
+    assert ratios(chain, filling, idle=0.0)["source", "slow"] == pytest.approx(1.0)
+    assert ratios(chain, filling, idle=0.5)["source", "slow"] == pytest.approx(5 / 7)
 
 
 def test_an_operator_that_came_later_is_measured_in_its_own_windows() -> None:

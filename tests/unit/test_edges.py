@@ -25,7 +25,7 @@ def graph_of(**upstream: tuple[str, ...]) -> JobGraph:
 
 def ratios_of(graph: JobGraph, taken: Mapping[str, float], sent: Mapping[str, float]) -> dict[tuple[str, str], float]:
     rates = (np.array([[side.get(name, math.nan) for name in graph.names]]) for side in (taken, sent))
-    return measure_edge_ratios(graph, *rates)
+    return measure_edge_ratios(graph, *rates, np.full((1, len(graph.names)), 0.5))
 
 
 ROUTE = graph_of(source=(), route=("source",), big=("route",), small=("route",))
@@ -113,6 +113,20 @@ def test_what_fills_the_buffers_before_an_operator_went_over_its_edge() -> None:
     assert result["source", "slow"] == pytest.approx(1.0)
     assert required_rates(CHAIN, result, {"source": 700.0})["slow"] == pytest.approx(700.0)
     assert result["slow", "sink"] == 1.0
+
+
+def test_where_no_idle_time_is_known_what_was_sent_is_the_ratio() -> None:
+    taken, sent = np.array([[700.0, 500.0, 500.0]] * 3), np.array([[700.0, 500.0, 0.0]] * 3)
+    for ratios in (measure_edge_ratios(CHAIN, taken, sent), learn_edge_ratios(CHAIN, taken, sent)):
+        assert ratios["source", "slow"] == pytest.approx(1.0)
+        assert required_rates(CHAIN, ratios, {"source": [700.0]})["slow"] == pytest.approx(700.0)
+
+
+def test_a_young_job_is_learnt_with_what_fills_its_buffers() -> None:
+    taken, sent = np.array([[700.0, 500.0, 500.0]] * 3), np.array([[700.0, 500.0, 0.0]] * 3)
+    full, idle = (np.array([[0.9, share, 0.6]] * 3) for share in (0.0, 0.5))
+    assert learn_edge_ratios(CHAIN, taken, sent, full)["source", "slow"] == pytest.approx(1.0)
+    assert learn_edge_ratios(CHAIN, taken, sent, idle)["source", "slow"] == pytest.approx(5 / 7)
 
 
 def test_nothing_waits_before_an_operator_with_idle_time() -> None:

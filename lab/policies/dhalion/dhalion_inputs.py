@@ -71,7 +71,9 @@ def _shortfall(graph: JobGraph, observations: Observations) -> Floats:
     if not np.nansum(taken[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
         return short
     capacity = mean_per_operator(observations.true_processing_rate_per_s)
-    ratios = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+    ratios = measure_edge_ratios(
+        graph, observations.processing_rate_per_s, observations.output_rate_per_s, observations.idle_share
+    )
     passed = arrived.copy()
     for index, operator in enumerate(graph.operators):
         if operator.is_source:

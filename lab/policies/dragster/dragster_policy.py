@@ -50,7 +50,9 @@ class Dragster:
             return hold(situation, "Dragster has no new window to learn from."), memory
         limits = upper_limits(graph, situation.slots_max)
         flows = remember_flows(memory.flows, measure_flows(graph, observations), self._options.flows_max)
-        ratios = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+        ratios = measure_edge_ratios(
+            graph, observations.processing_rate_per_s, observations.output_rate_per_s, observations.idle_share
+        )
         net = learn_network(graph, flows, self._options.throughput, situation.models.selectivity, ratios)
         try:
             net = apply_given(net, self._options.h, self._options.alpha)

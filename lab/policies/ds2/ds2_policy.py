@@ -115,9 +115,8 @@ def interval_of(graph: JobGraph, observations: Observations, row: int, running: 
         achieved[name] = float(taken[place])
         pending = float(observations.pending_records[row, place])
         backlog[name] = pending if math.isfinite(pending) else 0.0
-    ratios = measure_edge_ratios(
-        graph, observations.processing_rate_per_s[[row]], observations.output_rate_per_s[[row]]
-    )
+    window = observations.rows(np.array([row]))
+    ratios = measure_edge_ratios(graph, window.processing_rate_per_s, window.output_rate_per_s, window.idle_share)
     end_s = float(observations.window_start_s[row] + observations.window_s)
     return Interval(end_s, rates, achieved, backlog, ratios)
 

@@ -48,7 +48,9 @@ def estimate_ratios(graph: JobGraph, models: JobModels, observations: Observatio
     assumed = spread_selectivity(graph, {name: models.selectivity.get(name, 1.0) for name in graph.names})
     measured: Mapping[Edge, float] = {}
     if observations.parallelism.shape[1] == len(graph.names):  # of this graph
-        measured = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+        measured = measure_edge_ratios(
+            graph, observations.processing_rate_per_s, observations.output_rate_per_s, observations.idle_share
+        )
     return {
         edge: _first_finite(measured.get(edge, math.nan), models.edges.get(edge, whole), otherwise=1.0)
         for edge, whole in assumed.items()
