@@ -30,7 +30,7 @@ import numpy as np
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from models.arrays import Bools, Floats, Ints
-from models.capacity.busy_windows import BUSY_ENOUGH, OF_BUSIEST, find_busiest, least_busy_share, light_load_sd
+from models.capacity.busy_windows import BUSY_ENOUGH, OF_BUSIEST, find_telling, light_load_sd
 from tools.marked_page import put_between_marks
 
 MARKS: Final = ("<!-- capacity_load: begin -->", "<!-- capacity_load: end -->")
@@ -98,8 +98,8 @@ def _threshold(course: Course, enough: float, of_busiest: float) -> float:
 
 
 def find_busy_enough(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floats) -> Bools:
-    """Return (n,) which windows tell the capacity of their (operator, parallelism); arguments of find_busiest."""
-    return np.asarray(busy >= least_busy_share(find_busiest(point, time_s, busy, capacity_per_s))[point])
+    """Return (n,) which windows tell the capacity of their (operator, parallelism); arguments of find_telling."""
+    return find_telling(point, time_s, busy, capacity_per_s)[0]
 
 
 def _the_rule(course: Course) -> float:

@@ -30,18 +30,18 @@ def find_outliers(point: Ints, owner: Ints, capacity_per_s: Floats) -> Bools:
     if not len(point):
         return np.zeros(0, bool)
     logs = np.log(capacity_per_s)
-    away = np.abs(logs - _median(point, logs)[point])
+    away = np.abs(logs - find_medians(point, logs)[point])
     enough = np.bincount(point)[point] >= LEAST_WINDOWS
     spread = np.zeros(int(owner.max()) + 1)
     if enough.any():
         retained, place = np.unique(owner[enough], return_inverse=True)
-        spread[retained] = _median(place, away[enough])
+        spread[retained] = find_medians(place, away[enough])
     allowed = REJECT_SD * np.maximum(_SD_PER_MAD * spread, LEAST_SD)
     return np.asarray(enough & (away > allowed[owner]))
 
 
-def _median(group: Ints, values: Floats) -> Floats:
-    """Return the median of each group 0..n-1."""
+def find_medians(group: Ints, values: Floats) -> Floats:
+    """Return the median of each group 0..n-1, none of which is empty."""
     order = np.lexsort((values, group))
     sizes = np.bincount(group)
     first = np.cumsum(sizes) - sizes

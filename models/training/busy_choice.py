@@ -8,7 +8,7 @@ import numpy as np
 
 from include.settings import Training
 from models.arrays import Bools, Floats, Ints
-from models.capacity.busy_windows import OF_BUSIEST, TRUSTED, find_busiest, least_busy_share
+from models.capacity.busy_windows import OF_BUSIEST, TRUSTED, find_slow, find_telling
 from models.capacity.held_up import SATURATED
 from models.capacity.robust_means import number_points, select_recent
 from models.training.job_windows import JobWindows
@@ -57,8 +57,9 @@ def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWind
     """Return the windows, of those that may be used, (W,), that tell a capacity.
 
     They are those above ``min_busy_share``, unless the operator is never busier, and of them the busiest of each
-    parallelism (models.capacity.busy_windows).  An operator that holds up what feeds it is as busy as it can be, and
-    where it was seen so, windows of a lighter load at that parallelism tell less.
+    parallelism, or the usual ones where it is lightly used (models.capacity.busy_windows).  An operator that holds up
+    what feeds it is as busy as it can be, and where it was seen so, windows of a lighter load at that parallelism tell
+    less.
     """
     capacity, is_limit = windows.capacity_per_s, windows.is_limit
     busy = np.where(is_limit, windows.held_up, windows.busy_share)
@@ -71,11 +72,18 @@ def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWind
     parallelism, shares, per_s = windows.parallelism[at].astype(np.int64), busy[at], capacity[at]
     start_s = windows.start_s[window]
     point = number_points(operator, parallelism)
-    busiest = find_busiest(point, start_s.astype(float), shares, per_s)[point]
-    chosen = BusyWindows(window, operator, start_s, parallelism, shares, per_s, idle[operator], busiest)
+    rows = (point, start_s.astype(float), shares, per_s)
     has_limit = np.zeros(int(point.max(initial=-1)) + 1, bool)
     np.logical_or.at(has_limit, point, is_limit[at] & (shares >= SATURATED))
-    return chosen.take(shares >= np.where(has_limit[point], OF_BUSIEST * busiest, least_busy_share(busiest)))
+    tells, busiest = find_telling(*rows, has_limit)
+    chosen = BusyWindows(window, operator, start_s, parallelism, shares, per_s, idle[operator], busiest[point])
+    return chosen.take(tells & ~_are_all_slow(window, find_slow(*rows)))
+
+
+def _are_all_slow(window: Ints, is_slow: Bools) -> Bools:
+    """Return (n,) of which windows several operators tell, and all of them are slow."""
+    measured, slow = np.bincount(window), np.bincount(window, is_slow)
+    return np.asarray((measured > 1) & (slow == measured))[window]
 
 
 def keep_trusted(chosen: BusyWindows) -> BusyWindows:
@@ -86,4 +94,5 @@ def keep_trusted(chosen: BusyWindows) -> BusyWindows:
     """
     most = np.zeros(int(chosen.operator.max(initial=-1)) + 1)
     np.maximum.at(most, chosen.operator, chosen.busiest)
-    return chosen.take(chosen.busy >= np.minimum(TRUSTED, OF_BUSIEST * most)[chosen.operator])
+    shares = np.where(chosen.busiest < TRUSTED, chosen.busiest, chosen.busy)
+    return chosen.take(shares >= np.minimum(TRUSTED, OF_BUSIEST * most)[chosen.operator])

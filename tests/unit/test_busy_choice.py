@@ -83,7 +83,7 @@ def test_points_come_from_windows_that_are_busy_enough() -> None:
     )
     assert [each.tolist() for each in result["join"].capacities_per_s] == [[1100.0] * 3]
     assert [each.tolist() for each in result["window"].capacities_per_s] == [[300.0], [784.0]]
-    assert [each.tolist() for each in result["sink"].capacities_per_s] == [[2850.0] * 2]
+    assert [each.tolist() for each in result["sink"].capacities_per_s] == [[2850.0]]
     assert {name: one.busiest.tolist() for name, one in result.items()} == {
         "join": [0.52],
         "sink": [0.06],
@@ -107,3 +107,11 @@ def test_no_model_is_judged_on_what_light_use_made_of_a_parallelism() -> None:
         (names[place], at, idle) for place, at, idle in zip(held.operator, held.parallelism, held.idle, strict=True)
     }
     assert judged == {("join", 2, False), ("sink", 1, True)}
+
+
+def test_a_window_in_which_all_operators_are_slow_at_once_is_left_out() -> None:
+    calm, slow = [(2, 0.3, 1000.0)] * 9, [(2, 0.75, 400.0)] * 3
+    both = points({"map": calm + slow, "join": [(2, 0.5, 600.0)] * 9 + [(2, 0.95, 290.0)] * 3})
+    assert both["join"].capacities_per_s[0].tolist() == [600.0] * 5
+    alone = points({"map": [(2, 0.3, 1000.0)] * 12, "join": [(2, 0.5, 600.0)] * 9 + [(2, 0.95, 290.0)] * 3})
+    assert 290.0 in alone["join"].capacities_per_s[0].tolist()

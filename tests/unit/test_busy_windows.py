@@ -40,8 +40,26 @@ def test_light_windows_do_not_take_the_place_of_busy_ones(light: int, busy: int)
     assert window == [784.0] * busy  # 671 to 784
 
 
-def test_of_a_lightly_used_operator_its_own_busiest_windows_count() -> None:
-    assert told([0.06, 0.059, 0.03], [2850.0, 2800.0, 3500.0]) == [2850.0, 2800.0]
+def test_of_a_lightly_used_operator_the_usual_windows_count() -> None:
+    assert told([0.06, 0.059, 0.03], [2850.0, 2800.0, 3500.0]) == [2850.0]
+
+
+CALM, STARVED = [(0.022, 28_800.0)] * 20, [(0.74, 852.0)] * 4  # of a source that takes 632/s
+
+
+def test_windows_in_which_a_neighbour_had_the_processor_tell_no_capacity() -> None:
+    busy, per_s = map(list, zip(*CALM, *STARVED, strict=True))
+    assert told(busy, per_s) == [28_800.0] * 12
+    history = watched([*CALM, *STARVED[:2]])
+    assert capacity_at(history, 3) == 28_800.0
+    assert history[0].busiest_share == 0.022
+
+
+def test_an_operator_that_became_slow_is_believed_so_within_a_day() -> None:
+    of_a_day = [(0.3, 1000.0)] * 200 + [(0.75, 400.0)] * 200
+    busy, per_s = map(list, zip(*of_a_day, strict=True))
+    assert set(told(busy, per_s)) == {400.0}
+    assert capacity_at(watched(of_a_day), 3) == 400.0
 
 
 def test_from_a_high_load_on_all_windows_count() -> None:
@@ -60,7 +78,7 @@ def test_a_stall_is_busy_and_no_measure_of_the_load() -> None:
 
 def test_after_a_week_a_faster_release_is_believed() -> None:
     week = [0.0, 300.0, 9 * DAY_S, 9 * DAY_S + 300]
-    assert told([0.6, 0.6, 0.3, 0.3], [100.0, 100.0, 200.0, 200.0], week) == [100.0, 100.0, 200.0, 200.0]
+    assert told([0.6, 0.6, 0.3, 0.3], [100.0, 100.0, 200.0, 200.0], week) == [200.0, 200.0]
 
 
 def test_doubt_grows_as_the_busy_share_falls() -> None:

@@ -7,12 +7,13 @@ Deviation: of windows whose busy share is known, those count that are busy enoug
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.capacity.busy_windows import HELD_S, OF_BUSIEST, least_share_beside, light_load_sd
+from models.capacity.busy_windows import HELD_S, OF_BUSIEST, SLOW, TRUSTED, least_share_beside, light_load_sd
 from models.policies.tuning.tuning_options import KEEP
 
 # K is not published; the repository's README lists five samples per parallelism.
@@ -41,7 +42,12 @@ class ObservedCapacity:
 
     @property
     def capacity_per_s(self) -> float:
-        """The value used for tuning: the mean of what is kept ("mean-reversion", Sec. 7 of ContTune)."""
+        """The value used for tuning: the mean of what is kept ("mean-reversion", Sec. 7 of ContTune).
+
+        The median of an operator that was lightly used: in some of its windows a neighbour had the processor.
+        """
+        if 0.0 < self.busiest_share < TRUSTED and not self.is_limit:
+            return statistics.median(self.recent_per_s)
         return math.fsum(self.recent_per_s) / len(self.recent_per_s)
 
 
@@ -123,9 +129,12 @@ class _Observations:
         if begins:
             self.rows, self.busiest_share, self.busiest_at_s = [(busy, capacity_per_s, rate)], busy, at_s
             return
-        if busy >= OF_BUSIEST * self.busiest_share and rate >= OF_BUSIEST * usual:  # not a stall
+        is_stall = rate < OF_BUSIEST * usual
+        is_slow = rate <= usual / OF_BUSIEST and capacity_per_s < SLOW * statistics.median(row[1] for row in self.rows)
+        if busy >= OF_BUSIEST * self.busiest_share and not (is_stall or is_slow):
             self.busiest_share, self.busiest_at_s = max(self.busiest_share, busy), at_s
-        least = least_share_beside(self.busiest_share)
+        is_quiet = self.busiest_share < TRUSTED and not is_limit
+        least = 0.0 if is_quiet else least_share_beside(self.busiest_share)
         self.rows.append((busy, capacity_per_s, rate))
         self.rows = [row for row in self.rows if row[0] >= least][-keep:]
 
