@@ -12,6 +12,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
 from cli.light_start import leave_pandas_out
 from cli.permission import require_role
+from cli.printing import print_lines
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from fleet.acts.people import NotAllowedError
 from include.control.approvals import NOBODY, Approval, ApprovalStore
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace, now_s: float) -> None:
     waiting = read_waiting_steps(settings, now_s, answers)
     if options.list:
         lines = [one.describe() for one in waiting] or ["no step waits for an answer"]
-        print("\n".join([*lines, *(f"{_name(one)}: {one.by} has said no" for one in denials)]))
+        print_lines([*lines, *(f"{_name(one)}: {one.by} has said no" for one in denials)])
         return
     by = require_role(settings.roles, "approve", options.by)
     if options.lift:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, now_s: float) -> None:
     hours = give_answer(
         settings, step, is_approved=not options.deny, by=by, reason=reason, now_s=now_s, hours=options.hours or 0.0
     )
-    print(f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}")
+    print_lines([f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}"])
 
 
 def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: Settings, now_s: float) -> None:
@@ -65,7 +66,7 @@ def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: 
         detail = f"the no of {one.by} is lifted"
         act = Intervention(now_s, Act.LIFT, f"{one.cluster}/{one.job}", by, "", detail, one.step_id)
         record_intervention(settings.paths.lake, act)
-    print("\n".join(f"lifted: {_name(one)}: {one.by} has said no" for one in mine))
+    print_lines(f"lifted: {_name(one)}: {one.by} has said no" for one in mine)
 
 
 def _find_denials(denials: Sequence[Approval], job: str | None, step_id: str | None) -> list[Approval]:
@@ -103,13 +104,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         run(options, time.time())
     except (UsageError, NotWaitingError) as error:
-        print(f"approve: {error}", file=sys.stderr)
+        print_lines([f"approve: {error}"], sys.stderr)
         return EXIT_USAGE
     except NotAllowedError as error:
-        print(f"approve: NO ANSWER WAS GIVEN: {error}", file=sys.stderr)
+        print_lines([f"approve: NO ANSWER WAS GIVEN: {error}"], sys.stderr)
         return 1
     except (StoreUnreadableError, SettingsError) as error:
-        print(f"approve: NO ANSWER WAS GIVEN: {error}", file=sys.stderr)
+        print_lines([f"approve: NO ANSWER WAS GIVEN: {error}"], sys.stderr)
         return 1
     return 0
 

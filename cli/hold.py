@@ -17,6 +17,7 @@ from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
 from cli.light_start import leave_pandas_out
 from cli.permission import require_role
+from cli.printing import print_lines
 from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
 from fleet.acts.people import NotAllowedError
 from fleet.facts import HoldFact
@@ -52,7 +53,7 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     missed: list[Hold] = []
     for one in made:
         if write_hold(settings, one, now_s):
-            print(f"{describe(one)}; nothing is sent from now on")
+            print_lines([f"{describe(one)}; nothing is sent from now on"])
         else:
             missed.append(one)
     for one in made:  # only when all is on hold
@@ -79,7 +80,7 @@ def release(options: argparse.Namespace, settings: Settings, now_s: float) -> No
     held = _read_all(settings, now_s)
     try:
         for what in release_holds(settings, held, scopes, by=by, reason=reason, now_s=now_s, is_all=options.all):
-            print(f"released: {what}")
+            print_lines([f"released: {what}"])
     except NotOnHoldError as error:
         raise UnknownNameError(str(error)) from error
     show(settings, now_s)
@@ -103,7 +104,7 @@ def show(settings: Settings, now_s: float, *, as_json: bool = False) -> None:
 
         print(to_json("holds", {"at_s": now_s, "holds": holds}))
         return
-    print("\n".join(map(_describe_fact, holds)) or "nothing is on hold")
+    print_lines(map(_describe_fact, holds) if holds else ["nothing is on hold"])
 
 
 def _describe_fact(one: HoldFact) -> str:
@@ -178,14 +179,14 @@ def main(argv: Sequence[str]) -> int:
         else:
             hold(options, settings, now_s)
     except UnknownNameError as error:
-        print(f"{reported}{error}", file=sys.stderr)
+        print_lines([f"{reported}{error}"], sys.stderr)
         return EXIT_USAGE
     except (NotControlledError, NotAllowedError) as error:
-        print(f"{reported}{error}", file=sys.stderr)
+        print_lines([f"{reported}{error}"], sys.stderr)
         return 1
     except StoreUnreadableError as error:
         instead = f"a controller that cannot read it sends nothing; for another set {HOLD_VARIABLE}=all"
-        print(f"{reported}{error}; {instead}", file=sys.stderr)
+        print_lines([f"{reported}{error}; {instead}"], sys.stderr)
         return 1
     except SettingsError as error:
         print(f"{reported}{error}; a controller with these settings sends nothing", file=sys.stderr)

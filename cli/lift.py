@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
 from cli.light_start import leave_pandas_out
+from cli.printing import print_lines
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
 from fleet.acts.lifts import lift_blocks
@@ -72,25 +73,25 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     """
     blocked = read_blocked(settings, now_s)
     if options.list or options.job is None:
-        print(_describe(blocked))
+        print_lines(_describe(blocked))
         return
     mine = [one for one in blocked.get(options.job, []) if one[0].block_id]
     if not mine:
-        raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {_describe(blocked)}")
+        raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {'; '.join(_describe(blocked))}")
     cluster, _, job = options.job.partition("/")
     blocks = [Block("block", cluster, job, one.block_id, target, one.because, None) for one, target in mine]
     by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
     for lifted in lift_blocks(settings, blocks, by=by, reason=reason, now_s=now_s):
-        print(f"{options.job}: {lifted}")
+        print_lines([f"{options.job}: {lifted}"])
 
 
-def _describe(blocked: Blocked) -> str:
+def _describe(blocked: Blocked) -> list[str]:
     lines = [
         f"{job}: {target}, {_until(block)}{f': {block.because}' if block.because else ''}"
         for job, blocks in blocked.items()
         for block, target in blocks
     ]
-    return "\n".join(lines) or "nothing is blocked"
+    return lines or ["nothing is blocked"]
 
 
 def _until(block: BlockedTarget) -> str:
@@ -117,10 +118,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         lift(options, anchor_paths(load_settings()), time.time())
     except UsageError as error:
-        print(f"lift: {error}", file=sys.stderr)
+        print_lines([f"lift: {error}"], sys.stderr)
         return EXIT_USAGE
     except (StoreUnreadableError, SettingsError) as error:
-        print(f"lift: NOTHING WAS LIFTED: {error}", file=sys.stderr)
+        print_lines([f"lift: NOTHING WAS LIFTED: {error}"], sys.stderr)
         return 1
     return 0
 

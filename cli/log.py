@@ -6,7 +6,6 @@ import argparse
 import difflib
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ from fleet.plain import to_json
 from fleet.small_tables import SmallTables
 from include.place import place
 from include.settings import PROJECT, SettingsError, load_settings
-from include.short_names import shorten_names, shorten_names_in
+from include.short_names import shorten_names, shorten_names_in, visible
 from include.spark.submission import anchor_paths
 from include.utc import format_utc
 from models.control.log_lines import LogLine
@@ -39,7 +38,6 @@ KNOWN_FOR = timedelta(days=14)
 """A job without a row for longer is not known by name."""
 NEWS = "verb <> 'wait' OR reason = 'needs_approval'"
 """What of all jobs is shown: not what was only waited for."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def history_table(name: str, lines: Sequence[LogLine]) -> Table:
@@ -74,12 +72,7 @@ def _cells(line: LogLine) -> tuple[str, ...]:
     decision = f"{line.decision} [dry run]" if line.is_dry_run else line.decision
     about = f"{line.why} ({line.step_id})" if line.step_id and line.why else line.why or line.step_id
     cells = (f"{line.at:%Y-%m-%d %H:%M:%S}", line.observed, line.desired, decision, about, line.came_of)
-    return tuple(_visible(cell) for cell in cells)
-
-
-def _visible(text: str) -> str:
-    """Return a text without what a terminal would obey."""
-    return _CONTROL.sub("?", text)
+    return tuple(visible(cell) for cell in cells)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -109,11 +102,9 @@ def run(options: argparse.Namespace) -> int:
     lines = [shorten_line(one.line, short) for one in merge_history(rows, acts)]
     if not lines:
         span = f"in the last {options.hours:g} h" if options.until is None else _span(options.hours, until)
-        print(
-            f"no decision on {_visible(options.job)} {span}: it was left as it is{_say_age(lake, options.job, until)}"
-        )
+        print(f"no decision on {visible(options.job)} {span}: it was left as it is{_say_age(lake, options.job, until)}")
     elif sys.stdout.isatty():
-        Console().print(history_table(_visible(options.job), lines))
+        Console().print(history_table(visible(options.job), lines))
     else:
         print(plain_text(lines))
     return 0
@@ -137,7 +128,7 @@ def _print_fleet(
     if len(lines) > options.most:
         print(f"the last {options.most} of {len(lines)} lines (--most, --hours; --json has all):")
     for one in lines[-options.most :]:
-        print(_visible(fleet_line(one)))
+        print(visible(fleet_line(one)))
     return 0
 
 
@@ -166,7 +157,7 @@ def _say_age(lake: str, job: str | None, until: datetime) -> str:
         return ""
     last = max(times)
     command = (
-        f"{f'{_visible(job)} ' if job else ''}--until {format_utc(last.replace(microsecond=0) + timedelta(seconds=1))}"
+        f"{f'{visible(job)} ' if job else ''}--until {format_utc(last.replace(microsecond=0) + timedelta(seconds=1))}"
     )
     return f'\nthe last decision is of {last:%Y-%m-%d %H:%M}Z; to see it: make log ARGS="{command}"'
 
@@ -204,13 +195,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         return run(options)
     except UsageError as error:
-        print(f"log: {_visible(str(error))}", file=sys.stderr)
+        print(f"log: {visible(str(error))}", file=sys.stderr)
         return EXIT_USAGE
     except SettingsError as error:
         print(f"log: {error}", file=sys.stderr)
         return 1
     except DeltaError as error:
-        print(f"log: a table cannot be read: {_visible(str(error).partition(chr(10))[0])}", file=sys.stderr)
+        print(f"log: a table cannot be read: {visible(str(error).partition(chr(10))[0])}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0

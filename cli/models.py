@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from cli.arguments import CommandParser, UsageError
 from cli.permission import require_role
-from cli.questions import answer, cluster_and_job, visible
+from cli.printing import print_lines
+from cli.questions import answer, cluster_and_job
 from fleet.acts.people import NotAllowedError
 from include.control.interventions import Act, Intervention, record_intervention
 from include.place import place
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     except (BundleError, StopIteration, MlflowException, OSError) as error:  # whatever stands in the registry
         reported = str(error).partition("\n")[0] or "there is no bundle of models in it"
         raise UsageError(f"the models cannot be read: {reported}") from error
-    print("\n".join(map(visible, lines)))
+    print_lines(lines)
     return 0
 
 
@@ -143,7 +144,7 @@ def _run(options: argparse.Namespace, now_s: float) -> int:
     try:
         return run(options, now_s)
     except NotAllowedError as error:
-        print(f"models: NOTHING WAS DONE: {error}", file=sys.stderr)
+        print_lines([f"models: NOTHING WAS DONE: {error}"], sys.stderr)
         return 1
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from cli.arguments import CommandParser, number
 from cli.known_jobs import check_scope, read_known_jobs
 from cli.light_start import leave_pandas_out
+from cli.printing import print_lines
 from cli.questions import (
     add_common,
     answer,
     cluster_and_job,
     open_reader,
-    print_lines,
 )
 from fleet.facts import FleetFacts, StepFact
 from fleet.health import describe_age

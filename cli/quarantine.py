@@ -11,7 +11,8 @@ from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
 from cli.light_start import leave_pandas_out
-from cli.questions import add_common, answer, open_reader, print_lines
+from cli.printing import print_lines
+from cli.questions import add_common, answer, open_reader
 from fleet.moments import resolve_time
 from fleet.plain import to_json
 from include.domain.quarantine_rules import Rule

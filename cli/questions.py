@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 
 from deltalake.exceptions import DeltaError
@@ -20,9 +19,8 @@ from fleet.moments import is_hour_of_day
 from include.control.small_objects import StoreUnreadableError
 from include.place import place
 from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.short_names import visible
 from include.spark.submission import anchor_paths
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def add_common(parser: CommandParser, at: str = "the time that is shown; default: now") -> None:
@@ -70,13 +68,3 @@ def answer(name: str, options: argparse.Namespace, run: Callable[[argparse.Names
         reported = str(error).partition("\n")[0] or type(error).__name__
         print(f"{name}: a table cannot be read: {visible(reported)} (make doctor checks the lake)", file=sys.stderr)
     return 1
-
-
-def visible(text: str) -> str:
-    """Return a text without what a terminal would obey."""
-    return _CONTROL.sub("?", text)
-
-
-def print_lines(lines: Sequence[str]) -> None:
-    """Print lines, each without what a terminal would obey."""
-    print("\n".join(visible(line) for line in lines))

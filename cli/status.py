@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cli.arguments import CommandParser
 from cli.light_start import leave_pandas_out
-from cli.questions import add_common, answer, open_reader, print_lines
+from cli.printing import print_lines
+from cli.questions import add_common, answer, open_reader
 from fleet.facts import FleetFacts, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics

@@ -25,7 +25,8 @@ from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
 from include.place import local_beside
-from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.readers import close_out
+from include.settings import PROJECT, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from page import PREFIX
 
@@ -47,23 +48,17 @@ class Service:
     command: list[str]
 
 
-def services(settings: Settings, airflow_port: int, mlflow_port: int) -> list[Service]:
-    """Return what has to run, in the order in which it is started."""
+def services(airflow_port: int, mlflow_port: int) -> list[Service]:
+    """Return what has to run, in the order in which it is started; where MLflow's runs are is in the environment."""
     tools = Path(sys.executable).parent
     airflow, mlflow = str(tools / "airflow"), str(tools / "mlflow")
-    store = [
-        "--backend-store-uri",
-        settings.mlflow.tracking_uri,
-        "--default-artifact-root",
-        settings.mlflow.artifact_root,
-    ]
     return [
         Service("api-server", [airflow, "api-server", "--host", LOOPBACK, "--port", str(airflow_port)]),
         # Logs are read from the disk of this machine: no log server is needed.
         Service("scheduler", [airflow, "scheduler", "--skip-serve-logs"]),
         Service("dag-processor", [airflow, "dag-processor"]),
         Service("triggerer", [airflow, "triggerer", "--skip-serve-logs"]),
-        Service("mlflow", [mlflow, "ui", "--host", LOOPBACK, "--port", str(mlflow_port), "--workers", "1", *store]),
+        Service("mlflow", [mlflow, "ui", "--host", LOOPBACK, "--port", str(mlflow_port), "--workers", "1"]),
     ]
 
 
@@ -279,12 +274,16 @@ def _stop_on_signals() -> None:
 def run(options: argparse.Namespace) -> None:
     """Start everything, say where it is, and stop it all on Ctrl-C."""
     settings = anchor_paths(load_settings())
+    close_out(settings)
     require_free(options.airflow_port, "--airflow-port")
     require_free(options.mlflow_port, "--mlflow-port")
     airflow_url, mlflow_url = (f"http://{LOOPBACK}:{port}" for port in (options.airflow_port, options.mlflow_port))
     environment = airflow_environment(settings) | {
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{airflow_url}/execution/",
         "AIRFLOW__API__BASE_URL": airflow_url,
+        # No command line: everybody on this machine sees those.
+        "MLFLOW_BACKEND_STORE_URI": settings.mlflow.tracking_uri,
+        "MLFLOW_DEFAULT_ARTIFACT_ROOT": settings.mlflow.artifact_root,
     }
     logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
@@ -292,7 +291,7 @@ def run(options: argparse.Namespace) -> None:
     _stop_on_signals()
     try:
         prepare_airflow(environment, logs)
-        for service in services(settings, options.airflow_port, options.mlflow_port):
+        for service in services(options.airflow_port, options.mlflow_port):
             group.start(service)
         wait_for("MLflow", f"{mlflow_url}/health", group)
         wait_for("Airflow's API server", f"{airflow_url}/api/v2/monitor/health", group)

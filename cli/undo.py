@@ -15,7 +15,7 @@ from cli.arguments import CommandParser, UsageError, number
 from cli.known_jobs import check_scope, read_known_jobs
 from cli.light_start import leave_pandas_out
 from cli.permission import require_role
-from cli.questions import answer, cluster_and_job, open_reader, visible
+from cli.questions import answer, cluster_and_job, open_reader
 from fleet.acts.people import NotAllowedError
 from fleet.acts.undo import HOURS, check_not_held, list_undo_warnings, order_undo, read_undoable
 from fleet.fleet_reader import FleetReader
@@ -25,6 +25,7 @@ from fleet.undoable import NothingToUndoError, Undoable
 from include.control.small_objects import StoreUnreadableError
 from include.place import place
 from include.settings import Settings
+from include.short_names import visible
 from models.control.log_lines import describe_change
 
 

@@ -24,6 +24,7 @@ from controller.watching import watch_ticks
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
 from include.place import place
+from include.readers import close_out
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from include.utc import IntervalError, format_utc, parse_utc
@@ -79,6 +80,7 @@ def main(argv: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stop.set())
     try:
         settings = load_anchored()
+        close_out(settings)
         clusters = choose_clusters(settings, options.cluster)
         as_of = None if options.as_of is None else parse_utc(options.as_of)
         until = None if options.until is None else parse_utc(options.until)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
 NAME_MAX = 60
@@ -22,12 +21,16 @@ _LEAST_PART = 12  # letters of the head and of the end of a chain
 
 
 def clean_name(name: str) -> str:
-    """Return a name on one line without letters that XML 1.0 or a terminal refuses.
+    """Return a name on one line, of letters that can be printed alone; others become a blank, an empty one is called so.
 
-    Control characters, lone surrogates and unassigned code points become a blank; an empty name is called so.
+    No other letter moves what a terminal or page shows, as control characters and marks of direction do.
     """
-    printable = "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Cn"} else letter for letter in name)
-    return " ".join(printable.split()) or NO_NAME
+    return " ".join(visible(name, " ").split()) or NO_NAME
+
+
+def visible(text: str, instead: str = "?") -> str:
+    """Return a text without what a terminal would obey, and without what reorders or hides letters on it."""
+    return "".join(letter if letter.isprintable() else instead for letter in text)
 
 
 def shorten_text(text: str, most: int) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from include.short_names import clean_name, shorten_name, shorten_text
 from include.utc import HOUR_S
 
 EVERYWHERE = "all"
-_LONGEST = 400
+_LONGEST, _LONGEST_NAME = 400, 120
+_MARKUP = re.compile(r"@(?=\w)|\](?=\()")  # a mention, and a link of Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,9 @@ def format_notice(notice: Notice, page_url: str) -> str:
     """Return the message: its first line says where, what and what to do; the second is the link, if there is one.
 
     >>> print(format_notice(Notice("plan_old", "prod", "", "the plan is 3 h old", "does tidewise_plan run?"), ""))
-    prod: plan old: the plan is 3 h old -> does tidewise_plan run?
+    prod: plan old: the plan is 3 h old → does tidewise_plan run?
     """
-    first = f"{_place(notice.scope)}: {_words(notice.fault)}: {_cut(notice.detail)} -> {notice.remedy}"
+    first = f"{_place(notice.scope)}: {_words(notice.fault)}: {_cut(notice.detail)} → {_cut(notice.remedy)}"
     return _with_link(first, notice.scope, page_url)
 
 
@@ -80,12 +84,23 @@ def format_rest(notices: Iterable[Notice], page_url: str) -> str:
     for one in notices:
         counts[one.fault] = counts.get(one.fault, 0) + 1
     listed = ", ".join(f"{count} of {_words(fault)}" for fault, count in sorted(counts.items()))
-    return _with_link(f"all clusters: and {sum(counts.values())} more faults: {listed} -> make status", "", page_url)
+    return _with_link(f"all clusters: and {sum(counts.values())} more faults: {listed} → make status", "", page_url)
+
+
+def escape_markup(text: str) -> str:
+    """Return a text that receivers show as it is: no link, and nobody who is called, is made by a job's name.
+
+    Slack and Google Chat want three letters escaped; a word joiner within keeps Mattermost and Rocket.Chat from more.
+
+    >>> escape_markup("<!here> R&D")
+    '&lt;!here&gt; R&amp;D'
+    """
+    return _MARKUP.sub("\\g<0>\N{WORD JOINER}", escape(text, quote=False))
 
 
 def _place(scope: str, subject: str = "") -> str:
-    where = "all clusters" if scope == EVERYWHERE else scope
-    return _one_line(f"{where}, {subject}" if subject else where)
+    where = "all clusters" if scope == EVERYWHERE else shorten_name(scope, _LONGEST_NAME)
+    return f"{where}, {shorten_name(subject, _LONGEST_NAME)}" if subject else where
 
 
 def _words(fault: str) -> str:
@@ -93,7 +108,7 @@ def _words(fault: str) -> str:
 
 
 def _with_link(first: str, scope: str, page_url: str) -> str:
-    first = _one_line(first)
+    first = escape_markup(clean_name(first))
     if not page_url:
         return first
     page = page_url.rstrip("/")
@@ -104,9 +119,5 @@ def _join(known: str, more: str) -> str:
     return known if more in known else f"{known}; {more}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten_text(text, _LONGEST)

@@ -12,17 +12,22 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from include.settings.secret_values import check_uri
 from include.settings.section import Section, Text
 
 _WRITE_SECRET = 'write "file:/etc/flink/login" or "env:FLINK_LOGIN", say'
 _WRITE_URL = "write http://jobmanager:8081, say"
+_WRITE_LOGIN = (
+    "write the address alone, and in the section "
+    '[clusters.<name>.connection] basic = "file:/etc/flink/login" (a file with user:password), say'
+)
 _HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}"
 _OWN_HEADERS = frozenset(
     {"authorization", "connection", "content-length", "host", "proxy-authorization", "transfer-encoding"}
 )
 
 
-def check_http_url(text: str, *, write: str = _WRITE_URL) -> str:
+def check_http_url(text: str, *, write: str = _WRITE_URL, instead: str = _WRITE_LOGIN) -> str:
     """Refuse what is no address of an HTTP server, or holds credentials.
 
     Raises:
@@ -37,11 +42,7 @@ def check_http_url(text: str, *, write: str = _WRITE_URL) -> str:
         raise ValueError(f"{reason}; {write}") from None
     if result.scheme not in {"http", "https"}:
         raise ValueError(f"must begin with http:// or https://; {write}")
-    if result.username is not None or result.password is not None:
-        raise ValueError(
-            "must not hold credentials, which logs would show; write the address alone, and in the section "
-            '[clusters.<name>.connection] basic = "file:/etc/flink/login" (a file with user:password), say'
-        )
+    check_uri(text, instead)
     if not result.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", result.hostname) or port == 0:
         raise ValueError(f"names no host and port; {write}")
     if result.query or result.fragment:
@@ -50,9 +51,8 @@ def check_http_url(text: str, *, write: str = _WRITE_URL) -> str:
 
 
 def _proxy(text: str) -> str:
-    if "@" in text:
-        raise ValueError('must not hold credentials, which logs would show; write proxy_basic = "file:..." beside it')
-    return check_http_url(text, write="write http://proxy:3128, say")
+    instead = 'write proxy_basic = "file:..." beside it'
+    return check_http_url(text, write="write http://proxy:3128, say", instead=instead)
 
 
 def _secret(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from include.settings.connection import SecretReference, check_http_url
+from include.settings.secret_values import check_uri, is_secret
 from include.settings.section import Section, Text
 
 _MASTERS = (
@@ -19,6 +20,11 @@ _MASTERS = (
 )
 _BYTES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _LEAST_MEMORY, _MOST_MEMORY = 512 * 2**20, 16 * 2**40  # Spark refuses to start with less
+_WRITE_MLFLOW = (
+    "write the address alone; the password comes from MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, from "
+    "PGPASSWORD or ~/.pgpass, or from ?read_default_file=... of MySQL"
+)
+_WRITE_KEYS = "write the place alone; keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role"
 _TRACKING = ("sqlite", "postgresql", "mysql", "mssql", "http", "https", "file", "databricks")
 
 
@@ -27,7 +33,7 @@ def _master(text: str) -> str:
         raise ValueError(
             "is no master of Spark; write local[*], local[2], spark://host:7077, yarn or k8s://https://host"
         )
-    return text
+    return check_uri(text.removeprefix("k8s://"), "give the login in spark.kubernetes.authenticate...File") and text
 
 
 def _memory(text: str) -> str:
@@ -68,6 +74,16 @@ def _option(name: str) -> str:
     return name
 
 
+def _options(given: dict[str, str]) -> dict[str, str]:
+    secrets = sorted(name for name, value in given.items() if is_secret(name, value))
+    if secrets:
+        raise ValueError(
+            f"{', '.join(secrets)} would be on Spark's command line for all to see; write it into the Spark "
+            "installation's spark-defaults.conf, or name a file or a secret of the service"
+        )
+    return given
+
+
 def _tracking_uri(text: str) -> str:
     scheme, result, rest = text.partition(":")
     if result and scheme.split("+")[0] not in _TRACKING:
@@ -76,7 +92,7 @@ def _tracking_uri(text: str) -> str:
         raise ValueError("names no file; write sqlite:///out/mlflow.db, say")
     if scheme in {"http", "https"} and not re.match(r"//[^/\s]+", rest):
         raise ValueError("names no host; write http://mlflow:5000, say")
-    return text
+    return check_uri(text, _WRITE_MLFLOW)
 
 
 def _registered_name(text: str) -> str:
@@ -100,7 +116,7 @@ def _folder_or_bucket(text: str) -> str:
         )
     if scheme.startswith("s3") and not re.match(r"//[^/\s]+", text.partition(":")[2]):
         raise ValueError("names no bucket; write s3a://bucket/folder, say")
-    return text
+    return check_uri(text, _WRITE_KEYS)
 
 
 def _place(text: str) -> str:
@@ -118,7 +134,7 @@ def _artifacts(text: str) -> str:
 
 
 def _endpoint(text: str) -> str:
-    return check_http_url(text, write="write http://minio:9000, say").rstrip("/")
+    return check_http_url(text, write="write http://minio:9000, say", instead=_WRITE_KEYS).rstrip("/")
 
 
 class Paths(Section):
@@ -133,6 +149,9 @@ class Paths(Section):
     out: Annotated[Text, AfterValidator(_place)] = Field(
         "out",
         description="folder of what is written besides, or s3a://bucket/folder: report, plans.json, pending steps",
+    )
+    group: Text | None = Field(
+        None, description="group of this machine that may read `out`, and the settings that are shipped; unset: none"
     )
 
 
@@ -181,7 +200,7 @@ class Spark(Section):
     executor_python: Text | None = Field(
         None, description="Python on the executors, /opt/tidewise/.venv/bin/python, say; unset: the driver's path"
     )
-    options: dict[Annotated[str, AfterValidator(_option)], str] = Field(
+    options: Annotated[dict[Annotated[str, AfterValidator(_option)], str], AfterValidator(_options)] = Field(
         default_factory=dict, description='more of Spark\'s configuration: {"spark.executor.memoryOverhead" = "1g"}'
     )
     shuffle_partitions: int = Field(4, ge=1, le=100_000, description="partitions after a shuffle")

@@ -6,25 +6,39 @@ import hashlib
 import json
 import os
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from include.atomic_write import write_text
+from include.atomic_write import replace_atomically
+from include.readers import limit_readers
 from include.settings import ENV_PREFIX, SETTINGS_FILE_VARIABLE, Settings, SettingsError
+from include.utc import DAY_S
 
 OPTION = "--settings"
+_NEEDED_S = 7 * DAY_S
 _PREFIX, _SUFFIX = "tidewise-settings-", ".json"
 
 
 def ship_settings(settings: Settings, folder: Path) -> Path:
     """Write settings as they are in force into a file that is named by its content; returns its path.
 
-    Logins and keys are in it as the settings have them: by the name of a variable or file.
+    Logins and keys are in it as the settings have them: by the name of a variable or file. Its owner and the group of
+    the settings may read it. Files that no stage was submitted with for days are removed.
+
+    Raises:
+        SettingsError: there is no such group here, or this user is not in it.
     """
     text = json.dumps(settings.model_dump(mode="json"), sort_keys=True, indent=1)
     file = folder / f"{_PREFIX}{_digest(text.encode())}{_SUFFIX}"
-    if not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(file, text)
+    with replace_atomically(file) as temporary:
+        temporary.touch(mode=0o600)
+        limit_readers(temporary, settings.paths.group, 0o600 if settings.paths.group is None else 0o640)
+        temporary.write_text(text, encoding="utf-8")
+    oldest_s = file.stat().st_mtime - _NEEDED_S
+    for one in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(FileNotFoundError):  # another stage removes it as well
+            if one.stat().st_mtime < oldest_s:
+                one.unlink()
     return file
 
 

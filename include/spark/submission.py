@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from include.own_python import find_python
+from include.readers import close_out
 from include.s3_client import read_client
 from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, Storage, s3_keys, settings_file
 from include.spark.code_zip import build_package
@@ -70,8 +71,10 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
     Raises:
         JarsMissingError: Delta's jars were not fetched.
         PackagingError: ``root`` is not the project.
+        SettingsError: there is no group ``paths.group`` here.
     """
     absolute = anchor_paths(settings, root)
+    close_out(absolute)
     master = master or settings.spark.master
     return Submission(
         application=str(root / "spark_jobs" / "launch.py"),

@@ -12,7 +12,7 @@ def check_places(settings: Settings) -> None:
     Raises:
         SubmitError: a path is a folder of this machine.
     """
-    places = {f"paths.{name}": str(value) for name, value in settings.paths.model_dump().items()}
+    places = {f"paths.{name}": str(value) for name, value in settings.paths.model_dump(exclude={"group"}).items()}
     if not settings.mlflow.artifact_root.startswith("mlflow-artifacts:"):  # of the server
         places["mlflow.artifact_root"] = settings.mlflow.artifact_root
     remote = s3_keys(settings)

@@ -12,7 +12,6 @@ from include.spark.submission import prepare_submission
 from include.submitting.connection_types import find_submitter
 from include.submitting.places import check_places
 from include.submitting.refusal import SubmitError
-from include.submitting.secrets import check_secrets
 from include.submitting.shipping import ship_submission
 from include.submitting.submitter import Submitter
 
@@ -70,7 +69,6 @@ def find_refusal(connection_type: str | None, extra: Mapping[str, Any], settings
     try:
         if find_submitter(connection_type, extra) is not None:
             check_places(settings)
-            check_secrets(settings.spark.options, "spark.options")
     except SubmitError as error:
         return str(error)
     return None

@@ -12,11 +12,11 @@ import pytest
 from deltalake import write_deltalake
 from waiting_step import write_waiting
 
-from cli import approve, hold
+from cli import approve, hold, lift, log, status, why
 from controller.leases.lease import Lease
 from fleet.fleet_reader import FleetReader
 from include.control.approvals import ApprovalStore
-from include.control.holds import HoldStore
+from include.control.holds import Hold, HoldStore
 from include.control.pins import FOLDER as PIN_FOLDER
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.tables import JOB_GRAPHS
@@ -119,6 +119,30 @@ def test_a_lake_that_is_not_there_is_no_hold_that_a_release_could_end(lake, monk
     for one in holds:
         assert "make release" not in one.release
         assert "let paths.lake name the lake" in one.release
+
+
+@pytest.mark.parametrize("mark", ["\x1b", "\u202e", "\u200b", "\u2066", "\x9b", "\ue000", "\u2028"])
+@pytest.mark.covers("harm name-in-terminal")
+def test_no_command_prints_what_a_terminal_would_obey(lake, capsys, mark: str) -> None:
+    name = f"Prod/a{mark}b\n2026-11-28 INFO all is released"
+    HoldStore(lake).write(Hold(name, name, name, time.time()))
+    write_waiting(lake, time.time(), job=f"or{mark}ders")
+    for command in (
+        lambda: hold.main(["hold", "--list"]),
+        lambda: hold.main(["release", name]),
+        lambda: approve.main(["--list"]),
+        lambda: approve.main([name, f"step{mark}"]),
+        lambda: lift.main([name]),
+        lambda: status.main([]),
+        lambda: log.main([]),
+        lambda: why.main([name]),
+    ):
+        command()
+        reported = capsys.readouterr()
+        text = reported.out + reported.err
+        assert text
+        assert mark not in text
+        assert "\n2026-11-28 INFO" not in text
 
 
 @pytest.mark.covers("harm hold-elsewhere")

@@ -49,9 +49,35 @@ def world(tmp_path: Path, server: WebhookServer) -> World:
 def test_the_first_line_says_where_what_and_what_to_do_and_the_second_is_the_link(world: World) -> None:
     world.send([OLD, REFUSED])
     assert world.server.texts == [
-        f"prod: plan old: {OLD.detail} -> {OLD.remedy}\n{PAGE}/",
-        f"prod/a b: steps refused: {REFUSED.detail} -> {REFUSED.remedy}\n{PAGE}/job?name=prod%2Fa%20b",
+        f"prod: plan old: {OLD.detail} → {OLD.remedy}\n{PAGE}/",
+        f"prod/a b: steps refused: {REFUSED.detail} → {REFUSED.remedy}\n{PAGE}/job?name=prod%2Fa%20b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("prod/<!channel> R&D", "prod/&lt;!channel&gt; R&amp;D"),
+        ("prod/<https://evil.example|Tidewise>", "prod/&lt;https://evil.example|Tidewise&gt;"),
+        ("prod/@all", "prod/@\N{WORD JOINER}all"),
+        ("prod/[Tidewise](https://evil.example)", "prod/[Tidewise]\N{WORD JOINER}(https://evil.example)"),
+        ("prod/a\N{RIGHT-TO-LEFT OVERRIDE}b\nc", "prod/a b c"),
+    ],
+)
+@pytest.mark.covers("harm name-as-markup")
+def test_a_name_is_no_markup_of_the_receiver(world: World, name: str, expected: str) -> None:
+    world.send([Notice("plan_old", name, name, f"{name}: old", f"see {name}")])
+    world.send([], HOUR_S)
+    began, ended = (text.partition("\n")[0] for text in world.server.texts)
+    assert began == f"{expected}: plan old: {expected}: old → see {expected}"
+    assert f"{expected}, {expected}: over after" in ended
+
+
+@pytest.mark.covers("harm name-as-markup")
+def test_names_of_kilobytes_are_cut(world: World) -> None:
+    name = f"prod/{'x' * 10_000}"
+    world.send([Notice("plan_old", name, name, name, name)])
+    assert len(world.server.texts[0].partition("\n")[0]) < 1000
 
 
 def test_a_fault_is_sent_once_an_hour_and_its_end_once(world: World) -> None:

@@ -130,7 +130,5 @@ def test_what_the_doctor_asks_has_an_answer_before_anything_runs(monkeypatch: py
     extra = {KEY: SERVICES["databricks"][2]}
     assert find_refusal("databricks", extra, Settings.model_validate(REMOTE)) is None
     assert "does not see paths.lake" in str(find_refusal("databricks", extra, Settings()))
-    secret = Settings.model_validate({**REMOTE, "spark": {"options": {"spark.hadoop.fs.s3a.secret.key": "planted"}}})
-    assert "spark.hadoop.fs.s3a.secret.key" in str(find_refusal("databricks", extra, secret))
     monkeypatch.setattr(SERVICES["databricks"][1], "provider", "apache-airflow-providers-none")
     assert "pip install apache-airflow-providers-none" in str(find_refusal("databricks", extra, Settings()))

@@ -9,11 +9,10 @@ import pytest
 
 from cli.embedded import LOOPBACK
 from cli.ui import SAY_EVERY_S, Group, Service, UiError, Waiting, services
-from include.settings import Settings
 
 
 def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
-    commands = {one.name: one.command for one in services(Settings(), 8080, 5000)}
+    commands = {one.name: one.command for one in services(8080, 5000)}
     listening = {name: command for name, command in commands.items() if "--port" in command}
     assert listening.keys() == {"api-server", "mlflow"}
     assert {command[command.index("--host") + 1] for command in listening.values()} == {LOOPBACK}
