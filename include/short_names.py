@@ -21,7 +21,7 @@ _LEAST_PART = 12  # letters of the head and of the end of a chain
 
 
 def clean_name(name: str) -> str:
-    """Return a name on one line, of letters that can be printed alone; others become a blank, an empty one is called so.
+    """Return a name on one line, of letters that can be printed alone; others become a blank, no name is called so.
 
     No other letter moves what a terminal or page shows, as control characters and marks of direction do.
     """
