@@ -149,7 +149,7 @@ class JobControl:
         self, tasks: Sequence[JobTask], actions: dict[str, Action], known: Observations
     ) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
-        cases, decided, requests, claims = [], [], OpenRequests(self.jobs), Claims()
+        cases, decided, requests, claims = [], [], OpenRequests(max(self.jobs, len(tasks))), Claims()
         requests.note_logged(self.log.read_open())
         for task in sorted(tasks, key=lambda task: (-task.priority, -task.late_s)):
             case = self._look_at(task, known.get(task.job))
@@ -191,7 +191,7 @@ class JobControl:
     def _observe(self, task: JobTask, history: JobHistory, known: Observation | None = None) -> Case | Action:
         """Return what a decision is made from, or why there is none now."""
         try:
-            observed = observe_followed(self.actuator, task.job, history, known)
+            observed = replace(observe_followed(self.actuator, task.job, history, known), late_s=task.late_s)
             limits = task.read_limits()
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:

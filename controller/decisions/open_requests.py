@@ -25,7 +25,7 @@ class OpenRequests:
     Attributes:
         slots: job -> slots that it is to get and does not have.
         jobs: of the cluster; 0 when nobody has counted.
-        rescaling: jobs that a request without an end is to stop: none that is down, nor one that is short of slots.
+        rescaling: jobs that a request without an end is to stop: none that is down, far behind or short of slots.
         catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
     """
 
@@ -70,7 +70,7 @@ class OpenRequests:
         return job in self.rescaling or now_s < self.catch_up_until_s.get(job, 0.0)
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
-        if request.running_before and not is_short_of_slots(request):
+        if request.running_before and not is_short_of_slots(request) and not observed.needs_no_turn:
             self.rescaling.add(job)
         self._lack(job, _missing(observed, request.target, running))
 

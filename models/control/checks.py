@@ -215,11 +215,11 @@ def check_neighbours(case: Case) -> Action | None:
 def _check_others(case: Case) -> Action | None:
     """Wait while as many other jobs of the cluster as are allowed at once are being rescaled.
 
-    A job that is down has no stop to add: it need not wait.
+    A job that is down has no stop to add, one that is far behind next to none: neither need wait.
     """
     limits, others = case.limits, case.observed.cluster_rescales
     most = max(limits.concurrent_rescales, math.floor(limits.concurrent_share * case.observed.cluster_jobs))
-    if case.observed.is_restarting or math.isinf(most) or (others is not None and others < most):
+    if case.observed.needs_no_turn or math.isinf(most) or (others is not None and others < most):
         return None
     count = "nobody knows how many" if others is None else str(others)
     detail = f"{count} other jobs of the cluster are being rescaled, {most:g} at once are the limit"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from include.domain.slots import count_slots
 from include.flink.job_states import RESTARTING_STATES
@@ -39,6 +40,10 @@ class Origin(StrEnum):
 
 OF_A_PERSON = frozenset({Origin.PIN, Origin.UNDO, Origin.SCHEDULE})
 """What a person demands needs nobody's yes, and is not cut to a part."""
+
+
+FAR_BEHIND_S: Final = 600.0
+"""Records that wait longer than this make a job far behind: a stop takes a tenth of it at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class ObservedJob:
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
         cluster_jobs: jobs of the cluster; 0 when nobody has counted.
+        late_s: how long its records wait; 0 where that is not known.
         neighbours_rescaled: jobs that feed it, or that it feeds, whose requests have no end yet or that catch up.
         lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
             by a person.
@@ -104,6 +110,7 @@ class ObservedJob:
     told_at_s: float | None = None
     cluster_rescales: int | None = None
     cluster_jobs: int = 0
+    late_s: float = 0.0
     neighbours_rescaled: tuple[str, ...] = ()
     lower_bounds: Parallelism | None = None
     running_since_s: float | None = None
@@ -112,6 +119,11 @@ class ObservedJob:
     def is_restarting(self) -> bool:
         """Whether the job is being brought back after a failure."""
         return self.state in RESTARTING_STATES
+
+    @property
+    def needs_no_turn(self) -> bool:
+        """Whether it is down, or so far behind that a stop adds next to nothing to what its records wait."""
+        return self.is_restarting or self.late_s > FAR_BEHIND_S
 
     @property
     def slots(self) -> int:

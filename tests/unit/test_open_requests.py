@@ -12,6 +12,7 @@ from willing_flink import WillingFlink
 from controller.decisions import job_control
 from controller.decisions.job_control import JobControl, JobTask
 from controller.log.control_log import LogEntry
+from include.settings import Settings
 from models.control.case import Case
 from models.control.checks import check_pace
 from models.control.limits import Limits
@@ -211,13 +212,36 @@ def test_of_many_jobs_a_share_is_rescaled_at_once(world, jobs: int, at_once: int
 
 def test_the_latest_jobs_come_first_and_those_that_are_down_need_not_wait(world) -> None:
     cluster, start = world
-    tick = start(replace(AUTO, concurrent_rescales=1), late_s={"b": 5.0, "c": 700.0})
+    tick = start(replace(AUTO, concurrent_rescales=1), late_s={"b": 5.0, "c": 500.0})
     assert tick(a=3, b=3, c=3) == {"c": "plan", "b": "concurrent_rescales", "a": "concurrent_rescales"}
     cluster.running["c/d"] = 0  # it failed meanwhile
     assert tick(a=3, d=Rise(4)) == {"d": "reactive", "a": "concurrent_rescales"}
     cluster.running["c/c"] = 3
     tick(c=None)
     assert tick(a=3)["a"] == "plan"  # that of the job that is down stops nobody
+
+
+def test_a_job_far_behind_needs_no_turn_and_takes_none(world) -> None:
+    tick = world[1](replace(AUTO, concurrent_rescales=1), late_s={"b": 601.0, "c": 602.0, "d": 599.0})
+    assert tick(a=3, b=3, c=3, d=3) == {"c": "plan", "b": "plan", "d": "plan", "a": "concurrent_rescales"}
+
+
+def test_forty_jobs_in_need_are_all_asked_within_three_turns(world) -> None:
+    """A surge of all: by the default limits each turn takes the jobs that the turn before has left."""
+    cluster, start = world
+    cluster.total = 400
+    defaults = Settings().limits
+    limits = replace(AUTO, concurrent_rescales=defaults.concurrent_rescales, concurrent_share=defaults.concurrent_share)
+    names = [f"j{number}" for number in range(40)]
+    for name in names:
+        cluster.start(f"c/{name}", 2)
+    tick = start(limits, len(names))
+    tick(**dict.fromkeys(names))
+    for _ in range(3):
+        tick(**{name: Rise(4) for name in names})
+        cluster.fill()
+        tick(**{name: Rise(4) for name in names})
+    assert {job for job, _ in cluster.sent} == {f"c/{name}" for name in names}
 
 
 def test_rescales_that_nobody_has_counted_are_too_many() -> None:
