@@ -27,7 +27,7 @@ def require_role(roles: Roles, act: Act, told: str | None) -> str:
         NotAllowedError: they may not, or give another name.
     """
     login = read_login()
-    if not getattr(roles, act):
+    if not roles.named_for(act):
         return told or login
     check_role(roles, act, login)
     if told not in {None, login}:

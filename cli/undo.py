@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         UsageError: there is nothing to take back, or something else holds the job.
     """
     settings, reader = open_reader()
-    by = require_role(settings.roles, "hold", options.by)
+    by = require_role(settings.roles, "rescale", options.by)
     what = _find(reader, settings, options.job, now_s)
     try:
         check_not_held(reader.read_holds(now_s), what.cluster, what.job)

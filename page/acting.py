@@ -119,9 +119,9 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
 
     route("/hold", "hold", put_on_hold)
     route("/release", "hold", release)
-    route("/undo", "hold", undo)
-    route("/pin", "hold", pin)
-    route("/unpin", "hold", unpin)
+    route("/undo", "rescale", undo)
+    route("/pin", "rescale", pin)
+    route("/unpin", "rescale", unpin)
     route("/lift", "hold", lift)
     route("/answer", "approve", answer)
 
@@ -219,7 +219,7 @@ def _check(
     request: Request, visitor: Visitor, form: Mapping[str, Any], *, access: Access, role: RoleAct, now_s: float
 ) -> None:
     """Refuse who may not, and what came from no form of this page."""
-    may = visitor.may_approve if role == "approve" else visitor.may_hold
+    may = visitor.may_hold if role == "hold" else visitor.may_approve
     if not visitor.login or not may:
         raise HTTPException(403, "you may look, and not do this")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":

@@ -1,7 +1,7 @@
 """Visitors of the page within Airflow: its logged-in user, with the rights that its auth manager gives them.
 
-Whoever may read the DAG ``tidewise_plan`` may look; who may change ``tidewise_control`` may hold, release and undo; who
-may answer Required Actions of ``tidewise_approve`` may answer steps. The settings' roles count besides.
+Whoever may read the DAG ``tidewise_plan`` may look; who may change ``tidewise_control`` may hold, release and lift; who
+may answer Required Actions of ``tidewise_approve`` may answer steps, pin and undo. The settings' roles count besides.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class Visitor:
 
     Attributes:
         login: their name; empty where nobody logs in.
-        may_hold: whether they may hold, release and undo.
-        may_approve: whether they may answer steps.
+        may_hold: whether they may hold, release and lift.
+        may_approve: whether they may answer steps, pin and undo.
     """
 
     login: str = ""

@@ -26,6 +26,7 @@ from include.control.small_objects import list_once
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
 from include.place import place
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
+from include.settings.people import Act
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.blackout import Blackout
@@ -98,7 +99,8 @@ class LimitsSnapshot:
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
             return replace(stopped, mode_reason=reason)
         if held:
-            undo = None if result.is_held else _undo_of(find_order(self.undos, cluster, job, holds))
+            order = None if result.is_held else find_order(self.undos, cluster, job, holds)
+            undo = _undo_of(order) if order is not None and self._may("rescale", order.by) else None
             result = replace(
                 result, undo=undo, is_held=True, hold_reason="; ".join([*filter(None, [result.hold_reason]), *held])
             )
@@ -178,7 +180,7 @@ class LimitsSnapshot:
         result = []
         for one in self.approvals:
             names = {*one.parallelism_from, *one.parallelism_to}
-            counts = not one.is_approved or (names <= set(ids) and self._may_approve(one.by))
+            counts = not one.is_approved or (names <= set(ids) and self._may("approve", one.by))
             if (one.cluster, one.job) == (cluster, job) and counts:
                 before, target = (
                     {ids[name]: count for name, count in shown.items() if name in ids}
@@ -189,15 +191,19 @@ class LimitsSnapshot:
                 result.append(StepApproval(one.step_id, before, target, one.is_approved, *times, by, one.approval_id))
         return sorted(result, key=lambda one: (one.step_id, one.at_s, one.key))
 
-    def _may_approve(self, login: str) -> bool:
+    def _may(self, act: Act, login: str) -> bool:
         settings = self.state.settings
-        return settings is not None and settings.roles.may("approve", login)
+        return settings is not None and settings.roles.may(act, login)
 
     def _pin_by_person(self, limits: Limits, cluster: str, job: str) -> Limits:
         """Return limits with a person's pin, unless the settings have one: that goes before."""
         pin = find_pin(self.pins, cluster, job)
-        has_own = limits.pin is not None or limits.pin_all is not None
-        return limits if pin is None or has_own else replace(limits, pin_all=pin.parallelism)
+        if pin is None or limits.pin is not None or limits.pin_all is not None:
+            return limits
+        if self._may("rescale", pin.by):
+            return replace(limits, pin_all=pin.parallelism)
+        reason = f"it is pinned by {pin.by or 'nobody'}, whom roles.rescale does not name"
+        return replace(limits, is_held=True, hold_reason="; ".join(filter(None, [limits.hold_reason, reason])))
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
         pin, until = of_job.pin, of_job.pin_until
@@ -285,9 +291,7 @@ def open_limits(
     )
 
 
-def _undo_of(order: UndoOrder | None) -> Undo | None:
-    if order is None:
-        return None
+def _undo_of(order: UndoOrder) -> Undo:
     return Undo(
         *(order.step_id, order.job_id, order.undone, order.target),
         by=order.by,

@@ -17,5 +17,5 @@ def check_role(roles: Roles, act: Act, login: str) -> None:
         NotAllowedError: they may not.
     """
     if not roles.may(act, login):
-        listed = ", ".join(sorted({*getattr(roles, act), *roles.admin}))
+        listed = ", ".join(sorted({*roles.named_for(act)}))
         raise NotAllowedError(f"{login} may not: roles.{act} names {listed}")

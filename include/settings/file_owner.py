@@ -38,7 +38,7 @@ def check_owner(path: Path, roles: Roles) -> None:
     about = path.stat()
     owner = login_of(about.st_uid)
     if not roles.may("limits", owner):
-        named = ", ".join(sorted({*roles.limits, *roles.admin}))
+        named = ", ".join(sorted({*roles.named_for("limits")}))
         raise SettingsError(f"{path} belongs to {owner}, who may not change limits; roles.limits names {named}")
     if about.st_mode & _WRITTEN_BY_OTHERS:
         mode = stat.filemode(about.st_mode)

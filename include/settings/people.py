@@ -8,7 +8,7 @@ from pydantic import Field
 
 from include.settings.section import Section, Text
 
-Act = Literal["approve", "hold", "limits"]
+Act = Literal["approve", "hold", "rescale", "limits"]
 _WHO = "login names; empty: everyone who can write "
 
 
@@ -28,6 +28,9 @@ class Roles(Section):
 
     approve: tuple[Text, ...] = Field((), description=f"who may answer steps: {_WHO}the answers below the lake")
     hold: tuple[Text, ...] = Field((), description=f"who may hold and release: {_WHO}the holds below the lake")
+    rescale: tuple[Text, ...] | None = Field(
+        None, description="who may pin and undo, which needs no yes; unset: those of `approve`"
+    )
     limits: tuple[Text, ...] = Field(
         (), description=f"who may own the settings file, which nobody else may be able to write: {_WHO}it"
     )
@@ -35,5 +38,11 @@ class Roles(Section):
 
     def may(self, act: Act, login: str) -> bool:
         """Whether a person may do something; where nobody is named, everyone may."""
-        named: tuple[str, ...] = getattr(self, act)
-        return not named or login in {*named, *self.admin}
+        named = self.named_for(act)
+        return not named or login in named
+
+    def named_for(self, act: Act) -> tuple[str, ...]:
+        """Return who alone may do something, admins among them; empty: everyone may."""
+        named: tuple[str, ...] | None = getattr(self, act)
+        named = self.approve if named is None else named
+        return (*named, *self.admin) if named else ()

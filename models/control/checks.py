@@ -23,7 +23,7 @@ from models.control.undo import form_undo, is_held_after_change
 def desired_parallelism(case: Case) -> Intention | None:
     """Return what is desired within the limits and the slots to be had: what a person demands before all else."""
     pin = case.limits.pin_of(case.observed.requested or {})
-    undo = form_undo(case.limits.undo, case.observed, case.now_s)
+    undo = form_undo(case.limits.undo, case.history, case.observed, case.now_s)
     if undo is not None:
         target = {**undo.parallelism, **pin}
         return replace(undo, parallelism=bound_target(target, case.observed, allow_any_step(case.limits)))
@@ -49,7 +49,7 @@ def check_permission(case: Case) -> Action | None:
         return Action(Verb.WAIT, Reason.SETTINGS_CHANGED, "the settings have just been changed")
     if case.limits.mode is Mode.OFF:
         return Action(Verb.WAIT, Reason.MODE_OFF, case.limits.mode_reason or "the mode is off")
-    if case.limits.is_held and form_undo(case.limits.undo, case.observed, case.now_s) is None:
+    if case.limits.is_held and form_undo(case.limits.undo, case.history, case.observed, case.now_s) is None:
         return Action(Verb.REFUSE, Reason.ON_HOLD, case.limits.hold_reason or "a person has put the job on hold")
     refused = _check_autoscaler(case.observed.other_autoscaler, case.observed.autoscaler_unknown)
     if refused is not None:
@@ -86,7 +86,7 @@ def check_state(case: Case) -> Action | None:
     observed = case.observed
     if observed.running:
         return None
-    if observed.is_restarting and form_undo(case.limits.undo, observed, case.now_s) is not None:
+    if observed.is_restarting and form_undo(case.limits.undo, case.history, observed, case.now_s) is not None:
         return None
     wanted = case.desired
     is_reactive = wanted is not None and wanted.origin is Origin.REACTIVE
@@ -190,7 +190,7 @@ def check_pace(case: Case) -> Action | None:
     history, limits, now_s = case.history, case.limits, case.now_s
     if limits.in_blackout:
         return Action(Verb.WAIT, Reason.BLACKOUT, limits.blackout_reason or "a blackout window is on")
-    if form_undo(limits.undo, case.observed, now_s) is not None:
+    if form_undo(limits.undo, case.history, case.observed, now_s) is not None:
         return _check_others(case)
     if history.last_change_at_s is not None and now_s - history.last_change_at_s < limits.cooldown_s:
         return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
@@ -207,7 +207,11 @@ def check_pace(case: Case) -> Action | None:
 def check_neighbours(case: Case) -> Action | None:
     """Wait while a job that feeds this one, or that it feeds, is rescaled; a job that is down has no stop to add."""
     others = case.observed.neighbours_rescaled
-    if not others or case.observed.is_restarting or form_undo(case.limits.undo, case.observed, case.now_s) is not None:
+    if (
+        not others
+        or case.observed.is_restarting
+        or form_undo(case.limits.undo, case.history, case.observed, case.now_s) is not None
+    ):
         return None
     return Action(Verb.WAIT, Reason.NEIGHBOUR_RESCALES, f"{', '.join(others)} is being rescaled or catches up")
 

@@ -68,7 +68,7 @@ def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> 
         # The bounds in force, which may not have been filled: they are what there is to go back to. Of a job that does
         # not run they may be the harm of the request before; else they are good, or somebody else has set them.
         is_doubtful = not request.running_before and history.to_judge is not None
-        return replace(after, last_good=history.last_good if is_doubtful else request.before)
+        return replace(after, last_good=history.last_good if is_doubtful else request.before, last_sent=request)
     if history.unfilled is None and reason not in HARMLESS:  # a step that was not filled is counted already
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)

@@ -174,7 +174,7 @@ def judge_outcome(case: Case) -> Action | None:
     judged, good = case.history.to_judge, case.history.last_good
     if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
         return None
-    if form_undo(case.limits.undo, case.observed, case.now_s) is not None:
+    if form_undo(case.limits.undo, case.history, case.observed, case.now_s) is not None:
         return None  # a person has decided already, and on the same
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, Reason.WORSE_THAN_BEFORE, f"{case.outcome.detail}; no request is allowed now")

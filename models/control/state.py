@@ -298,6 +298,7 @@ class JobHistory:
         bad_steps_s: when steps were rolled back or failed, in this order; see :mod:`models.control.bad_steps`.
         known_lower: lower bounds in force that are known; None: none but Flink's own, which are 1.
         used_approvals: answers that have allowed their request; None in a log of before they were kept.
+        last_sent: the last request that took none back; None without one, and in a log of before it was kept.
     """
 
     job_id: str | None = None
@@ -318,3 +319,4 @@ class JobHistory:
     bad_steps_s: tuple[float, ...] = ()
     known_lower: Parallelism | None = None
     used_approvals: tuple[UsedApproval, ...] | None = None
+    last_sent: Request | None = None

@@ -31,9 +31,13 @@ class Undo:
     until_s: float = 0.0
 
 
-def form_undo(undo: Undo | None, observed: ObservedJob, now_s: float) -> Intention | None:
-    """Return what an undo demands now; None without one, after it was carried out, and after a change of somebody."""
-    if undo is None or now_s >= undo.until_s or observed.job_id != undo.job_id:
+def form_undo(undo: Undo | None, history: JobHistory, observed: ObservedJob, now_s: float) -> Intention | None:
+    """Return what an undo demands now; None without one, after it was carried out, and after a change of somebody.
+
+    An undo comes from below the lake, where others than the controller write: one that is not of the last rescale, from
+    and to the bounds that the log has of it, is none.
+    """
+    if undo is None or now_s >= undo.until_s or observed.job_id != undo.job_id or not _is_known(undo, history):
         return None
     asked = dict(observed.requested or {})
     if asked != dict(undo.undone) or asked == dict(undo.target):
@@ -41,6 +45,16 @@ def form_undo(undo: Undo | None, observed: ObservedJob, now_s: float) -> Intenti
     why = f"{undo.by or 'a person'} takes the rescale of step {undo.step_id} back"
     reason = f"{why}: {undo.reason}" if undo.reason else why
     return Intention({**asked, **undo.target}, Origin.UNDO, f"{undo.step_id}-undo", reason, now_s + DAY_S)
+
+
+def _is_known(undo: Undo, history: JobHistory) -> bool:
+    last = history.last_sent or history.to_judge  # of a log of before the last was kept
+    return (
+        last is not None
+        and (last.step_id, last.job_id) == (undo.step_id, undo.job_id)
+        and dict(last.target) == dict(undo.undone)
+        and {vertex: last.before.get(vertex, count) for vertex, count in last.target.items()} == dict(undo.target)
+    )
 
 
 def name_hold(history: JobHistory) -> str:

@@ -75,10 +75,13 @@ def test_a_request_is_in_flight_before_it_leaves_and_the_state_before_it_is_good
         request_times_s=(NOW_S - 60, NOW_S),  # those of the last day
         to_judge=None,
         last_good=TWO,  # the bounds in force, though they were not filled
+        last_sent=new,
     )
     assert after("plan", Verb.RESCALE, request=new) == expected
     nothing_ran = replace(new, running_before={})
-    assert after("plan", Verb.RESCALE, request=nothing_ran) == replace(expected, in_flight=nothing_ran, last_good=ONE)
+    assert after("plan", Verb.RESCALE, request=nothing_ran) == replace(
+        expected, in_flight=nothing_ran, last_sent=nothing_ran, last_good=ONE
+    )
     dry = Action(Verb.RESCALE, "plan", "", new, is_dry_run=True)
     assert advance_history(CASE, dry) == FULL
 

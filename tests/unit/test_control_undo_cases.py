@@ -12,7 +12,7 @@ from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
-from models.control.state import BlockedTarget, JobHistory, Mode, ObservedJob
+from models.control.state import BlockedTarget, JobHistory, Mode, ObservedJob, Request
 from models.control.undo import Undo, form_undo, name_hold
 
 AUTO = Limits(mode=Mode.AUTO)
@@ -20,7 +20,9 @@ AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 RESTARTS = replace(AT_FOUR, state="RESTARTING", running={})
 UNDO = Undo("step-1", "j", undone=FOUR, target=TWO, by="ada", until_s=NOW_S + 7200)
 TAKES_BACK = replace(AUTO, is_held=True, undo=UNDO)
-CASE = plain_case(observed=AT_FOUR, history=JobHistory(job_id="j", known_requested=FOUR), limits=TAKES_BACK)
+SENT = Request("step-1", "j", FOUR, TWO, TWO, NOW_S - 600, NOW_S - 420)
+HISTORY = JobHistory(job_id="j", known_requested=FOUR, last_sent=SENT)
+CASE = plain_case(observed=AT_FOUR, history=HISTORY, limits=TAKES_BACK)
 
 
 def case_with(case: Case = CASE, **limits: object) -> Case:
@@ -61,8 +63,35 @@ def test_an_undo_waits_for_a_job_that_neither_runs_nor_is_brought_back() -> None
 
 def test_an_undo_is_for_the_job_that_the_rescale_was_sent_for() -> None:
     """A job that was deployed anew may run at the same parallelism for another reason."""
-    assert form_undo(UNDO, AT_FOUR, NOW_S) is not None
-    assert form_undo(UNDO, replace(AT_FOUR, job_id="k"), NOW_S) is None
+    assert form_undo(UNDO, HISTORY, AT_FOUR, NOW_S) is not None
+    assert form_undo(UNDO, HISTORY, replace(AT_FOUR, job_id="k"), NOW_S) is None
+
+
+@pytest.mark.parametrize(
+    ("undo", "history"),
+    [
+        (replace(UNDO, step_id="never-sent"), HISTORY),
+        (replace(UNDO, target={"a": 1, "b": 1}), HISTORY),
+        (UNDO, replace(HISTORY, last_sent=None)),
+        (UNDO, replace(HISTORY, last_sent=replace(SENT, step_id="step-2"))),
+        (UNDO, replace(HISTORY, last_sent=replace(SENT, target={"a": 9, "b": 4}))),
+        (UNDO, replace(HISTORY, last_sent=replace(SENT, job_id="k"))),
+    ],
+)
+@pytest.mark.covers("harm undo-forged")
+def test_an_undo_of_what_the_log_does_not_know_is_none_and_the_job_is_held(undo: Undo, history: JobHistory) -> None:
+    action = reconcile(case_with(replace(CASE, history=history), undo=undo))
+    assert (action.verb, action.reason) == (Verb.REFUSE, "on_hold")
+
+
+def test_the_last_request_is_known_until_the_next_one_and_what_takes_it_back_is_none() -> None:
+    back = reconcile(CASE)
+    assert advance_history(CASE, back).last_sent == SENT
+    up = reconcile(plain_case(limits=AUTO))
+    assert up.request is not None
+    assert advance_history(plain_case(limits=AUTO), up).last_sent == up.request
+    before = replace(HISTORY, last_sent=None, to_judge=SENT)  # a log of before it was kept
+    assert form_undo(UNDO, before, AT_FOUR, NOW_S) is not None
 
 
 def test_what_a_person_takes_back_is_no_bad_step_and_may_be_tried_when_the_hold_is_over() -> None:

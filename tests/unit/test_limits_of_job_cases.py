@@ -45,6 +45,13 @@ def test_an_undo_is_sent_where_its_own_hold_is_all_that_holds_the_job(
     assert (result.undo is not None) is counts
 
 
+@pytest.mark.covers("harm hold-and-rescale")
+def test_an_undo_of_somebody_who_may_not_rescale_is_none() -> None:
+    for named, counts in (([ORDER.by], True), (["boss"], False)):
+        result = limits_of(settings_of({}, roles={"approve": named}), holds=[ORDER.hold], undos=[ORDER])
+        assert (result.undo is not None, result.is_held) == (counts, True)
+
+
 @pytest.mark.parametrize(
     ("job", "now_s", "wants"), [("orders", 0.0, True), ("orders", 60.0, False), ("rides", 0.0, False)]
 )

@@ -119,7 +119,7 @@ def test_hold_and_release_are_logged_with_the_login(world) -> None:
 
 
 def test_undo_goes_back_by_the_controller_and_only_for_what_was_shown(world) -> None:
-    client = visit(may_hold=True)
+    client = visit(may_approve=True)
     assert post(client, "undo", step="another").status_code == 409
     assert world.want(None, evaluates=False) != "roll_back undo"
     assert "Back to Source: orders 4->1, enrich 4->2" in show(client, f"/job?name={JOB}")
@@ -130,7 +130,7 @@ def test_undo_goes_back_by_the_controller_and_only_for_what_was_shown(world) -> 
 
 
 def test_a_pin_is_carried_out_and_taken_off(world) -> None:
-    client = visit(may_hold=True)
+    client = visit(may_approve=True)
     assert post(client, "pin", parallelism="3", hours="1", reason="release day").status_code == 303
     text = show(client, f"/job?name={JOB}")
     assert "pinned to 3 by ada until" in text
@@ -146,7 +146,7 @@ def test_a_pin_is_carried_out_and_taken_off(world) -> None:
 
 @pytest.mark.parametrize(("given", "answer"), [("0", "allow 1 to 64"), ("65", "allow 1 to 64"), ("x", "such as 4")])
 def test_a_pin_outside_of_the_limits_is_refused(world, given: str, answer: str) -> None:
-    reply = post(visit(may_hold=True), "pin", parallelism=given)
+    reply = post(visit(may_approve=True), "pin", parallelism=given)
     assert reply.status_code == 409
     assert answer in html.unescape(reply.text)
     assert read_limits(world).pin_all is None
@@ -156,7 +156,7 @@ def test_a_pin_of_the_settings_goes_before(world) -> None:
     file = world.root / "settings.toml"
     file.write_text(file.read_text() + '[limits.jobs."live/orders"]\npin = 2\n')
     assert "is in the settings, and goes before" in html.unescape(
-        post(visit(may_hold=True), "pin", parallelism="3").text
+        post(visit(may_approve=True), "pin", parallelism="3").text
     )
     PinStore(str(world.root / "lake")).write(PersonalPin("live", "orders", 3))
     assert read_limits(world).pin_all == 2
@@ -217,6 +217,17 @@ def test_a_hold_of_no_time_is_refused(world, hours: str) -> None:
     reply = post(visit(may_hold=True), "hold", hours=hours)
     assert (reply.status_code, "Nothing was done" in reply.text) == (409, True)
     assert world.want(6) == "wait cooldown"
+
+
+@pytest.mark.parametrize("path", ["pin", "unpin", "undo"])
+@pytest.mark.covers("harm hold-and-rescale")
+def test_who_may_hold_may_not_rescale(world, path: str) -> None:
+    client = visit(may_hold=True)
+    assert post(client, path, parallelism="3", step="step-4").status_code == 403
+    page = client.get(f"/job?name={JOB}").text
+    assert 'action="hold?' in page
+    assert f'action="{path}?' not in page
+    assert read_limits(world).pin_all is None
 
 
 def test_who_may_hold_may_not_answer(tmp_path, monkeypatch) -> None:
