@@ -66,15 +66,24 @@ def lag_s(observations: Observations) -> float:
     return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
 
 
+def is_behind(snapshot: Snapshot) -> bool:
+    """Whether records wait for longer than they do anyhow."""
+    return lag_s(snapshot.observations) >= NO_AGE * snapshot.options.costs.late_after_s
+
+
+def count_waiting(snapshot: Snapshot) -> tuple[float, float]:
+    """Return the records that wait at the end of the last window but one, and of the last one; NaN if not known."""
+    windows, sources = snapshot.observations, [snapshot.graph.position(name) for name in snapshot.graph.sources]
+    before, now = [math.nan] * max(2 - len(windows), 0) + windows.waiting_records[-2:, sources].sum(axis=1).tolist()
+    return before, now
+
+
 def stays_behind(snapshot: Snapshot) -> bool:
-    """Whether records wait for longer than they do anyhow, and no fewer than a window before."""
-    windows = snapshot.observations
-    if len(windows) < 2 or lag_s(windows) < NO_AGE * snapshot.options.costs.late_after_s:
-        return False
-    last = windows.rows(np.arange(len(windows) - 2, len(windows)))
+    """Whether a job is behind and does not work its backlog off."""
+    windows, (before, now) = snapshot.observations, count_waiting(snapshot)
     sources = [snapshot.graph.position(name) for name in snapshot.graph.sources]
-    waiting, arriving = (one[:, sources].sum(axis=1) for one in (last.waiting_records, last.target_data_rate_per_s))
-    return bool(waiting[1] - waiting[0] > -GROWTH_ABOVE * arriving[1] * windows.window_s)
+    arrived = windows.window_s * windows.target_data_rate_per_s[-1:, sources].sum()
+    return is_behind(snapshot) and bool(now - before > -GROWTH_ABOVE * arrived)
 
 
 def known_headroom(

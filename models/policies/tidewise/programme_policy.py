@@ -16,7 +16,7 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.measurements import stays_behind
+from models.policies.tidewise.measurements import count_waiting, is_behind, stays_behind
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
@@ -101,7 +101,7 @@ class Programme:
             return _rise_early(job, known), memory
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
-        if stays_behind(job):
+        if is_behind(job):
             _observe_present(law, job, known)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return _follow(memory, job.now_s, job)
