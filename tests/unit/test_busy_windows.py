@@ -19,6 +19,7 @@ from models.policies.tuning.capacity_history import (
     capacity_at,
     most_capacity_at,
 )
+from models.policies.tuning.small import fit_surrogate
 
 DAY_S = 86_400.0
 
@@ -53,6 +54,13 @@ def test_windows_in_which_a_neighbour_had_the_processor_tell_no_capacity() -> No
     history = watched([*CALM, *STARVED[:2]])
     assert capacity_at(history, 3) == 28_800.0
     assert history[0].busiest_share == 0.022
+
+
+def test_windows_that_differ_by_their_neighbours_alone_leave_a_capacity_that_is_known() -> None:
+    scattered = [(0.005, 93_000.0), (0.04, 11_400.0), (0.12, 3_750.0), (0.15, 2_800.0), (0.19, 1_840.0)]
+    mean, sd = fit_surrogate([watched(scattered)], [4])
+    assert mean[0, 2] == pytest.approx(3_750.0)
+    assert mean[0, 2] > 1.28 * sd[0, 2]
 
 
 def test_an_operator_that_became_slow_is_believed_so_within_a_day() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from controller.evaluation.evaluate_job import evaluate
-from controller.view.job_view import EvaluationState, JobView
+from controller.view.job_view import ActiveTarget, EvaluationState, JobView
 from include.flink.raw_format import RawRecord
 from include.settings.loading import check_settings
 from models.polling.poll_history import PollHistory
@@ -23,7 +23,7 @@ POLLS = Path(__file__).parents[1] / "support" / "recordings" / "overload_polls.j
 SETTINGS = check_settings(
     {"clusters": {"c": {"window_s": 60, "slots_max": 8}}, "planner": {"timing": {"apply_every_s": 60}}}
 )
-Minute = tuple[Mapping[str, int], Mapping[str, int] | None, float]
+Minute = tuple[Mapping[str, int], ActiveTarget | None, float]
 """What runs, what is wanted, and the outstanding records."""
 
 
@@ -48,12 +48,15 @@ def replay(job: str, begin: str, end: str) -> dict[str, Minute]:
                 found = windows.observations(number)
                 kept = evaluate(JobView("c", job, seen=seen, observations=found), kept, SETTINGS, now_s)
                 outstanding = float(np.nansum(found.waiting_records[-1])) if len(found) else 0.0
-                wanted = None if kept.standing is None else kept.standing.wanted
-                result[datetime.fromtimestamp(now_s, UTC).strftime("%H:%M")] = (seen.running, wanted, outstanding)
+                result[datetime.fromtimestamp(now_s, UTC).strftime("%H:%M")] = (
+                    seen.running,
+                    kept.standing,
+                    outstanding,
+                )
     return result
 
 
-OVERLOADS = [("split", "19:20", "19:30"), ("join", "19:19", "19:38")]
+OVERLOADS = [("split", "19:20", "19:30"), ("join", "19:19", "19:47")]
 
 
 @pytest.mark.parametrize("overload", OVERLOADS)
@@ -65,16 +68,26 @@ def test_nothing_is_taken_away_while_outstanding_records_grow(overload):
         if now > before > 1000 and wish is not None
     ]
     assert len(wanted) >= 4
-    assert all(wish[name] >= running[name] for running, wish in wanted for name in wish)
+    assert all(wish.wanted[name] >= running[name] for running, wish in wanted for name in running)
+    assert all(" records wait, " in wish.reason for _, wish in wanted)
 
 
 @pytest.mark.parametrize(
-    ("overload", "short", "at"), [(OVERLOADS[0], "slow", "19:25"), (OVERLOADS[1], "Join", "19:33")]
+    ("overload", "short", "at"), [(OVERLOADS[0], "slow", "19:24"), (OVERLOADS[1], "Join", "19:33")]
 )
 def test_the_first_wish_is_more_of_the_operator_at_its_limit(overload, short, at):
     minutes = replay(*overload)
     first = next(minute for minute, (_, wish, _) in minutes.items() if wish is not None)
     assert first <= at
     running, wish, _ = minutes[first]
-    name = next(name for name in wish if name.startswith(short))
-    assert wish[name] > running[name]
+    name = next(name for name in running if name.startswith(short))
+    assert wish.wanted[name] > running[name]
+
+
+def test_at_a_constant_load_a_rise_is_followed_by_one_correction_at_most():
+    """The job restores for four minutes and reads records again: that is no more load, and no less capacity."""
+    after = [one for minute, one in replay(*OVERLOADS[1]).items() if minute >= "19:39"]
+    assert all(min(running.values()) == 2 for running, _, _ in after)
+    wishes = [None if wish is None else max(wish.wanted.values()) for _, wish, _ in after]
+    assert len({wish for wish in wishes if wish is not None}) <= 1
+    assert set(wishes[:5]) == {None}

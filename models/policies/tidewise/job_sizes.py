@@ -179,7 +179,7 @@ def _draw(bounds: CapacityBounds, history: History) -> CapacityBounds:
         return bounds
     at = np.array([one.parallelism for one in known])
     value = np.array([one.capacity_per_s for one in known])
-    count = np.array([len(one.recent_per_s) for one in known])
+    count = np.array([len(one.counted_per_s) for one in known])
     distance = np.abs(np.arange(1, len(bounds.mean_per_s) + 1)[:, None] - at[None, :])
     near = distance.argmin(axis=1)
     mean = np.maximum(bounds.mean_per_s, _LEAST)

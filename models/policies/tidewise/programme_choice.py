@@ -232,7 +232,7 @@ def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
     costs, recovery, windows = job.options.costs, job.recovery, job.observations
     sources = [job.graph.position(name) for name in job.graph.sources]
     inside = (windows.waiting_records - windows.pending_records)[-1:, sources]
-    pass_s = float(np.nansum(np.maximum(inside, 0.0))) / carried_per_s
+    pass_s = min(float(np.nansum(np.maximum(inside, 0.0))) / carried_per_s, lag_s(windows))  # none is older
     return Terms(
         slot_price=costs.resource_weight / job.slots_max,
         late_price=costs.late_weight,

@@ -6,8 +6,11 @@ outside of it the evaluation's own decision stands and says which figure is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
+
+import numpy as np
 
 from include.utc import HOUR_S
 from models.policies.evaluation.controller_memory import learn_windows
@@ -16,7 +19,7 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.measurements import count_waiting, is_behind, stays_behind
+from models.policies.tidewise.measurements import LATEST, count_waiting, is_behind
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
@@ -24,7 +27,7 @@ from models.policies.tidewise.programme_choice import Chosen, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.policies.tidewise.step_loads import list_step_loads
+from models.policies.tidewise.step_loads import StepLoad, list_step_loads
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
@@ -34,6 +37,7 @@ from models.scheduling.slot_problem import SlotProblem
 
 LEAST_STEPS: Final = 2
 _UNSEEN: Final = "nothing was seen of it lately"
+_UNSEEN_CHANGE: Final = "no undisturbed window since the last change"
 _UNKNOWN_LOAD: Final = "too little was seen of its load yet"
 _UNKNOWN_SIZES: Final = "nothing tells yet what its sizes can process"
 _UNSEEN_STEPS: Final = 3
@@ -102,12 +106,13 @@ class Programme:
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
         if is_behind(job):
-            _observe_present(law, job, known)
+            _learn_present(law, job, known)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return _follow(memory, job.now_s, job)
-        chosen = choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
+        is_held = job.up and _has_just_changed(job) and find_due(memory.due, job.now_s) is None
+        chosen = None if is_held else choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if chosen is None:
-            return ReactiveDecision(None, _UNKNOWN_SIZES), memory
+            return ReactiveDecision(None, _UNSEEN_CHANGE if is_held else _UNKNOWN_SIZES), memory
         memory = replace(memory, belief=chosen.belief)
         short = SHORT if memory.charges.is_short(job.now_s, job.now_s + HOUR_S) else ""
         return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short)
@@ -144,20 +149,39 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
     law = LawState.read(known.memory.law)
     if not known.present.load_per_s > 0:
         return ReactiveDecision(None, _UNKNOWN_LOAD)
-    _observe_present(law, job, known)
+    _learn_present(law, job, known)
     busy = known.present.unseen.busy_sources
     chosen = choose(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
-    if chosen is None or chosen.choice.slots_to <= chosen.choice.slots_from:
+    wanted = {} if chosen is None or not chosen.choice.place else chosen.form_parallelism(job.graph.names)
+    if chosen is None or not wanted or any(count < job.running[name] for name, count in wanted.items()):
         return ReactiveDecision(None, _UNKNOWN_LOAD)
     reason = f"{describe_choice(chosen.choice, job.now_s)}; {_UNKNOWN_LOAD}, so its latest windows alone decide"
-    return ReactiveDecision(chosen.form_parallelism(job.graph.names), reason + _describe_obstacles(job, known))
+    return ReactiveDecision(wanted, reason + _describe_obstacles(job, known))
 
 
-def _observe_present(law: LawState, job: Snapshot, known: _Known) -> None:
-    """Let a law know the load of the latest windows, where they are later than what it has learnt from."""
-    windows, load_per_s = job.observations, known.present.load_per_s
-    if load_per_s > 0 and windows.window_start_s[-1] + windows.window_s > (law.newest + 1) * STEP_S:
-        observe(law, max(job.now_s // STEP_S, law.newest + 1), load_per_s, known.memory.planned.total)
+def _learn_present(law: LawState, job: Snapshot, known: _Known) -> None:
+    """Learn from the latest windows, where they are later than what a law has learnt from, as from a step."""
+    windows, present = job.observations, known.present
+    if present.reading is None or not present.load_per_s > 0:
+        return
+    if windows.window_start_s[-1] + windows.window_s > (law.newest + 1) * STEP_S:
+        at = max(job.now_s // STEP_S, law.newest + 1)
+        step = StepLoad(at, present.load_per_s, is_least=not present.reading.arrivals_known)
+        _learn(law, step, known.memory.planned)
+
+
+def _has_just_changed(job: Snapshot) -> bool:
+    """Whether a job ran otherwise in its last undisturbed window, and that is not long ago.
+
+    What it still restores, and reads again, tells nothing of its size.
+    """
+    windows = job.observations
+    calm = np.flatnonzero(~windows.disturbed)
+    if not len(calm):
+        return False
+    ran, running = windows.parallelism[calm[-1]], np.array([job.running[name] for name in job.graph.names], np.int64)
+    since_s = job.now_s - (windows.window_start_s[calm[-1]] + windows.window_s)
+    return bool(((ran >= 1) & (ran != running)).any()) and since_s <= max(STEP_S, LATEST * windows.window_s)
 
 
 def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
@@ -188,10 +212,7 @@ def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = No
     law = LawState.read(memory.law)
     loads = list_step_loads(job.graph, job.observations, law.newest)
     for one in loads:
-        planned = (newer if one is loads[-1] else None) or memory.planned
-        change = planned.find_change(one.at)
-        usual_per_s = expect_now(law, one.at) if change.is_edge and law.seen else one.load_per_s / change.factor
-        observe(law, one.at, usual_per_s, planned.total, is_least=one.is_least)
+        _learn(law, one, (newer if one is loads[-1] else None) or memory.planned)
     memory = memory if newer is None else replace(memory, planned=newer)
     learnt = learn_windows(memory.controller, job.graph, job.observations)
     present, learnt = read_present(job, learnt)
@@ -199,10 +220,25 @@ def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = No
     return _Known(replace(memory, law=law.write(), controller=learnt), law, present, stuck)
 
 
+def _learn(law: LawState, step: StepLoad, planned: PlannedLoad) -> None:
+    """Learn from the load of a step, without what people know to raise it."""
+    change = planned.find_change(step.at)
+    usual_per_s = expect_now(law, step.at) if change.is_edge and law.seen else step.load_per_s / change.factor
+    observe(law, step.at, usual_per_s, planned.total, is_least=step.is_least)
+
+
 def _describe_obstacles(job: Snapshot, known: _Known) -> str:
     """Return what cannot grow and what is not known of a job, to follow a reason; empty without either."""
-    reading, text = known.present.reading, describe_unseen(known.present.unseen)
+    reading, text = known.present.reading, _describe_backlog(job) + describe_unseen(known.present.unseen)
     return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
+
+
+def _describe_backlog(job: Snapshot) -> str:
+    """Return how the backlog of a job that is behind changes; empty without any, or where that is not known."""
+    before, now = count_waiting(job)
+    if not is_behind(job) or math.isnan(now - before):
+        return ""
+    return f"; {now:,.0f} records wait, {before:,.0f} a window before"
 
 
 def _meet_plan(

@@ -41,14 +41,20 @@ class ObservedCapacity:
     is_limit: bool = False
 
     @property
-    def capacity_per_s(self) -> float:
-        """The value used for tuning: the mean of what is kept ("mean-reversion", Sec. 7 of ContTune).
+    def counted_per_s(self) -> tuple[float, ...]:
+        """What counts of what is kept, records/s: the median alone, or the two about it, of a lightly used operator.
 
-        The median of an operator that was lightly used: in some of its windows a neighbour had the processor.
+        In others of its windows a neighbour had the processor.
         """
-        if 0.0 < self.busiest_share < TRUSTED and not self.is_limit:
-            return statistics.median(self.recent_per_s)
-        return math.fsum(self.recent_per_s) / len(self.recent_per_s)
+        if not 0.0 < self.busiest_share < TRUSTED or self.is_limit:
+            return self.recent_per_s
+        outer = (len(self.recent_per_s) - 1) // 2
+        return tuple(sorted(self.recent_per_s)[outer : len(self.recent_per_s) - outer])
+
+    @property
+    def capacity_per_s(self) -> float:
+        """The value used for tuning: the mean of what counts ("mean-reversion", Sec. 7 of ContTune)."""
+        return math.fsum(self.counted_per_s) / len(self.counted_per_s)
 
 
 History = tuple[ObservedCapacity, ...]

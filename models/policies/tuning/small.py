@@ -126,7 +126,7 @@ def fit_surrogate(histories: Sequence[History], p_max: Sequence[int]) -> tuple[F
 
 def _samples(histories: Sequence[History]) -> Samples:
     rows = [
-        (owner, known.parallelism, len(known.recent_per_s), known.capacity_per_s, _squares(known.recent_per_s))
+        (owner, known.parallelism, len(known.counted_per_s), known.capacity_per_s, _squares(known.counted_per_s))
         for owner, history in enumerate(histories)
         for known in history
     ]
