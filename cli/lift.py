@@ -17,6 +17,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
 from cli.light_start import leave_pandas_out
 from cli.printing import print_lines
+from controller.limits.lost_restraints import OF_SETTINGS, name_confirmation
 from controller.log.delta_log import open_control_log, read_known_jobs
 from controller.log.log_codec import unique_names
 from fleet.acts.lifts import lift_blocks
@@ -71,6 +72,12 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
         UsageError: there is none.
         StoreUnreadableError: nothing was lifted.
     """
+    by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
+    if options.settings:
+        block = Block("block", OF_SETTINGS, OF_SETTINGS, name_confirmation(), "the settings file as it is", "", None)
+        for lifted in lift_blocks(settings, [block], by=by, reason=reason, now_s=now_s):
+            print_lines([lifted])
+        return
     blocked = read_blocked(settings, now_s)
     if options.list or options.job is None:
         print_lines(_describe(blocked))
@@ -80,7 +87,6 @@ def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
         raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {'; '.join(_describe(blocked))}")
     cluster, _, job = options.job.partition("/")
     blocks = [Block("block", cluster, job, one.block_id, target, one.because, None) for one, target in mine]
-    by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
     for lifted in lift_blocks(settings, blocks, by=by, reason=reason, now_s=now_s):
         print_lines([f"{options.job}: {lifted}"])
 
@@ -104,6 +110,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="make lift", description=__doc__)
     parser.add_argument("job", nargs="?", help='"cluster/job"; without one: what is blocked is listed')
     parser.add_argument("--list", action="store_true", help="show what is blocked")
+    parser.add_argument(
+        "--settings", action="store_true", help="confirm the settings file as it is: what it left out counts no more"
+    )
     parser.add_argument("--reason", nargs="+", help="why, for others to read")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--out", type=place, help="folder of make run; default: settings")

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from controller.limits.lost_restraints import OF_SETTINGS
 from controller.limits.operator_limits import limit_by_schedules, limit_operators
 from controller.limits.settings_watch import SettingsState, SettingsWatch
 from controller.view.recent_files import list_clusters
@@ -249,7 +250,12 @@ class LimitsReader:
         """
         self._pins, self._together = pins, together
         self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos
-        self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
+        self._settings, self._holds, self._approvals, self._clock = (
+            SettingsWatch(load, clock, self._read_confirmed),
+            holds,
+            approvals,
+            clock,
+        )
 
     def read(self) -> LimitsSnapshot:
         """Return what limits all jobs now."""
@@ -261,6 +267,9 @@ class LimitsReader:
             holds = [*self._holds(clusters, now_s), *pinned.holds]
             approvals, lifted, undos = self._approvals(now_s), self._lifted(), self._undos()
         return LimitsSnapshot(state, holds, approvals, now_s, lifted, known, undos, pinned.pins)
+
+    def _read_confirmed(self) -> set[str]:
+        return {one.block_id for one in self._lifted() if one.job == OF_SETTINGS}
 
     def load_in_force(self) -> Settings:
         """Return the settings that have stood for long enough; raises SettingsError."""

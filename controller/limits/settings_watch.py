@@ -1,13 +1,17 @@
-"""The settings in force: what tightens counts at once, what loosens when the file has been as it is for a while."""
+"""The settings in force: what tightens counts at once, what loosens when the file has been as it is for a while.
+
+What loosens because it is left out counts when a person has said so: a file that was cut loosens nothing.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.limits.lost_restraints import find_lost_restraints, name_confirmation
 from include.settings import Roles, Settings, SettingsError, require_named_file, settings_file
 from include.settings.file_owner import check_owner
 
@@ -25,14 +29,16 @@ class SettingsState:
         settings: as they are in the file; None when they cannot be used.
         why_unusable: why not, as one sentence; empty when they can.
         just_changed: whether their file changed a moment ago, so that more may follow.
+        has_stood: whether the file has been as it is for long enough.
         before: the version that was in force and those that were in the file since; they count besides until the file
-            has stood.
+            has stood, and those that say what it leaves out until a person has confirmed it.
         named: clusters that some version has named since the process began.
     """
 
     settings: Settings | None
     why_unusable: str
     just_changed: bool
+    has_stood: bool = True
     before: tuple[Settings, ...] = ()
     named: frozenset[str] = frozenset()
 
@@ -45,14 +51,19 @@ class SettingsState:
 class SettingsWatch:
     """Settings that follow their file."""
 
-    def __init__(self, load: Callable[[], Settings], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, load: Callable[[], Settings], clock: Callable[[], float], confirmed: Callable[[], Collection[str]] = tuple
+    ) -> None:
         """Load when asked for the first time.
 
         Args:
             load: loads and checks.
             clock: epoch seconds.
+            confirmed: ids of files that a person has confirmed, from
+                :func:`controller.limits.lost_restraints.name_confirmation`.
         """
-        self._load, self._clock = load, clock
+        self._load, self._clock, self._confirmed = load, clock, confirmed
+        self._lost: list[str] = []
         self._lock = threading.Lock()
         self._stamp: object = None
         self._path: Path | None = None
@@ -77,7 +88,7 @@ class SettingsWatch:
         state = self.read()
         if state.settings is None:
             raise SettingsError(state.why_unusable)
-        stood, versions = (*state.before, state.settings)[0], state.versions
+        stood, versions = state.settings if state.has_stood else (*state.before, state.settings)[0], state.versions
         narrowest = {
             key: min(getattr(one.apply, key) for one in versions)
             for key in ("max_plan_age_h", "load_band", "confirm_timeout_s")
@@ -92,15 +103,32 @@ class SettingsWatch:
             self._read_again()
         if self._changed_s is not None and abs(now_s - self._changed_s) >= max(self._loosen_after_s(), _STILL_S):
             self._changed_s = None
-        if self._changed_s is None and self._settings is not None:
-            self._before = []
+        if self._changed_s is None and self._settings is not None and self._before:
+            self._before = self._find_unconfirmed(self._settings)
         return SettingsState(
             self._settings,
             self._why_unusable,
             just_changed=self._is_new(now_s),
+            has_stood=self._changed_s is None,
             before=tuple(self._before),
             named=self._named,
         )
+
+    def _find_unconfirmed(self, settings: Settings) -> list[Settings]:
+        """Return the versions before that say what the present one leaves out, until a person has confirmed that."""
+        lost = [find_lost_restraints(one, settings) for one in self._before]
+        if not any(lost) or name_confirmation() in self._confirmed():
+            self._lost = []
+            return []
+        names = sorted({key for keys in lost for key in keys})
+        if names != self._lost:
+            self._lost = names
+            log.warning(
+                "the settings file says no more: %s; what it said counts until the key is there again or "
+                '`make lift ARGS="--settings"` confirms the file',
+                ", ".join(names),
+            )
+        return [one for one, keys in zip(self._before, lost, strict=True) if keys]
 
     def _is_new(self, now_s: float) -> bool:
         """Whether nothing may be sent yet: the file may be half of one, or nobody knows what was in force before."""

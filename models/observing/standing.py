@@ -11,6 +11,8 @@ import numpy as np
 
 from models.arrays import Bools, Floats
 from models.observing.source_rates import GROWTH_ABOVE
+from models.observing.windows import BACKPRESSURED_ABOVE
+from models.topology.edges import NO_IDLE
 
 _IN_A_ROW = 3
 """So many figures in a row tell that a backlog stands: a burst that has just come is of one."""
@@ -36,3 +38,16 @@ def find_standing(pending: Floats, taken: Floats, has_idle_time: Bools) -> Float
     level = np.concatenate((np.zeros(1), lowest))[np.maximum.accumulate(known)]
     with np.errstate(invalid="ignore"):
         return np.where(pending >= level, level, 0.0)
+
+
+def have_idle_time(idle_share: Floats, busiest_share: Floats, backpressured_share: Floats) -> Bools:
+    """Return whether every subtask had idle time, and none was backpressured; what is not known had none.
+
+    Args:
+        idle_share: of the time of a mean subtask, 0..1, of any shape.
+        busiest_share: busy share of the busiest subtask.
+        backpressured_share: of the time of a mean subtask.
+    """
+    with np.errstate(invalid="ignore"):
+        rested = (idle_share >= NO_IDLE) & (busiest_share <= 1.0 - NO_IDLE)
+        return np.asarray(rested & (backpressured_share <= BACKPRESSURED_ABOVE))

@@ -18,7 +18,7 @@ from include.lake_table import LakeTable, is_after, is_between
 from models.policies.observations import MEASURES
 from spark_jobs.newest_rows import LOOKBACK
 from spark_jobs.plan_inputs.by_job import Job, list_keys
-from spark_jobs.plan_inputs.windows import COLUMNS
+from spark_jobs.plan_inputs.windows import BUSIEST, COLUMNS
 from spark_jobs.source_inputs.renames import OperatorName
 
 _BATCH_ROWS = 500_000
@@ -137,7 +137,8 @@ def read_recent_windows(
         current: see :func:`.renames.current_names`.
     """
     since = as_of - observed
-    columns = [COLUMNS.get(name, name) for name in MEASURES]
+    measures = (BUSIEST, *MEASURES)
+    columns = [COLUMNS.get(name, name) for name in measures]
     read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
     where = is_between("window_start", since, as_of)
     rows = windows.read([*read, "target_is_lower_bound"], since.date(), as_of.date(), where)
@@ -147,7 +148,7 @@ def read_recent_windows(
         rows = rows.filter(pa.array([is_wanted[job] for job in list_keys(rows)], pa.bool_()))
     made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
     made |= {"window_start_s": _start_s(rows)}
-    made |= {name: rows[column] for name, column in zip(MEASURES, columns, strict=True)}
+    made |= {name: rows[column] for name, column in zip(measures, columns, strict=True)}
     is_bound = pc.fill_null(rows["target_is_lower_bound"], False)
     rate = made["target_data_rate_per_s"]
     return pa.table(made | {"target_data_rate_per_s": pc.if_else(is_bound, pa.scalar(None, rate.type), rate)})

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from include.domain.graph import JobGraph
 from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner
+from models.observing.standing import find_standing, have_idle_time
 from models.policies.observations import MEASURES, Latency, Observations
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.struct_arrays import Columns
@@ -27,7 +28,8 @@ COLUMNS = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
     "output_rate_per_s": "observed_output_rate_per_s",
 }
-WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", *MEASURES)
+BUSIEST = "busy_share_max"
+WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", BUSIEST, *MEASURES)
 
 
 def any_observes(options: Planner) -> bool:
@@ -61,6 +63,7 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
         "window_s",
         "parallelism",
         "disturbed",
+        BUSIEST,
         *[_measure(name).alias(name) for name in MEASURES],
     )
 
@@ -107,14 +110,24 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
     parallelism, disturbed = np.zeros(shape, np.int64), np.zeros(len(starts), bool)
     parallelism[at, place] = np.nan_to_num(columns["parallelism"][retained].astype(float))
     disturbed[at[columns["disturbed"][retained] == True]] = True  # noqa: E712 - unknown is not true
-    measures = {name: np.full(shape, np.nan) for name in MEASURES}
+    measures = {name: np.full(shape, np.nan) for name in (BUSIEST, *MEASURES)}
     for name, values in measures.items():
         values[at, place] = columns[name][retained].astype(float)
+    busiest, pending = measures.pop(BUSIEST), measures["pending_records"]
+    rests = have_idle_time(measures["idle_share"], busiest, measures["backpressured_share"])
+    taken = measures["processing_rate_per_s"] * float(window_s)
+    standing = [find_standing(pending[:, one], taken[:, one], rests[:, one]) for one in range(shape[1])]
+    outstanding = pending - np.stack(standing, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        measures["latency_ms"] = np.where(
+            pending > 0, measures["latency_ms"] * outstanding / pending, measures["latency_ms"]
+        )
     return Observations(
         window_start_s=starts.astype(np.int64),
         window_s=int(window_s),
         parallelism=parallelism,
         disturbed=disturbed,
         latency=Latency.BACKLOG_AGE,
+        outstanding_records=outstanding,
         **measures,
     )

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from controller.limits.limits_of_job import open_limits
+from controller.limits.lost_restraints import OF_SETTINGS, name_confirmation
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
 from models.control.state import Mode
 
@@ -39,9 +41,16 @@ class Watched:
         settings = check_settings({"paths": {"lake": str(path.parent / "lake"), "raw": str(path.parent / "raw")}})
         self.reader = open_limits(settings, lambda: self.now_s, load_settings)
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, *, is_confirmed: bool = True) -> None:
+        """Write the file; what it leaves out, a person has confirmed unless it is said otherwise."""
         self.path.write_text(text)
         os.utime(self.path, (self.now_s, self.now_s))
+        if is_confirmed:
+            self.confirm()
+
+    def confirm(self) -> None:
+        lake = str(self.path.parent / "lake")
+        LiftedBlockStore(lake).write(LiftedBlock(OF_SETTINGS, OF_SETTINGS, name_confirmation()))
 
     def limits(self, after_s: float = 0.0, cluster: str = "live"):
         self.now_s += after_s
@@ -82,6 +91,47 @@ def test_what_loosens_counts_when_the_file_has_stood_for_a_minute(watched) -> No
     for _ in range(5):
         assert strictness(watched.limits(11)) == STRICT_FOUND
     assert strictness(watched.limits(4)) == LOOSE_FOUND
+
+
+LOST = {
+    "cut at a line": STRICT[: STRICT.index("slots_max = 8")],
+    "a section": STRICT.replace('[limits.jobs."live/orders"]\nis_held = true\n', ""),
+    "a key": STRICT.replace("rescales_per_day = 4\n", ""),
+    "a key of a cluster": STRICT.replace('limits.mode = "dry-run"\n', ""),
+    "a blackout": STRICT.replace('[limits.blackouts.evening]\ncron = "0 0 * * *"\nduration_s = 86000\n', ""),
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_what_is_left_out_loosens_nothing_until_a_person_confirms_the_file(watched, lost: str, caplog) -> None:
+    watched.limits()
+    watched.write(LOST[lost], is_confirmed=False)
+    watched.limits()
+    for seconds in (3, 61, 86_400, 30 * 86_400):
+        result = watched.limits(seconds)
+        assert (result.mode, result.slots_max, result.rescales_per_day) == STRICT_FOUND[:3]
+        assert (result.is_held, result.in_blackout) == (True, True)
+    assert len([line for line in caplog.messages if "says no more" in line]) == 1
+    watched.confirm()
+    assert strictness(watched.limits()) != STRICT_FOUND
+
+
+def test_a_confirmation_is_of_one_content_of_the_file(watched) -> None:
+    watched.limits()
+    watched.write(LOST["a key"])
+    watched.limits()
+    assert watched.limits(100).rescales_per_day == float("inf")
+    watched.write(LOST["a key"].replace("slots_max = 8\n", ""), is_confirmed=False)
+    watched.limits()
+    assert watched.limits(1000).slots_max == 8
+
+
+def test_a_key_that_is_written_with_its_default_needs_no_word(watched) -> None:
+    watched.limits()
+    watched.write(STRICT.replace("is_held = true", "is_held = false"), is_confirmed=False)
+    watched.limits()
+    assert watched.limits(3).is_held
+    assert not watched.limits(61).is_held
 
 
 def test_what_tightens_counts_at_once(watched) -> None:
