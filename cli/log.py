@@ -20,9 +20,11 @@ from rich.text import Text
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
 from cli.light_start import leave_pandas_out
+from cli.printing import print_lines
 from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
+from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
@@ -31,6 +33,7 @@ from include.place import place
 from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in, visible
 from include.spark.submission import anchor_paths
+from include.tables import CONTROL_LOG
 from include.utc import format_utc
 from models.control.log_lines import LogLine
 
@@ -87,6 +90,9 @@ def run(options: argparse.Namespace) -> int:
     lake, now = settings.paths.lake, datetime.now(UTC)
     until = options.until or now
     since = until - timedelta(hours=options.hours)
+    lost = [str(one) for one in FleetReader(settings, {}).find_lost_tables() if one.name == CONTROL_LOG.name]
+    if lost:
+        print_lines(lost, sys.stderr)
     acts: list[Mapping[str, Any]] = [*SmallTables(lake).read_interventions(since, until)]
     if options.job is None:
         return _print_fleet(options, LogTables(lake).read_lines(since, until, NEWS), acts, lake, until)

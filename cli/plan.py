@@ -17,7 +17,7 @@ from cli.questions import (
     open_reader,
 )
 from fleet.facts import FleetFacts, StepFact
-from fleet.health import describe_age
+from fleet.health import Fault, describe_age
 from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
@@ -43,11 +43,12 @@ def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) ->
     refused = [one for one in facts.jobs if one.plan_status == "refused"]
     lines += [f"no plan for {one.cluster}/{one.job}: {one.plan_reason}" for one in refused]
     newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
+    lost = [fact.detail for fact in facts.health if fact.name == Fault.TABLE_LOST]
     if newest_s is None:
-        return ["no plan was ever made: make run, or switch tidewise_plan on"]
+        return lost or ["no plan was ever made: make run, or switch tidewise_plan on"]
     stays = len(facts.jobs) - len({(one.cluster, one.job) for one in steps}) - len(refused)
     made = f"{show_time(newest_s, facts.at_s)}, {describe_age(max(facts.at_s - newest_s, 0.0))} ago"
-    return [*lines, f"{stays} of {len(facts.jobs)} jobs stay as they are; newest plan of {made}"]
+    return [*lost, *lines, f"{stays} of {len(facts.jobs)} jobs stay as they are; newest plan of {made}"]
 
 
 def run(options: argparse.Namespace, now_s: float) -> int:

@@ -10,10 +10,19 @@ from deltalake.exceptions import DeltaError
 from fleet.decisions import count_troubles, decision_of
 from fleet.disks import read_free_shares
 from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts, StepFact
-from fleet.health import judge_cluster, judge_disks, judge_jobs, judge_models, judge_raw_folder, judge_stages
+from fleet.health import (
+    judge_cluster,
+    judge_disks,
+    judge_jobs,
+    judge_models,
+    judge_raw_folder,
+    judge_stages,
+    judge_tables,
+)
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
 from fleet.leases import LeaseFact, read_leases
 from fleet.log_tables import KEYS, LastRows, LogTables, Row
+from fleet.lost_tables import LostTable, find_lost_tables
 from fleet.plans import list_steps, select_steps
 from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
@@ -91,6 +100,7 @@ class FleetReader:
         models = _models_of([row for row in self.tables.read_models() if row["as_of"].timestamp() <= now_s])
         raw = settings.paths.raw
         health = [
+            *judge_tables(self.find_lost_tables()),
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
             judge_raw_folder(raw, place(raw).is_dir()),
@@ -99,6 +109,10 @@ class FleetReader:
             *judge_jobs(jobs, holds, settings.health),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def find_lost_tables(self) -> list[LostTable]:
+        """Return the tables of the lake that are lost."""
+        return find_lost_tables(self.settings.paths.lake, self._read_stages())
 
     def _read_stages(self) -> list[StageState]:
         """Return how the tasks ended; nothing where nobody knows, of which plans and metrics that get old tell."""

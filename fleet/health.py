@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts
+from fleet.lost_tables import LostTable
 from include.settings import Health
 from include.stage_states import StageState
 from include.utc import DAY_S, HOUR_S
@@ -26,6 +27,7 @@ class Fault(StrEnum):
     MODELS_OLD = "models_old"
     CHAMPION_REFUSED = "champion_refused"
     MODELS_LOST = "models_lost"
+    TABLE_LOST = "table_lost"
     RAW_FOLDER_GONE = "raw_folder_gone"
     QUARANTINE_RISING = "quarantine_rising"
     FILES_REFUSED = "files_refused"
@@ -138,6 +140,13 @@ def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Heal
                 _count(_Figure(Fault.FOREIGN_CHANGE, hold.scope, f"who was it? {hold.release}"), 1, 0, detail)
             )
     return result
+
+
+def judge_tables(lost: Sequence[LostTable]) -> list[HealthFact]:
+    """Return the tables that are lost, one fact each."""
+    remedy = "put it back: make restore, or run its stages again (docs/runbook.md)"
+    figure = _Figure(Fault.TABLE_LOST, EVERYWHERE, remedy)
+    return [_count(figure, 1, 0, str(one)) for one in lost]
 
 
 def judge_raw_folder(folder: str, is_there: bool) -> HealthFact:

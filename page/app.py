@@ -12,6 +12,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from fleet.health import Fault
 from fleet.metrics import format_metrics
 from fleet.moments import find_newest, resolve_time
 from include.control.small_objects import StoreUnreadableError
@@ -99,7 +100,8 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
                 why_at=resolve_time(None, why_at) if why_at is not None else None,
             )
         if view is None:
-            raise HTTPException(404, f"nothing is known of a job {name!r}: capitals count")
+            lost = [fact.detail for fact in look.facts.health if fact.name == Fault.TABLE_LOST]
+            raise HTTPException(404, "; ".join([f"nothing is known of a job {name!r}: capitals count", *lost]))
         return _page(
             "job.html.j2",
             visitor,

@@ -25,12 +25,18 @@ CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
     (
         "data",
         (
-            *(Fault.METRICS_OLD, Fault.QUARANTINE_RISING, Fault.FILES_REFUSED, Fault.RAW_FOLDER_GONE),
+            *(Fault.TABLE_LOST, Fault.METRICS_OLD, Fault.QUARANTINE_RISING, Fault.FILES_REFUSED, Fault.RAW_FOLDER_GONE),
             *(Fault.STAGE_FAILING, Fault.STAGE_EMPTY, Fault.DISK_FULL),
         ),
     ),
     ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.MODELS_LOST, Fault.COVERAGE_OFF)),
-    ("jobs", (Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE, Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK)),
+    (
+        "jobs",
+        (
+            *(Fault.TABLE_LOST, Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE),
+            *(Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK),
+        ),
+    ),
 )
 
 

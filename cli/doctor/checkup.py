@@ -19,7 +19,7 @@ from cli.doctor.probe import PROMETHEUS, Probe
 from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
 from cli.doctor.spark_storage import check_s3_places, check_spark_on_s3
-from cli.doctor.storage import check_champion, check_lake, check_mlflow, describe
+from cli.doctor.storage import check_champion, check_lake, check_mlflow, check_tables, describe
 from include.flink.credentials import SecretError
 from include.settings import Cluster, Settings
 
@@ -67,6 +67,7 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     yield "jars", partial(check_jars, settings)
     yield "disk", partial(check_disk, settings)
     yield "lake", partial(check_lake, settings)
+    yield "tables", partial(check_tables, settings)
     yield "places on S3", partial(check_s3_places, settings)
     yield "Spark on S3", partial(check_spark_on_s3, settings)
     yield "control folder", partial(check_control_folder, settings)

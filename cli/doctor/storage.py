@@ -16,6 +16,7 @@ from obstore.store import ObjectStore
 
 from cli.doctor.findings import Finding, Level, error, ok, warning
 from cli.doctor.machine import find_existing
+from fleet.fleet_reader import FleetReader
 from include.backup.registry_copy import database_file
 from include.object_store import open_store
 from include.settings import Settings
@@ -28,6 +29,13 @@ _CONTENT = b"written by make doctor; may be removed"
 def check_lake(settings: Settings) -> list[Finding]:
     """Write, read and write again only where nothing is, as Delta commits; then remove what was written."""
     return check_place("lake", settings.paths.lake)
+
+
+def check_tables(settings: Settings) -> list[Finding]:
+    """Name the tables of the lake that are lost."""
+    lost = FleetReader(settings, {}).find_lost_tables()
+    remedy = "put it back: make restore, or run its stages again (docs/runbook.md)"
+    return [error("tables", one.name, str(one), remedy) for one in lost] or [ok("tables", "lost", "no table is lost")]
 
 
 def check_place(part: str, uri: str) -> list[Finding]:

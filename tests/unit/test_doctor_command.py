@@ -204,7 +204,7 @@ def test_findings_follow_the_order_of_the_parts(file):
     observed = []
     findings = run_checks(Extent(with_airflow=False), lambda name, _: observed.append(name))
     parts = list(dict.fromkeys(one.part for one in findings))
-    assert parts == ["Python", "Java", "settings", "Spark", "disk", "lake", "MLflow"]
+    assert parts == ["Python", "Java", "settings", "Spark", "disk", "lake", "tables", "MLflow"]
     assert observed[0] == "machine"
 
 
