@@ -116,8 +116,8 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
     busiest, pending = measures.pop(BUSIEST), measures["pending_records"]
     rests = have_idle_time(measures["idle_share"], busiest, measures["backpressured_share"])
     taken = measures["processing_rate_per_s"] * float(window_s)
-    standing = [find_standing(pending[:, one], taken[:, one], rests[:, one]) for one in range(shape[1])]
-    outstanding = pending - np.stack(standing, axis=1)
+    stuck = [find_standing(pending[:, one], taken[:, one], rests[:, one]) for one in range(shape[1])]
+    outstanding = pending - np.stack(stuck, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         measures["latency_ms"] = np.where(
             pending > 0, measures["latency_ms"] * outstanding / pending, measures["latency_ms"]
