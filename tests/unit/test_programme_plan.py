@@ -146,6 +146,11 @@ def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
     graph = JobGraph((Operator("in"), Operator("map", ("in",))))
     assert find_outside(due, graph, before_s, measured, 0.4) == ""
     assert find_outside(due, graph, {"in": 6, "map": 6}, measured, 0.4) == ""  # of the same slots
+    fall = replace(due, running=target, step=replace(pending, parallelism=before_s), slots=6, capacity_per_s=5900.0)
+    growing = replace(measured, stays_behind=True)
+    assert find_outside(due, graph, before_s, growing, 0.4) == ""
+    assert find_outside(fall, graph, target, replace(measured, excess=(0.0, 0.02)), 0.4) == ""
+    assert find_outside(fall, graph, target, replace(growing, excess=(0.0, 0.02)), 0.4) == "the backlog does not fall"
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"load_per_s": 9100.0}, "the load is at 9.1k/s, its band is 4k to 9k/s"),
         ({"age_s": 31.0}, "the backlog is 31 s old, its band is at most 30 s old"),

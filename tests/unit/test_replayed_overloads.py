@@ -73,7 +73,7 @@ def test_nothing_is_taken_away_while_outstanding_records_grow(overload):
 
 
 @pytest.mark.parametrize(
-    ("overload", "short", "at"), [(OVERLOADS[0], "slow", "19:24"), (OVERLOADS[1], "Join", "19:33")]
+    ("overload", "short", "at"), [(OVERLOADS[0], "slow", "19:24"), (OVERLOADS[1], "Join", "19:32")]
 )
 def test_the_first_wish_is_more_of_the_operator_at_its_limit(overload, short, at):
     minutes = replay(*overload)

@@ -41,6 +41,7 @@ class Measured:
         slots, log_capacity: of the sizes that were compared: slots of each, by size, and the log of what it carries.
         excess: what going to each costs more than the cheapest decision.
         spread: standard deviation of the log load an hour ahead.
+        stays_behind: the job does not work its backlog off, so that it gives nothing up.
     """
 
     load_per_s: float
@@ -49,16 +50,17 @@ class Measured:
     log_capacity: tuple[float, ...]
     excess: tuple[float, ...]
     spread: float
+    stays_behind: bool = False
 
     @classmethod
-    def of(cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: Values) -> Measured:
+    def of(cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: Values, *, stays_behind: bool) -> Measured:
         """Return the figures of an outlook, and of what the sizes carry and cost now."""
         order = np.argsort(sizes.slots, kind="stable")
         load = max(math.exp(float(outlook.mean[0])) - outlook.offset, 0.0)
         logs = np.maximum.accumulate(sizes.log_capacity[order, 0])
         excess = values.go[order] - min(values.stay, float(values.go[1:].min(initial=np.inf)))
         slots = tuple(np.rint(sizes.slots[order]).astype(int).tolist())
-        return cls(load, age_s, slots, tuple(logs.tolist()), tuple(excess.tolist()), spread_of(outlook))
+        return cls(load, age_s, slots, tuple(logs.tolist()), tuple(excess.tolist()), spread_of(outlook), stays_behind)
 
     def carries_per_s(self, slots: int) -> float:
         """Return what a number of slots carries, records/s."""
@@ -137,6 +139,8 @@ def _list_outside(due: PlannedStep, measured: Measured, most: float) -> Iterator
         )
     if (more := measured.costs_more(due.slots)) > most:
         yield f"it would cost {more:.2f} more than what the load as measured asks for, its band is {most:.2f}"
+    if measured.stays_behind and any(due.step.parallelism[name] < count for name, count in due.running.items()):
+        yield "the backlog does not fall"
 
 
 def describe_due(due: PlannedStep, now_s: int) -> str:

@@ -30,7 +30,9 @@ from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
 
 MARGIN: Final = 0.15
-"""By which a change has to be better than its price: the saving is an estimate, and the largest of many."""
+"""By which a change has to be better than its price: the saving is an estimate, and the largest of many.
+
+Not where a backlog grows: that is measured."""
 _STEPS_OF_A_DAY: Final = 86400 // STEP_S
 _CAPACITY_NOISE: Final = 0.02  # of one step
 _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
@@ -98,7 +100,8 @@ def choose(
     """
     events = memory.planned.read_events(law.newest, 1 + AHEAD)
     outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
-    at_least = job.running if stays_behind(job) else None
+    keeps = stays_behind(job)
+    at_least = job.running if keeps else None
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck, at_least=at_least)
     if problem is None:
         return None
@@ -106,7 +109,7 @@ def choose(
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
     choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
-    return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values))
+    return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values, stays_behind=keeps))
 
 
 def state_problem(
@@ -236,7 +239,7 @@ def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
     return Terms(
         slot_price=costs.resource_weight / job.slots_max,
         late_price=costs.late_weight,
-        rescale_price=costs.rescale_weight * (1 + MARGIN),
+        rescale_price=costs.rescale_weight * (1 if stays_behind(job) else 1 + MARGIN),
         late_after_s=costs.late_after_s,
         rescale_s=recovery.downtime_rescale_s,
         restart_s=recovery.downtime_restart_s,
