@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.nexmark.autoscaler_process import AUTOSCALER_SETTINGS, start_autoscaler
 from benchmarks.nexmark.controller_settings import write_settings
 from benchmarks.nexmark.cpu import CpuMeter
+from benchmarks.nexmark.dynamics.command import main as measure_dynamics
 from benchmarks.nexmark.experiment import MOST, RIVALS, JobTrial, Truth
 from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
@@ -117,7 +118,13 @@ def measure(
 
 def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> int:
     """Entry point."""
+    given = sys.argv[1:] if argv is None else argv
+    if "--dynamics" in given:
+        return measure_dynamics([argument for argument in given if argument != "--dynamics"])
     parser = CommandParser(prog="nexmark", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--dynamics", action="store_true", help="rises, falls, a lost TaskManager, ...: --dynamics --help"
+    )
     parser.add_argument("--queries", nargs="+", choices=sorted(QUERIES), default=list(DEFAULT_QUERIES))
     parser.add_argument("--minutes", type=number(5, 600), default=50.0, help="of measuring, all queries together")
     parser.add_argument(
@@ -129,7 +136,7 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     parser.add_argument("--cpu-max", type=number(0, 1), default=0.70, help="share of all processors; above: discarded")
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="the page whose tables are written")
-    args = parser.parse_args(argv)
+    args = parser.parse_args(given)
     progress = Progress(args.minutes * 60)
     folder = (args.out / "nexmark").resolve()
     try:

@@ -1,11 +1,14 @@
-"""How busy the machine is while a run measures: jobs that compete for cores are no measurement."""
+"""How busy the machine is while a run measures: jobs that compete for cores are no measurement.
+
+Time of processes at a lower priority counts as idle: they give way to the run.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 _STAT = Path("/proc/stat")
-_IDLE_FIELDS = slice(3, 5)  # idle and iowait
+_IDLE_FIELDS = (1, 3, 4)  # nice, idle and iowait
 
 
 class CpuMeter:
@@ -26,7 +29,7 @@ class CpuMeter:
 
     def _read(self) -> tuple[int, int]:
         fields = [int(one) for one in self._stat.read_text().splitlines()[0].split()[1:9]]
-        return sum(fields), sum(fields[_IDLE_FIELDS])
+        return sum(fields), sum(fields[place] for place in _IDLE_FIELDS)
 
 
 def _share(before: tuple[int, int], after: tuple[int, int]) -> float:

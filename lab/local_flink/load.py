@@ -22,7 +22,7 @@ SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink
 CHAINED = f"{SOURCE} -> keep -> {ENRICH} -> {SINK}"
 ROUTED = f"{SOURCE} -> keep -> route"
 COUNTED_SINK = f"received -> {SINK}"
-ENRICHED, EXPRESS = f"{ENRICH} -> {SINK}", f"express -> express {SINK}"
+ENRICHED, EXPRESS = f"{ENRICH} -> aged -> {SINK}", f"express -> express {SINK}"
 
 
 class Form(StrEnum):
@@ -55,6 +55,8 @@ class LoadOptions:
         counts_in: whether the source counts numRecordsIn, as Kafka's does.
         fails_above: parallelism of ``enrich`` above which the job fails.
         checkpoints: whether checkpoints are taken, at the interval of the cluster.
+        trace: (second, records/s) in the place of the daily trace between the two rates; the last closes a cycle.
+        shows_pending: whether the source reports ``pendingRecords``.
         behaviour: file that says what the job is to do wrong (``flink_job/README.md``); None: nothing.
     """
 
@@ -76,6 +78,8 @@ class LoadOptions:
     counts_in: bool = False
     fails_above: int = 1_000_000
     checkpoints: bool = True
+    trace: tuple[tuple[int, float], ...] = ()
+    shows_pending: bool = True
     behaviour: Path | None = None
 
     def arguments(self, trace: Path) -> list[str]:
@@ -95,6 +99,7 @@ class LoadOptions:
             "chaining": "on" if self.chaining else "off",
             "keep-one-in": self.keep_one_in,
             "express-one-in": self.express_one_in,
+            "pending": "on" if self.shows_pending else "off",
             "counts": "in" if self.counts_in else "out",
             "fails-above": self.fails_above,
             "checkpoints": "on" if self.checkpoints else "off",
@@ -151,7 +156,7 @@ def submit_load(
         FlinkError: it was refused, or not done in time.
     """
     trace = work_dir.resolve() / f"trace-{options.job_name}.csv"
-    write_trace(trace, daily_trace(options.low_per_s, options.high_per_s))
+    write_trace(trace, list(options.trace) or daily_trace(options.low_per_s, options.high_per_s))
     jar, deadline = build_job(flink_home), time.monotonic() + within_s
     uploaded = _ask_until(deadline, lambda: client.upload_jar(jar))
     try:

@@ -27,8 +27,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
  * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000]
- * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out] [--fails-above 1000000]
- * [--checkpoints on] [--behaviour FILE].
+ * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out] [--pending on]
+ * [--fails-above 1000000] [--checkpoints on] [--behaviour FILE].
  *
  * <p>With --counts in the source counts what it takes in as numRecordsIn, as Kafka's does; else nothing counts in it but
  * Flink's numRecordsOut of the source operator.
@@ -55,14 +55,16 @@ public final class LoadJob {
 
         // The start is fixed here and not in the source: a job that fails before its first checkpoint still owes
         // everything since it was submitted.
+        long startMs = System.currentTimeMillis();
         int customers = number(given, "customers", 1000);
+        boolean showsPending = oneOf(given, "pending", "on", "off").equals("on");
         boolean countsIn = oneOf(given, "counts", "out", "in").equals("in");
         OwedSource<Order> source = new OwedSource<>(
                 trace,
-                System.currentTimeMillis(),
+                startMs,
                 number(given, "splits", 12),
-                sequence -> new Order(sequence, customers),
-                new ReaderOptions(true, countsIn, false));
+                sequence -> new Order(sequence, customers, startMs + Math.round(1000 * trace.secondsUntil(sequence))),
+                new ReaderOptions(showsPending, countsIn, false));
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");
@@ -105,7 +107,8 @@ public final class LoadJob {
     private static void sendExpressAside(DataStream<Order> orders, Enrich enrich, int expressOneIn) {
         SingleOutputStreamOperator<Order> routed =
                 orders.process(new Route(expressOneIn)).name("route").uid("route");
-        FlinkApi.discard(routed.rebalance().map(enrich).name("enrich").uid("enrich"), "sink");
+        FlinkApi.discard(
+                routed.rebalance().map(enrich).name("enrich").uid("enrich").map(new Aged()).name("aged").uid("aged"), "sink");
         DataStream<Order> express = routed.getSideOutput(Route.EXPRESS)
                 .rebalance()
                 .map(order -> order)
@@ -132,7 +135,7 @@ public final class LoadJob {
                 .name("warm-up")
                 .uid("warm-up-" + place)
                 .rebalance()
-                .map(sequence -> new Order(sequence, customers))
+                .map(sequence -> new Order(sequence, customers, System.currentTimeMillis()))
                 .returns(Order.class)
                 .name("warm-up orders")
                 .uid("warm-up-orders-" + place);

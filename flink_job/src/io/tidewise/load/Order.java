@@ -5,11 +5,13 @@ public final class Order {
     public long sequence;
     public int customer;
     public long amountCents;
+    public long dueMs;
 
     public Order() {}
 
-    Order(long sequence, int customers) {
+    Order(long sequence, int customers, long dueMs) {
         this.sequence = sequence;
+        this.dueMs = dueMs;
         long mixed = mix(sequence);
         this.customer = (int) Math.floorMod(mixed, (long) customers);
         this.amountCents = 100 + Math.floorMod(mixed >>> 20, 10_000L);

@@ -38,6 +38,7 @@ public final class SqlRunner {
                 .withConfiguration(configuration)
                 .build());
         tables.createTemporarySystemFunction("work", Work.class);
+        tables.createTemporarySystemFunction("aged", Aged.class);
         tables.createTemporarySystemFunction("work_count", new WorkCount(false));
         tables.createTemporarySystemFunction("work_count_merged", new WorkCount(true));
         StatementSet inserts = tables.createStatementSet();
