@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from benchmarks.nexmark.dynamics.schedule import Event, make_trace
-from lab.local_flink.cluster import LocalCluster
 from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, Form, LoadOptions, submit_load
 from lab.local_flink.nexmark import QUERIES, submit_query
@@ -47,23 +45,22 @@ JOBS: Mapping[str, Job] = {
 _WAIT_US = 4000  # of `enrich`: 250 records/s a subtask, next to no processor time
 
 
-def submit(cluster: LocalCluster, jar_id: str, job: Job, schedule: tuple[Event, ...], begins_s: float) -> str:
+def submit(client: JobClient, folder: Path, jar_id: str, job: Job, trace: tuple[tuple[int, float], ...]) -> str:
     """Start a job; returns its id.
 
     Args:
-        cluster: on which it runs.
+        client: of the cluster.
+        folder: that its JobManager sees.
         jar_id: of Nexmark's queries, uploaded.
         job: which.
-        schedule: of its load.
-        begins_s: when the run begins, epoch seconds.
+        trace: of its load, from :func:`benchmarks.nexmark.dynamics.schedule.make_trace`.
     """
-    trace = make_trace(schedule, job.full_per_s, max(0, round(begins_s - time.time())))
     if job.name == "buffers":
         load = LoadOptions(job.name, trace=trace, compression=1.0, cost_us=10, wait_us=_WAIT_US, form=Form.SIDE_OUTPUTS)
-        return submit_load(cluster.client, cluster.work_dir, load)
+        return submit_load(client, folder, load)
     query = QUERIES[job.name.partition("-")[0]]
     options = replace(query.options(trace, job.name), shows_pending=job.shows_pending)
-    return submit_query(cluster.client, cluster.work_dir, options, jar_id=jar_id)
+    return submit_query(client, folder, options, jar_id=jar_id)
 
 
 def find_costly(job: Job, details: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from benchmarks.nexmark.dynamics.policies import (
     make_rival,
     start_actor,
 )
-from benchmarks.nexmark.dynamics.schedule import Event, Kind
+from benchmarks.nexmark.dynamics.schedule import Event, Kind, make_trace
 from benchmarks.nexmark.dynamics.series import Series, Window
 from benchmarks.nexmark.rival import Rival
 from include.flink.faults import FlinkError
@@ -119,7 +119,9 @@ class World:
         self._began_s = self._decide_s = self._poll_s = begins_s
         jar_id = self.client.upload_jar(build_nexmark())
         for name in self._names:
-            job_id = submit(self._cluster, jar_id, JOBS[name], self._schedule, begins_s)
+            lead_s = max(0, round(begins_s - time.time()))
+            trace = make_trace(self._schedule, JOBS[name].full_per_s, lead_s)
+            job_id = submit(self.client, self._cluster.work_dir, jar_id, JOBS[name], trace)
             self.jobs[name] = _Watched(JOBS[name], job_id, AgeReader(self.client, job_id), make_rival(self.policy))
         wait_until_running(self.client, [job.job_id for job in self.jobs.values()])
         actor = start_actor(self.policy, self._out, self._cluster.rest_url, self._jar)
