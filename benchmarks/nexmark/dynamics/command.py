@@ -13,7 +13,7 @@ from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.dynamics.jobs import JOBS
 from benchmarks.nexmark.dynamics.measures import judge_events
 from benchmarks.nexmark.dynamics.policies import AUTOSCALERS, NAMES, TIDEWISE
-from benchmarks.nexmark.dynamics.run import run_side_by_side
+from benchmarks.nexmark.dynamics.run import Conditions, run_side_by_side
 from benchmarks.nexmark.dynamics.schedule import make_schedule
 from benchmarks.nexmark.dynamics.tables import print_tables
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
@@ -30,9 +30,10 @@ MARKS = ("<!-- dynamics: begin -->", "<!-- dynamics: end -->")
 def main(argv: Sequence[str]) -> int:
     """Entry point; a run that has ended is in ``<out>/nexmark_dynamics.json``, and another is added to it."""
     parser = CommandParser(prog="nexmark --dynamics", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--jobs", nargs="+", choices=sorted(JOBS), default=["q2", "q3", "buffers"])
+    parser.add_argument("--jobs", nargs="+", choices=sorted(JOBS), default=list(JOBS))
     parser.add_argument("--policies", nargs="+", choices=NAMES, default=[TIDEWISE, "autoscaler-port-2min"])
     parser.add_argument("--minutes", type=number(3, 600), default=44.0, help="of a run, after its start")
+    parser.add_argument("--checkpoint-every-s", type=number(10, 600), default=60.0, help="interval of checkpoints")
     parser.add_argument("--autoscaler-jar", type=Path, help="flink-autoscaler-standalone, for its own process")
     parser.add_argument("--cpu-max", type=number(0, 1), default=0.70, help="share of all processors; above: discarded")
     parser.add_argument("--out", type=Path, default=Path("out"))
@@ -69,13 +70,15 @@ def _measure(args: Any) -> Mapping[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     meter = CpuMeter()
-    recorded = run_side_by_side(folder, args.policies, args.jobs, schedule, args.autoscaler_jar)
+    conditions = Conditions(args.jobs, schedule, args.checkpoint_every_s, args.autoscaler_jar)
+    recorded = run_side_by_side(folder, args.policies, conditions)
     busy = meter.in_all()
     series = {policy: {job: one.to_json() for job, one in jobs.items()} for policy, jobs in recorded.items()}
     write_json(folder / "series.json", series)
     print(f"all processors were {busy:.0%} busy on average")
     return {
         "minutes": args.minutes,
+        "checkpoint_every_s": args.checkpoint_every_s,
         "cpu_share": busy,
         "outcomes": {
             policy: {job: [outcome.to_json() for outcome in judge_events(one, schedule)] for job, one in jobs.items()}

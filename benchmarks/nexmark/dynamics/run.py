@@ -43,7 +43,6 @@ LOOK_EVERY_S = 5.0
 TASK_MANAGERS = 3
 DOWN_S = 60.0
 """How long the lost TaskManager is away."""
-CHECKPOINT_EVERY_S = 60.0
 _REPLIES_S = 180.0
 _STARTS_S = 180.0
 _SUBMITTED_WITHIN_S = 60.0
@@ -65,6 +64,23 @@ _FLINK_DEFAULTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What is the same for all policies of a run.
+
+    Attributes:
+        jobs: names of :data:`JOBS`.
+        schedule: of the events.
+        checkpoint_every_s: interval of checkpoints.
+        jar: of Flink's autoscaler.
+    """
+
+    jobs: Sequence[str]
+    schedule: tuple[Event, ...]
+    checkpoint_every_s: float
+    jar: Path | None
+
+
 @dataclass(slots=True)
 class _Watched:
     job: Job
@@ -81,24 +97,19 @@ class World:
     Args:
         policy: who rescales them.
         out: for everything that it writes.
-        jobs: names of :data:`JOBS`.
-        schedule: of the events.
-        jar: of Flink's autoscaler.
+        conditions: of the run.
     """
 
-    def __init__(
-        self, policy: str, out: Path, jobs: Sequence[str], schedule: tuple[Event, ...], jar: Path | None
-    ) -> None:
-        self.policy, self._out, self._schedule, self._jar = policy, out, schedule, jar
-        slots = math.ceil(SLOTS_MAX * len(jobs) / (TASK_MANAGERS - 1))  # enough with a TaskManager lost
+    def __init__(self, policy: str, out: Path, conditions: Conditions) -> None:
+        self.policy, self._out, self._conditions = policy, out, conditions
+        slots = math.ceil(SLOTS_MAX * len(conditions.jobs) / (TASK_MANAGERS - 1))  # enough with a TaskManager lost
         options = ClusterOptions(
             slots=slots,
             task_managers=TASK_MANAGERS,
-            checkpoint_every_s=CHECKPOINT_EVERY_S,
+            checkpoint_every_s=conditions.checkpoint_every_s,
             settings={**_FLINK_DEFAULTS, **AUTOSCALERS.get(policy, {})},
         )
         self._cluster = LocalCluster(out / "flink", options, ready_timeout_s=_STARTS_S)
-        self._names = list(jobs)
         self.jobs: dict[str, _Watched] = {}
         self._began_s = self._decide_s = self._poll_s = 0.0
         self._returns_s = math.inf
@@ -118,13 +129,13 @@ class World:
         """Start the jobs, and who acts on them; the run begins then, epoch seconds."""
         self._began_s = self._decide_s = self._poll_s = begins_s
         jar_id = self.client.upload_jar(build_nexmark())
-        for name in self._names:
+        for name in self._conditions.jobs:
             lead_s = max(0, round(begins_s - time.time()))
-            trace = make_trace(self._schedule, JOBS[name].full_per_s, lead_s)
+            trace = make_trace(self._conditions.schedule, JOBS[name].full_per_s, lead_s)
             job_id = submit(self.client, self._cluster.work_dir, jar_id, JOBS[name], trace)
             self.jobs[name] = _Watched(JOBS[name], job_id, AgeReader(self.client, job_id), make_rival(self.policy))
         wait_until_running(self.client, [job.job_id for job in self.jobs.values()])
-        actor = start_actor(self.policy, self._out, self._cluster.rest_url, self._jar)
+        actor = start_actor(self.policy, self._out, self._cluster.rest_url, self._conditions.jar)
         if actor is not None:
             self._stack.callback(end_process, actor, grace_s=20)
 
@@ -222,18 +233,16 @@ class World:
             self.client.put_resource_requirements(job.job_id, targets)
 
 
-def run_side_by_side(
-    out: Path, policies: Sequence[str], jobs: Sequence[str], schedule: tuple[Event, ...], jar: Path | None
-) -> dict[str, dict[str, Series]]:
+def run_side_by_side(out: Path, policies: Sequence[str], conditions: Conditions) -> dict[str, dict[str, Series]]:
     """Run all policies at the same time; returns policy -> job -> what was recorded."""
     with ExitStack() as stack:
-        worlds = [stack.enter_context(World(name, out / name, jobs, schedule, jar)) for name in policies]
+        worlds = [stack.enter_context(World(name, out / name, conditions)) for name in policies]
         began_s = time.time() + _SUBMITTED_WITHIN_S * len(worlds)
         for world in worlds:
             world.begin(began_s)
-        print(f"{', '.join(jobs)} run under {', '.join(policies)}", flush=True)
-        waiting = list(schedule)
-        while (now_s := time.time()) < began_s + schedule[-1].ends_s:
+        print(f"{', '.join(conditions.jobs)} run under {', '.join(policies)}", flush=True)
+        waiting = list(conditions.schedule)
+        while (now_s := time.time()) < began_s + conditions.schedule[-1].ends_s:
             if waiting and now_s >= began_s + waiting[0].begins_s:
                 event = waiting.pop(0)
                 for world in worlds:

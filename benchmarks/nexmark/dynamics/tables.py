@@ -26,9 +26,11 @@ def print_tables(runs: Sequence[Mapping[str, Any]]) -> str:
     if not runs:
         return "No run yet."
     shares = ", ".join(f"{run['cpu_share']:.0%}" for run in runs)
+    intervals = ", ".join(f"{run['checkpoint_every_s']:g}" for run in runs)
     names = ["job", "event", "policy", "runs", *_HEADS.values()]
     lines = [
-        f"Medians of {len(runs)} runs of {runs[-1]['minutes']:g} minutes; all processors of the machine were {shares}",
+        f"Medians of {len(runs)} runs of {runs[-1]['minutes']:g} minutes, checkpoints every {intervals} s;",
+        f"all processors of the machine were {shares}",
         "busy (what runs at a lower priority beside is not counted).",
         "",
         f"| {' | '.join(names)} |",

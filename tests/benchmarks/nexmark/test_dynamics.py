@@ -65,7 +65,16 @@ def test_what_did_not_happen_is_not_a_number_and_no_figure_in_the_table() -> Non
     assert math.isnan(outcome.caught_up_minutes)
     written = Series.from_json(quiet.to_json())
     assert written == quiet
-    table = print_tables([{"minutes": 5, "cpu_share": 0.3, "outcomes": {"tidewise": {"q2": [outcome.to_json()]}}}])
+    table = print_tables(
+        [
+            {
+                "minutes": 5,
+                "checkpoint_every_s": 60,
+                "cpu_share": 0.3,
+                "outcomes": {"tidewise": {"q2": [outcome.to_json()]}},
+            }
+        ]
+    )
     assert "| q2 | steep rise | tidewise | 1 | 1 | - | - | - | 0 |" in table
 
 
