@@ -27,7 +27,7 @@ from include.flink.client import FlinkError, FlinkUnreachable
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.utc import DAY_S, format_utc
-from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, submit_load
 from tools.record_script import DAY_SCRIPT, Action, Event, recovery_script
 
@@ -92,7 +92,7 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> int:
     """Run the recording; returns the exit code."""
     options = LoadOptions(compression=DAY_S / (args.minutes * 60))
     console.print("starting Flink (about 20 s) ...")
-    with LocalCluster(work_dir) as cluster:
+    with LocalCluster(work_dir, ClusterOptions.quick()) as cluster:
         job_id = submit_load(cluster.client, work_dir, options)
         cluster.client.wait_for_parallelism(job_id, {}, timeout_s=60)
         recorder = Recorder(RestSource(cluster.client, args.cluster, time.time), args.cluster, args.out, time.time)

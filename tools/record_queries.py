@@ -84,7 +84,7 @@ def wait_until_running(client: JobClient, job_ids: list[str], within_s: float = 
 def record(args: argparse.Namespace, work_dir: Path, console: Console) -> Recorder:
     """Run the recording."""
     length_s = args.minutes * 60
-    options = ClusterOptions(slots=8, task_managers=2, checkpoint_every_s=CHECKPOINT_EVERY_S)
+    options = ClusterOptions.quick(slots=8, task_managers=2, checkpoint_every_s=CHECKPOINT_EVERY_S)
     console.print("starting Flink (about 20 s) ...")
     with LocalCluster(work_dir, options) as cluster:
         client = JobClient(cluster.rest_url, read_timeout_s=60.0)  # a query is planned while its submission waits

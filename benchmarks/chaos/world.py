@@ -187,7 +187,7 @@ class World:
 def open_world(out: Path, conditions: Conditions) -> Iterator[World]:
     """Start everything: Flink with three jobs, the proxy, and a controller that has seen the jobs."""
     out.mkdir(parents=True, exist_ok=True)
-    options = ClusterOptions(
+    options = ClusterOptions.quick(
         slots=conditions.slots,
         task_managers=TASK_MANAGERS,
         checkpoint_every_s=conditions.checkpoint_every_s,

@@ -25,7 +25,7 @@ SLOTS = 16
 START_UTILISATION = 0.85
 """Of the slots with which every policy begins, and which the days before kept to."""
 TASK_MANAGERS = 2
-CHECKPOINT_EVERY_S = 10.0
+CHECKPOINT_EVERY_S = 60.0
 _SPLITS = 240  # of which any parallelism up to the slots gets nearly equal shares
 _EXPECTED = "io.tidewise.nexmark.ExpectedRows"
 
@@ -34,13 +34,6 @@ _EXPECTED = "io.tidewise.nexmark.ExpectedRows"
 _BUFFERS: Mapping[str, str] = {"taskmanager.memory.segment-size": "4kb"}
 # Flink's own defaults, so they are left out: a machine at its limit must lose no TaskManager by a late heartbeat.
 _HEARTBEATS = {"heartbeat.interval": "", "heartbeat.timeout": ""}
-# The same, those of the adaptive scheduler: they do not compress.
-_TIMES = (
-    "submission.resource-wait-timeout",
-    "submission.resource-stabilization-timeout",
-    "executing.cooldown-after-rescaling",
-    "executing.resource-stabilization-timeout",
-)
 
 
 def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = False) -> ClusterOptions:
@@ -48,14 +41,14 @@ def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = F
 
     Args:
         settings: further ones of Flink.
-        is_short: whether the adaptive scheduler rests for two seconds and not for Flink's default after a rescale.
+        is_short: whether rescales are quick to watch; else the cluster is as Flink is by default.
     """
-    times = {} if is_short else {f"jobmanager.adaptive-scheduler.{name}": "" for name in _TIMES}
-    return ClusterOptions(
+    options = ClusterOptions.quick if is_short else ClusterOptions
+    return options(
         slots=SLOTS // TASK_MANAGERS,
         task_managers=TASK_MANAGERS,
         checkpoint_every_s=CHECKPOINT_EVERY_S,
-        settings={**_BUFFERS, **_HEARTBEATS, **times, **(settings or {})},
+        settings={**_BUFFERS, **_HEARTBEATS, **(settings or {})},
     )
 
 

@@ -43,7 +43,7 @@ _TRUTH_SHARE = 0.25
 _SAY_EVERY_S = 30.0
 _STARTS_S = 180.0
 _REPLIES_S = 60.0  # a query is planned while its submission waits
-_CHECKPOINT_EVERY_S = 10.0
+_CHECKPOINT_EVERY_S = 60.0
 
 
 class Progress:
@@ -87,7 +87,7 @@ def measure(
     """
     seconds, chosen = minutes * 60, [QUERIES[name] for name in queries]
     slots = MOST * (len(RIVALS) + 1) // 2
-    options = ClusterOptions(
+    options = ClusterOptions.quick(
         slots=slots, task_managers=2, checkpoint_every_s=_CHECKPOINT_EVERY_S, settings=AUTOSCALER_SETTINGS
     )
     trials, advice = dict[str, dict[str, JobTrial]](), out / "autoscaler.log"

@@ -22,7 +22,7 @@ _JOB = "failover/orders"
 def try_failover(flink_home: Path, folder: Path) -> Seen:
     """Return what is seen through the address of either JobManager before and after the leader's death."""
     with running_zookeeper(flink_home, folder / "zookeeper") as quorum:
-        options = ClusterOptions(slots=2, settings=_high_availability(quorum, folder))
+        options = ClusterOptions.quick(slots=2, settings=_high_availability(quorum, folder))
         with (
             LocalCluster(folder / "first", options, flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster,
             running_beside(JOB_MANAGER, flink_home, folder / "second", options, {}) as other_url,

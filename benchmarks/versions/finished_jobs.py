@@ -23,7 +23,7 @@ def try_history_server(flink_home: Path, folder: Path) -> Seen:
     """Return what the history server tells of a job that was cancelled."""
     archive = (folder / "archive").as_uri()
     (folder / "archive").mkdir(parents=True, exist_ok=True)
-    options = ClusterOptions(slots=2, settings={"jobmanager.archive.fs.dir": archive})
+    options = ClusterOptions.quick(slots=2, settings={"jobmanager.archive.fs.dir": archive})
     own = {
         "historyserver.web.address": LOOPBACK,
         "historyserver.web.port": "{port}",

@@ -39,7 +39,7 @@ def cluster_name(version: str) -> str:
 def try_version(version: str, flink_home: Path, settings: VersionSettings, results: Results) -> None:
     """Run the scene; what is seen goes to the results."""
     name, out = cluster_name(version), settings.out / version
-    options = ClusterOptions(slots=SLOTS, settings={RESCALE_HISTORY_KEY: "50"})
+    options = ClusterOptions.quick(slots=SLOTS, settings={RESCALE_HISTORY_KEY: "50"})
     with LocalCluster(out / "flink", options, flink_home=flink_home, ready_timeout_s=_STARTS_S) as cluster:
         client = cluster.client
         job_id = submit_load(client, cluster.work_dir, LOAD, flink_home)

@@ -40,7 +40,9 @@ def try_situation(name: str, find_flink: FindFlink, out: Path, results: Results)
 
 def _try_many_jobs(flink_home: Path, folder: Path) -> Seen:
     names = [f"job-{number}" for number in range(1, 5)]
-    with LocalCluster(folder, ClusterOptions(slots=8), flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster:
+    with LocalCluster(
+        folder, ClusterOptions.quick(slots=8), flink_home=flink_home, ready_timeout_s=_WITHIN_S
+    ) as cluster:
         ids = {name: _submit(cluster, name, flink_home) for name in names}
         actuator = FlinkActuator(cluster.client, "session")
         jobs = [f"session/{name}" for name in names]
@@ -59,7 +61,9 @@ def _try_many_jobs(flink_home: Path, folder: Path) -> Seen:
 
 
 def _try_two_of_a_name(flink_home: Path, folder: Path) -> Seen:
-    with LocalCluster(folder, ClusterOptions(slots=8), flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster:
+    with LocalCluster(
+        folder, ClusterOptions.quick(slots=8), flink_home=flink_home, ready_timeout_s=_WITHIN_S
+    ) as cluster:
         first, second = (_submit(cluster, "twice", flink_home) for _ in range(2))
         actuator = FlinkActuator(cluster.client, "session")
 
@@ -93,14 +97,16 @@ def _try_reactive(flink_home: Path, folder: Path) -> Seen:
 
 
 def _try_default_scheduler(flink_home: Path, folder: Path) -> Seen:
-    options = ClusterOptions(slots=2, settings={"jobmanager.scheduler": "default"})
+    options = ClusterOptions.quick(slots=2, settings={"jobmanager.scheduler": "default"})
     with LocalCluster(folder, options, flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster:
         _submit(cluster, "fixed", flink_home)
         return _see_refusal(cluster, "fixed", "default_scheduler")
 
 
 def _try_too_old(flink_home: Path, folder: Path) -> Seen:
-    with LocalCluster(folder, ClusterOptions(slots=2), flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster:
+    with LocalCluster(
+        folder, ClusterOptions.quick(slots=2), flink_home=flink_home, ready_timeout_s=_WITHIN_S
+    ) as cluster:
         _submit(cluster, "old", flink_home)
         return _see_refusal(cluster, "old", "flink_too_old")
 
@@ -126,7 +132,7 @@ def _application(flink_home: Path, folder: Path, settings: Mapping[str, str]) ->
     write_trace(trace, daily_trace(_LIGHT.low_per_s, _LIGHT.high_per_s))
     options = LoadOptions(job_name="single", max_parallelism=4)
     application = Application(build_job(flink_home), ZEROS, tuple(options.arguments(trace)))
-    cluster_options = ClusterOptions(slots=2, settings=settings, application=application)
+    cluster_options = ClusterOptions.quick(slots=2, settings=settings, application=application)
     with LocalCluster(folder, cluster_options, flink_home=flink_home, ready_timeout_s=_WITHIN_S) as cluster:
         yield cluster
 

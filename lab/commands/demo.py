@@ -67,7 +67,7 @@ def start_cluster(work_dir: Path, slots: int) -> LocalCluster:
         FlinkError: it did not come up in all tries.
     """
     for attempt in range(1, TRIES + 1):
-        cluster = LocalCluster(work_dir, ClusterOptions(slots=slots))
+        cluster = LocalCluster(work_dir, ClusterOptions.quick(slots=slots))
         try:
             cluster.start()
             return cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from include.flink.versions import Version, name_key
 from lab.local_flink.build import ENTRY_CLASS
@@ -68,7 +69,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What may differ between local clusters; the defaults make rescales quick to watch.
+    """What may differ between local clusters; the intervals are Flink's defaults, checkpoints those of many jobs.
 
     Attributes:
         slots: slots of a TaskManager.
@@ -84,13 +85,19 @@ class ClusterOptions:
 
     slots: int = 8
     task_managers: int = 1
-    checkpoint_every_s: float = 3.0
-    cooldown_s: float = 2.0
-    stabilisation_s: float = 1.0
-    metrics_every_s: float = 1.0
+    checkpoint_every_s: float = 60.0
+    cooldown_s: float = 30.0
+    stabilisation_s: float = 60.0
+    metrics_every_s: float = 10.0
     reporter_ports: tuple[int, ...] = ()
     application: Application | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def quick(cls, **changes: Any) -> ClusterOptions:
+        """Return those of a cluster whose rescales are quick to watch, kinder than Flink is by default."""
+        short = {"checkpoint_every_s": 3.0, "cooldown_s": 2.0, "stabilisation_s": 1.0, "metrics_every_s": 1.0}
+        return cls(**{**short, **changes})
 
 
 def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_dir: Path) -> dict[str, str]:

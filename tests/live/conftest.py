@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 from live_flink import LiveFlink, job_on
 
-from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions
 
 
 @pytest.fixture(scope="package")
 def local_cluster(tmp_path_factory) -> Iterator[LocalCluster]:
     """Start Flink (about 20 s); everything is gone after the last test of this folder."""
-    with LocalCluster(tmp_path_factory.mktemp("flink")) as cluster:
+    with LocalCluster(tmp_path_factory.mktemp("flink"), ClusterOptions.quick()) as cluster:
         yield cluster
     assert cluster.process_ids == []
 

@@ -80,7 +80,7 @@ def missing_series(url: str) -> list[str]:
 
 def test_a_broken_cluster_is_told_each_of_its_faults(tmp_path):
     ports = free_ports(4)
-    options = ClusterOptions(settings=BROKEN, reporter_ports=tuple(ports))
+    options = ClusterOptions.quick(settings=BROKEN, reporter_ports=tuple(ports))
     with (
         LocalCluster(tmp_path / "flink", options) as cluster,
         running_prometheus(tmp_path / "prom", ports) as prometheus,

@@ -24,7 +24,7 @@ def silver(tmp_path_factory):
     """Observations and rescales of the three ways; the job is rescaled once."""
     work = tmp_path_factory.mktemp("both")
     ports = free_ports(4)
-    options = ClusterOptions(reporter_ports=tuple(ports))
+    options = ClusterOptions.quick(reporter_ports=tuple(ports))
     world = World(work / "out", work / "out" / "raw")
     world.out.mkdir()
     with (

@@ -98,7 +98,7 @@ def living(folder: Path, version: str, every_s: float = EVERY_S, **settings: str
         "restart-strategy.fixed-delay.delay": "1 s",
         **settings,
     }
-    options = ClusterOptions(slots=8, checkpoint_every_s=every_s, settings=reported)
+    options = ClusterOptions.quick(slots=8, checkpoint_every_s=every_s, settings=reported)
     with LocalCluster(folder / "flink", options, flink_home=home) as cluster:
         job_id = submit_load(cluster.client, cluster.work_dir, LIGHT, home)
         cluster.client.wait_for_parallelism(job_id, {}, timeout_s=180)

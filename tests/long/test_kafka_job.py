@@ -18,7 +18,7 @@ from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.stage_names import Stage
 from include.stages import StageRequest
 from include.utc import ceil_hour, floor_hour
-from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 WINDOW_S, PER_S, UP_S, DOWN_S = 5, 300, 60, 30
@@ -33,7 +33,7 @@ def recorded(tmp_path_factory):
     with (
         pytest.MonkeyPatch.context() as patch,
         running_kafka(work / "broker") as kafka,
-        LocalCluster(work / "flink") as cluster,
+        LocalCluster(work / "flink", ClusterOptions.quick()) as cluster,
     ):
         kafka.create("orders", 3)
         job_id = submit_kafka_job(cluster.client, build_kafka_job(work), kafka.servers, "orders")

@@ -39,7 +39,7 @@ OPTIONS = ProfilingOptions(
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> Iterator[LocalCluster]:
     settings = {"metrics.latency.interval": "500 ms", "metrics.latency.granularity": "operator"}
-    with LocalCluster(tmp_path_factory.mktemp("flink"), ClusterOptions(slots=8, settings=settings)) as flink:
+    with LocalCluster(tmp_path_factory.mktemp("flink"), ClusterOptions.quick(slots=8, settings=settings)) as flink:
         yield flink
 
 

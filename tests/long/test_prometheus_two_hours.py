@@ -33,7 +33,7 @@ def silver(tmp_path_factory):
     world.out.mkdir()
     with (
         pytest.MonkeyPatch.context() as patch,
-        LocalCluster(work / "flink", ClusterOptions(reporter_ports=tuple(ports))) as cluster,
+        LocalCluster(work / "flink", ClusterOptions.quick(reporter_ports=tuple(ports))) as cluster,
         running_prometheus(work / "prometheus", ports, scrape_every_s=5) as url,
     ):
         for key, value in (PACE.environment | world.environment).items():

@@ -22,7 +22,7 @@ from controller.log.control_log import LogEntry
 from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB
 from include.settings.kubernetes import Kubernetes
 from lab.local_flink.build import ENTRY_CLASS, build_job
-from lab.local_flink.cluster import LocalCluster
+from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, daily_trace, write_trace
 from models.control.limits import Limits
 from models.control.reconcile import Action
@@ -129,7 +129,7 @@ def operator_world(work_dir: Path) -> Iterator[OperatorWorld]:
     """Run everything, with one session job RUNNING at parallelism 1."""
     with (
         running_api_server(work_dir / "kube") as api,
-        LocalCluster(work_dir / "flink") as flink,
+        LocalCluster(work_dir / "flink", ClusterOptions.quick()) as flink,
         running_operator(api, work_dir / "operator") as operator_log,
     ):
         world = OperatorWorld(api, flink, operator_log)

@@ -82,6 +82,17 @@ def test_configuration_stays_on_loopback_and_below_the_work_dir(tmp_path):
     assert values["jobmanager.scheduler"] == "adaptive"
 
 
+def test_a_cluster_is_as_flink_is_unless_it_is_to_be_quick(tmp_path):
+    ports = {"rest": 1, "rpc": 2}
+    plain, quick = (
+        flink_configuration(one, ports, tmp_path) for one in (ClusterOptions(), ClusterOptions.quick(slots=2))
+    )
+    assert plain["metrics.fetcher.update-interval"] == "10000"
+    assert plain["execution.checkpointing.interval"] == "60000 ms"
+    assert quick["metrics.fetcher.update-interval"] == "1000"
+    assert quick["taskmanager.numberOfTaskSlots"] == "2"
+
+
 def test_a_taskmanager_is_given_every_memory_size(tmp_path):
     worker = java_command("java", tmp_path, tmp_path, tmp_path / "log", TASK_MANAGER)
     master = java_command("java", tmp_path, tmp_path, tmp_path / "log", JOB_MANAGER)

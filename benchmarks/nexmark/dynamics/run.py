@@ -46,22 +46,8 @@ DOWN_S = 60.0
 _REPLIES_S = 180.0
 _STARTS_S = 180.0
 _SUBMITTED_WITHIN_S = 60.0
-# Flink's own defaults, where those of a local cluster are quicker.
-_FLINK_DEFAULTS = {
-    **{
-        f"jobmanager.adaptive-scheduler.{name}": ""
-        for name in (
-            "submission.resource-stabilization-timeout",
-            "executing.cooldown-after-rescaling",
-            "executing.resource-stabilization-timeout",
-        )
-    },
-    "heartbeat.interval": "",
-    "heartbeat.timeout": "",
-    "web.refresh-interval": "",
-    "metrics.fetcher.update-interval": "",
-    "execution.checkpointing.min-pause": "",
-}
+# Flink's own, where those of a local cluster are quicker.
+_FLINK_DEFAULTS = dict.fromkeys(("heartbeat.interval", "heartbeat.timeout", "execution.checkpointing.min-pause"), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class _TunedJob:
 
 def run_real(papers: Sequence[PaperPolicy], folder: Path) -> dict[str, Trial]:
     """Run the policies on jobs of one cluster; returns paper -> what its policy did."""
-    options = ClusterOptions(slots=SLOTS_MAX * (len(papers) + 1) // 2, task_managers=2)
+    options = ClusterOptions.quick(slots=SLOTS_MAX * (len(papers) + 1) // 2, task_managers=2)
     with LocalCluster(folder.resolve(), options, ready_timeout_s=_STARTS_S) as cluster:
         jar = cluster.client.upload_jar(build_job())
         jobs = {paper.paper: _TunedJob(paper, Trial()) for paper in papers}
