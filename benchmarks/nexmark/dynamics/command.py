@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="the page whose tables are written")
     parser.add_argument("--tables-only", action="store_true", help="write the tables of the runs that are there")
     args = parser.parse_args(argv)
-    kept = args.out / "nexmark_dynamics.json"
+    path = args.out / "nexmark_dynamics.json"
     try:
         if not args.tables_only:
             if args.autoscaler_jar is None and set(args.policies) & set(AUTOSCALERS):
@@ -51,8 +51,8 @@ def main(argv: Sequence[str]) -> int:
                     write_json(args.out / "nexmark_dynamics_discarded.json", run)
                     print(f"discarded: {run['cpu_share']:.0%} of all processors busy, which is no measurement")
                     return 1
-                write_json(kept, {"runs": [*_read_runs(kept), run]})
-        tables = print_tables(_read_runs(kept))
+                write_json(path, {"runs": [*_read_runs(path), run]})
+        tables = print_tables(_read_runs(path))
     except UsageError as error:
         print(f"nexmark: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         return 1
     print(tables)
     write_text(args.document, put_between_marks(args.document.read_text(encoding="utf-8"), MARKS, tables))
-    print(f"written: {kept} and {args.document}")
+    print(f"written: {path} and {args.document}")
     return 0
 
 

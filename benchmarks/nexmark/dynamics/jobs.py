@@ -89,6 +89,6 @@ class AgeReader:
                     self._path, self._names = path, ",".join(names)
         if not self._names:
             return math.nan
-        found = self._client.transport.get_json(f"{self._path}?get={self._names}&agg=avg,min")
-        ages = [float(one["avg"]) / 1000.0 for one in found if float(one["min"]) >= 0]
+        replies = self._client.transport.get_json(f"{self._path}?get={self._names}&agg=avg,min")
+        ages = [float(one["avg"]) / 1000.0 for one in replies if float(one["min"]) >= 0]
         return sum(ages) / len(ages) if ages else math.nan

@@ -182,12 +182,12 @@ class World:
         windows = self._history.windows(time.time())
         decides = now_s >= self._decide_s
         self._decide_s += DECIDE_EVERY_S if decides else 0
-        for number, seen in enumerate(self._history.jobs()):
-            job = self.jobs.get(seen.job)
-            if job is None or seen.graph is None or job.job_id != seen.job_id:
+        for number, known in enumerate(self._history.jobs()):
+            job = self.jobs.get(known.job)
+            if job is None or known.graph is None or job.job_id != known.job_id:
                 continue
             observed = windows.observations(number)
-            sources = [seen.graph.position(name) for name in seen.graph.sources]
+            sources = [known.graph.position(name) for name in known.graph.sources]
             for place, start_s in enumerate(observed.window_start_s):
                 end_s = float(start_s) + WINDOW_S - self._began_s
                 if end_s > job.windows_until_s:
@@ -204,18 +204,18 @@ class World:
                     age, old, left = (_or_none(value) for value in (age_s, float(old_s), held))
                     job.series.windows.append(Window(end_s, age, old, left, is_disturbed))
             if decides and job.rival is not None:
-                self._decide(job, job.rival, seen, observed)
+                self._decide(job, job.rival, known, observed)
 
-    def _decide(self, job: _Watched, rival: Rival, seen: SeenJob, observed: Observations) -> None:
-        assert seen.graph is not None
+    def _decide(self, job: _Watched, rival: Rival, known: SeenJob, observed: Observations) -> None:
+        assert known.graph is not None
         bounds = self.client.upper_bounds(job.job_id)
-        if not seen.is_up or {name: bounds.get(vertex) for name, vertex in seen.vertex_ids.items()} != dict(
-            seen.running
+        if not known.is_up or {name: bounds.get(vertex) for name, vertex in known.vertex_ids.items()} != dict(
+            known.running
         ):
             return  # while it is rescaled nobody decides
-        wanted = rival.decide(seen.graph, seen.running, observed, round(time.time()))
+        wanted = rival.decide(known.graph, known.running, observed, round(time.time()))
         if wanted is not None:
-            targets = {vertex: wanted[name] for name, vertex in seen.vertex_ids.items()}
+            targets = {vertex: wanted[name] for name, vertex in known.vertex_ids.items()}
             self.client.put_resource_requirements(job.job_id, targets)
 
 
