@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, FastAPI, HTTPException, Request
@@ -26,7 +26,7 @@ from page.rendering import job_link
 from page.source import FleetSource, Look
 from page.visitors import Access, Visitor, is_form_token
 
-FORM_MAX_BYTES = 16_384
+FORM_MAX_BYTES, FORM_WITHIN_S = 16_384, 5.0
 REASON_MAX = 500
 HOLD_HOURS_MAX = 24 * 365.0
 
@@ -82,19 +82,19 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
         show_job: returns the page of a job with a problem on it.
     """
 
-    async def read_form(request: Request) -> dict[str, str]:
-        body = await request.body()
-        if len(body) > FORM_MAX_BYTES:
-            raise HTTPException(413, "the form is too large")
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
-
     def route(path: str, role: RoleAct, do: Doing) -> None:
+        async def read_form(request: Request, visitor: Visitor = Depends(access.admit)) -> dict[str, str]:
+            _check_right(request, visitor, role)  # before any of the body is read
+            form = await _read_form(request)
+            if not is_form_token(access.secret, visitor.login, source.clock(), form.get("token", "")):
+                raise HTTPException(403, "the form is too old or came from elsewhere: load the page anew")
+            return form
+
         def act(
             request: Request,
             visitor: Visitor = Depends(access.admit),
             form: dict[str, str] = Depends(read_form),
         ) -> Response:
-            _check(request, visitor, form, access=access, role=role, now_s=source.clock())
             cluster, _, job = request.query_params.get("name", "").partition("/")
             reason = " ".join(form.get("reason", "").split())[:REASON_MAX]
             order = Order(cluster, job, visitor.login, reason, source.clock(), form)
@@ -215,14 +215,26 @@ def read_hours(text: str) -> float | None:
     return hours
 
 
-def _check(
-    request: Request, visitor: Visitor, form: Mapping[str, Any], *, access: Access, role: RoleAct, now_s: float
-) -> None:
-    """Refuse who may not, and what came from no form of this page."""
+def _check_right(request: Request, visitor: Visitor, role: RoleAct) -> None:
+    """Refuse who may not, and what came from another site."""
     may = visitor.may_hold if role == "hold" else visitor.may_approve
     if not visitor.login or not may:
         raise HTTPException(403, "you may look, and not do this")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise HTTPException(403, "the form came from another site")
-    if not is_form_token(access.secret, visitor.login, now_s, str(form.get("token", ""))):
-        raise HTTPException(403, "the form is too old or came from elsewhere: load the page anew")
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form, of which no more is read than a form has."""
+    told, body = request.headers.get("content-length", ""), b""
+    if told.isdigit() and int(told) > FORM_MAX_BYTES:
+        raise HTTPException(413, "the form is too large")
+    try:
+        async with asyncio.timeout(FORM_WITHIN_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > FORM_MAX_BYTES:
+                    raise HTTPException(413, "the form is too large")
+    except TimeoutError:
+        raise HTTPException(408, f"the form was not whole within {FORM_WITHIN_S:g} s") from None
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.resources
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -24,6 +25,7 @@ from page.job_view import HOURS, read_view
 from page.moments import read_moment
 from page.rendering import render
 from page.source import FleetSource
+from page.turns import RETRY_AFTER_S, BusyError, take_turn
 from page.visitors import Access, Visitor, form_token
 
 STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -56,8 +58,15 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
         redirect_slashes=False,
     )
 
+    turns = asyncio.Semaphore(1)
+
     async def secure(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
+        try:
+            async with take_turn(turns):  # which ends before the body is sent: a slow reader takes none
+                response = await call_next(request)
+        except BusyError:
+            text = f"many ask for the page now: try again in {RETRY_AFTER_S} s\n"
+            response = PlainTextResponse(text, 503, {"Retry-After": str(RETRY_AFTER_S)})
         for name, value in _headers(access).items():
             response.headers.setdefault(name, value)
         return response

@@ -21,6 +21,8 @@ from page.results_view import ResultsReader, ResultsView
 JobKey = tuple[str, str]
 FRESH_S = 2.0
 """Facts of the present are used again for so long: a page, its style sheet and a reload are one look at the fleet."""
+PAST_FRESH_S, LOOKS = 30.0, 8
+"""Those of a past time, in which little changes, for longer; so many looks are held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Look:
     loads: Mapping[JobKey, LoadFact]
 
 
-class _LastLook(NamedTuple):
+class _KnownLook(NamedTuple):
     read_at_s: float
     look: Look
 
@@ -85,7 +87,7 @@ class FleetSource:
         self._lock = threading.RLock()
         self._origin: SettingsOrigin | None = None
         self._reader: FleetReader | None = None
-        self._last: _LastLook | None = None
+        self._looks: dict[float | None, _KnownLook] = {}  # by time, the oldest first; None: the present
         self._results: ResultsReader | None = None
 
     @contextmanager
@@ -99,7 +101,7 @@ class FleetSource:
             origin = self._find_origin()
             if self._reader is None or origin != self._origin:
                 self._reader = FleetReader(self._load(), self._variables)
-                self._origin, self._last = origin, None
+                self._origin, self._looks = origin, {}
             yield self._reader
 
     def read(self, at_s: float | None = None) -> Look:
@@ -111,12 +113,14 @@ class FleetSource:
         """
         with self.reading() as reader:
             now_s = self.clock()
-            if at_s is None and self._last is not None and 0 <= now_s - self._last.read_at_s < FRESH_S:
-                return self._last.look
-            result = look_at(reader, self._origin, now_s if at_s is None else at_s)
-            if at_s is None:
-                self._last = _LastLook(now_s, result)
-            return result
+            known = self._looks.pop(at_s, None)
+            if known is None or not 0 <= now_s - known.read_at_s < (FRESH_S if at_s is None else PAST_FRESH_S):
+                look = look_at(reader, self._origin, now_s if at_s is None else at_s)
+                known = _KnownLook(now_s, look)
+            self._looks[at_s] = known
+            for oldest in list(self._looks)[:-LOOKS]:
+                del self._looks[oldest]
+            return known.look
 
     def read_results(self, now_s: float, month: str) -> ResultsView:
         """Return what came of Tidewise in a month, or in the last days.
@@ -146,7 +150,7 @@ class FleetSource:
     def forget(self) -> None:
         """Read anew at the next request: somebody has done something."""
         with self._lock:
-            self._last = None
+            self._looks = {}
 
 
 def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> Look:

@@ -6,6 +6,7 @@ Every process of Airflow loads this file, and the API server alone answers reque
 from __future__ import annotations
 
 import os
+import sys
 import time
 from functools import cache
 from typing import Any
@@ -23,6 +24,8 @@ def _app() -> Any:
     from page.app import build_app
     from page.environment import open_source
 
+    # While the page works, Airflow's own routes get the interpreter back five times as soon as by default.
+    sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
     return build_app(open_source(os.environ, time.time), find_access())
 
 
