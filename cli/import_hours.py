@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
-from include.metric_sources.prometheus.import_hours import import_cluster, name_empty, servers
+from include.metric_sources.prometheus.import_hours import import_cluster, name_empty, name_short, servers
 from include.place import place
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
@@ -105,7 +105,7 @@ def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_fo
             counts = made.counts
             print(
                 f"import: {name}: {counts['written']} hours written ({counts['records']} lines), "
-                f"{counts['there']} there already, {counts['collected']} left as collected, "
+                f"{counts['there'] + counts['short']} there already, {counts['collected']} left as collected, "
                 f"{counts['empty']} without a sample"
             )
             if counts["ingested"]:
@@ -115,6 +115,8 @@ def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_fo
                 )
             if made.empty:
                 print(f"import: {name_empty(name, made.empty)}")
+            if made.short:
+                print(f"import: {name_short(name, made.short)}")
     start, end = format_utc(hours.start), format_utc(hours.end)
     print(f"import: now ingest {start} to {end}: see docs/sources.md")
     return 0

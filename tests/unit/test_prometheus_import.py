@@ -95,6 +95,26 @@ def test_hours_without_a_sample_are_named_and_asked_for_again(tmp_path, monkeypa
     assert all(lines_of(tmp_path)[hour] for hour in range(3))
 
 
+def test_an_hour_of_which_the_server_had_a_part_is_said_and_asked_for_again(tmp_path, monkeypatch, capsys):
+    world = World(since_s=T0 + 3600 + 1800)  # half of the second hour
+    with pretended_prometheus(world) as url:
+        assert fill(url, tmp_path, monkeypatch) == 0
+        reported = capsys.readouterr().out
+        assert "2 hours written" in reported
+        assert "fewer steps than an hour has in 2026-11-18T12:00:00Z to 2026-11-18T13:00:00Z" in reported
+        part = lines_of(tmp_path)[1]
+        assert fill(url, tmp_path, monkeypatch) == 0  # the server has no more yet: nothing changes
+        assert "0 hours written" in capsys.readouterr().out
+        assert lines_of(tmp_path)[1] == part
+        world.since_s = T0
+        assert fill(url, tmp_path, monkeypatch) == 0
+        assert "2 hours written" in (reported := capsys.readouterr().out)
+        assert "fewer steps" not in reported
+        assert len(lines_of(tmp_path)[1]) > len(part)
+        assert fill(url, tmp_path, monkeypatch) == 0
+        assert "3 there already" in capsys.readouterr().out
+
+
 def test_times_of_zero_are_refused_by_name(tmp_path, monkeypatch, capsys):
     with pretended_prometheus(World(are_times_zero=True)) as url:
         assert fill(url, tmp_path, monkeypatch) == 1

@@ -1,7 +1,8 @@
 """Raw files of past hours from a Prometheus-compatible server: one file an hour, written once.
 
 What is done is what is there: a run that was killed is continued by the same call, and a second call changes nothing.
-An hour of which the server has no sample gets no file, so that the next call asks for it again.
+An hour of which the server has no sample gets no file, so that the next call asks for it again; so it does where the
+server gave fewer steps than the hour has, and what has more of them takes the place of what has fewer.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefused
@@ -24,7 +26,7 @@ from include.place import place
 from include.raw_files import KAFKA_PREFIX
 from include.raw_lines import DamagedFileError, read_text_lines
 from include.settings import Settings
-from include.utc import Interval, format_utc
+from include.utc import HOUR_S, Interval, format_utc
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +46,18 @@ class HourDone:
     Attributes:
         hour: its start.
         outcome: ``written``, ``there`` (by an earlier import), ``collected`` (live files lie there: left alone),
-            ``ingested`` (they lay there, the lake has their rows, and they are gone: left alone, too) or ``empty`` (the
-            server has no sample of it).
+            ``ingested`` (they lay there, the lake has their rows, and they are gone: left alone, too), ``empty`` (the
+            server has no sample of it) or ``short`` (it has no more than are there, fewer than the hour has).
         records: lines in the file written.
         path: of the file; None when none was written.
+        is_short: whether the file has fewer steps than the hour.
     """
 
     hour: datetime
     outcome: str
     records: int = 0
     path: Path | None = None
+    is_short: bool = False
 
 
 def import_hours(
@@ -81,18 +85,20 @@ def import_hours(
         PrometheusError: a query was not answered, or one for a single hour was refused; the hours before stay.
     """
     hour, most = interval.start, source.longest_hours
-    while hour < interval.end:
+
+    def find_done(hour: datetime) -> str:
         outcome = find_outcome(raw_root, cluster, hour, ingested)
+        is_whole = outcome != "there" or _count_file(file_of(raw_root, cluster, hour)) >= source.steps_of_hour
+        return outcome if is_whole else ""
+
+    while hour < interval.end:
+        outcome = find_done(hour)
         if outcome:
             yield HourDone(hour, outcome)
             hour += _HOUR
             continue
         hours = 1
-        while (
-            hours < most
-            and hour + hours * _HOUR < interval.end
-            and not find_outcome(raw_root, cluster, hour + hours * _HOUR, ingested)
-        ):
+        while hours < most and hour + hours * _HOUR < interval.end and not find_done(hour + hours * _HOUR):
             hours += 1
         try:
             result = source.fetch_hours(hour, hours)
@@ -106,9 +112,12 @@ def import_hours(
             if not tells_something(records):
                 yield HourDone(one, "empty")
                 continue
-            path = file_of(raw_root, cluster, one)
+            path, steps = file_of(raw_root, cluster, one), _count_steps(map(asdict, records))
+            if path.exists() and _count_file(path) >= steps:
+                yield HourDone(one, "short", is_short=True)
+                continue
             write_lines(path, (record.to_line() for record in records))
-            yield HourDone(one, "written", len(records), path)
+            yield HourDone(one, "written", len(records), path, is_short=steps < source.steps_of_hour)
         sleep(pause_s)
         hour += hours * _HOUR
 
@@ -116,6 +125,19 @@ def import_hours(
 def tells_something(records: Iterable[RawRecord]) -> bool:
     """Whether lines hold a sample of a job, or a cluster that says that no job runs."""
     return any(record.kind != Kind.OVERVIEW or json.loads(record.body).get("jobs-running") == 0 for record in records)
+
+
+def _count_steps(records: Iterable[Mapping[str, Any]]) -> int:
+    """Return at how many times something was measured."""
+    return len({record["observed_at_ms"] for record in records if record["kind"] == Kind.VERTEX_METRICS})
+
+
+def _count_file(path: Path) -> int:
+    """Return the steps of a file; one that cannot be read is whole: ingestion names it."""
+    try:
+        return _count_steps(map(json.loads, read_text_lines(path)))
+    except (DamagedFileError, ValueError, TypeError, KeyError):
+        return HOUR_S
 
 
 def file_of(raw_root: Path, cluster: str, hour: datetime) -> Path:
@@ -154,6 +176,12 @@ def servers(settings: Settings) -> list[str]:
     return [name for name, one in settings.clusters.items() if one.prometheus.url is not None]
 
 
+def name_short(cluster: str, hours: Iterable[datetime]) -> str:
+    """Return the sentence that names hours with fewer steps than an hour has."""
+    spans = ", ".join(f"{format_utc(one.start)} to {format_utc(one.end)}" for one in join_hours(hours))
+    return f"{cluster}: fewer steps than an hour has in {spans}: asked for again at the next call"
+
+
 @dataclass(slots=True)
 class ImportedHours:
     """What an import has done.
@@ -161,10 +189,12 @@ class ImportedHours:
     Attributes:
         counts: outcome -> hours, and ``records``.
         empty: the hours of which the server has no sample.
+        short: those of which it has fewer steps than an hour has.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     empty: list[datetime] = field(default_factory=list)
+    short: list[datetime] = field(default_factory=list)
 
 
 def name_empty(cluster: str, hours: Iterable[datetime]) -> str:
@@ -200,6 +230,8 @@ def import_cluster(
             made.counts["records"] += done.records
             if done.outcome == "empty":
                 made.empty.append(done.hour)
+            if done.is_short:
+                made.short.append(done.hour)
             on_hour()
     finally:
         source.close()
@@ -227,4 +259,6 @@ def import_clusters(
         total += made.counts
         if made.empty:
             log.warning("%s", name_empty(name, made.empty))
+        if made.short:
+            log.warning("%s", name_short(name, made.short))
     return total

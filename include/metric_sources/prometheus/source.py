@@ -63,6 +63,11 @@ class PrometheusSource:
         most = ((MOST_POINTS - 1) * self._server.step_s - beyond_s) // HOUR_S
         return max(1, min(self._server.chunk_h, most))
 
+    @property
+    def steps_of_hour(self) -> int:
+        """Return how many steps an hour has."""
+        return HOUR_S // self._server.step_s
+
     def fetch_hours(self, start: datetime, hours: int) -> Measurements:
         """Ask for the samples of whole hours and a little more.
 
