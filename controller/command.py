@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import signal
 import socket
@@ -23,11 +24,12 @@ from controller.view.recent_files import list_clusters
 from controller.watching import watch_ticks
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
+from include.control.cleanup import delete_ended
 from include.place import place
 from include.readers import close_out
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
-from include.utc import IntervalError, format_utc, parse_utc
+from include.utc import HOUR_S, IntervalError, format_utc, parse_utc
 
 EXIT_USAGE = 2
 log = logging.getLogger(__name__)
@@ -134,10 +136,15 @@ class Process:
 
 def go_on(ticker: Ticker, settings: Settings, clusters: Sequence[str], until_s: float, process: Process) -> None:
     """Make ticks until a time, with parts that are made anew where the settings ask for it."""
+    cleaned_s = -math.inf
     while True:
         again = RestartCheck(settings, ticker, process.asked)
 
         def take(summary: TickSummary, made_by: Ticker = ticker) -> None:
+            nonlocal cleaned_s
+            if process.clock() - cleaned_s >= HOUR_S:
+                cleaned_s = process.clock()
+                delete_ended(made_by.settings.paths.lake, cleaned_s)
             process.health.note_tick(summary, process.clock(), made_by.settings.health.controller_late_s)
             show(summary, process.clock())
 

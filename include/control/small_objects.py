@@ -16,6 +16,7 @@ from obstore.exceptions import BaseError
 from include.object_store import local_folder, open_store
 
 CONTROL = "_control"
+MOST_BYTES = 1 << 20
 _TIMEOUT_S = 10
 _CLIENT = {"timeout": f"{_TIMEOUT_S}s", "connect_timeout": "5s"}
 _RETRY = {"max_retries": 2, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
@@ -57,7 +58,8 @@ class ObjectFolder:
     def read_all(self) -> dict[str, bytes]:
         """Return name -> content; what has not changed since the last time is not read again.
 
-        What is there and no object (on a disk: a folder, a link to nothing, a name that no object may have) is empty.
+        What is there and no object (on a disk: a folder, a link to nothing, a name that no object may have) is empty,
+        and so is one that is larger than :data:`MOST_BYTES`.
 
         Raises:
             StoreUnreadableError: the store does not answer, or the root is not there.
@@ -67,7 +69,10 @@ class ObjectFolder:
             listed = self._list(store)
             keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
             known = self._read
-            read = {key: known[key] if key in known else bytes(store.get(path).bytes()) for path, key in keys.items()}
+            read = {
+                key: known[key] if key in known else bytes(store.get(path).bytes()) if key[3] <= MOST_BYTES else b""
+                for path, key in keys.items()
+            }
             self._read = read
             result = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
             return {**dict.fromkeys(self._list_odd(result), b""), **result}
