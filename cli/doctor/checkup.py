@@ -19,7 +19,7 @@ from cli.doctor.probe import PROMETHEUS, Probe
 from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
 from cli.doctor.spark_storage import check_s3_places, check_spark_on_s3
-from cli.doctor.storage import check_champion, check_lake, check_mlflow, check_tables, describe
+from cli.doctor.storage import check_lake, check_mlflow, check_tables, describe
 from include.flink.credentials import SecretError
 from include.settings import Cluster, Settings
 
@@ -72,7 +72,6 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     yield "Spark on S3", partial(check_spark_on_s3, settings)
     yield "control folder", partial(check_control_folder, settings)
     yield "MLflow", partial(check_mlflow, settings)
-    yield "models", partial(check_champion, settings)
     live = {name: one for name, one in sorted(settings.clusters.items()) if one.rest_url is not None}
     for name, cluster in live.items():
         if not extent.clusters or name in extent.clusters:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +25,16 @@ from include.settings import Settings
 
 _SQLITE = "sqlite:///"
 _TRIES: Any = {"max_retries": 1, "retry_timeout": timedelta(seconds=10)}
+_SEARCH_WITHIN_S = 120.0
+_SEARCH = """
+import os
+import sys
+try:
+    from mlflow import MlflowClient
+    MlflowClient(os.environ["MLFLOW_TRACKING_URI"]).search_registered_models(max_results=1)
+except Exception as error:
+    sys.exit(print(f"{type(error).__name__}: {' '.join(str(error).split())}") or 1)
+"""
 _CONTENT = b"written by make doctor; may be removed"
 
 
@@ -113,25 +125,57 @@ def describe(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {text[:200]}" if text else type(problem).__name__
 
 
-def check_mlflow(settings: Settings) -> Finding:
-    """Check that MLflow's database or server can be used."""
-    uri = settings.mlflow.tracking_uri
+def check_mlflow(settings: Settings) -> list[Finding]:
+    """Check that MLflow's database or server can be used, and the models in it."""
+    uri, file = settings.mlflow.tracking_uri, database_file(settings.mlflow)
+    reached = [] if (one := check_reach(uri)) is None else [one]
+    if any(one.level is not Level.OK for one in reached) or (file is not None and not file.exists()):
+        return reached
+    searched = search_mlflow(uri)
+    return [*reached, searched, *(check_champion(settings) if searched.level is Level.OK else [])]
+
+
+def check_reach(uri: str) -> Finding | None:
+    """Check what shows without MLflow: that a SQLite file can be written, and that a server replies; else None."""
     if uri.startswith(_SQLITE):
         return _check_database(Path(uri.removeprefix(_SQLITE).partition("?")[0]))
-    if uri.startswith(("http://", "https://")):
-        return _check_server(uri)
-    return ok("MLflow", "store", f"{uri}: not asked, only SQLite and HTTP are")
+    return _check_server(uri) if uri.startswith(("http://", "https://")) else None
+
+
+def search_mlflow(uri: str) -> Finding:
+    """Ask MLflow for a model, in a process that can be ended: it tries for minutes to reach a database."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _SEARCH],
+            env={**os.environ, "MLFLOW_TRACKING_URI": uri, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SEARCH_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        text = f"{uri} has not replied within {_SEARCH_WITHIN_S:g} s"
+        return error("MLflow", "search", text, "does the database answer, and is mlflow.tracking_uri right?")
+    if done.returncode:
+        return judge_refusal(uri, done.stdout.strip() or f"the search ended with {done.returncode}")
+    return ok("MLflow", "search", f"{uri} is searched as trainings do it")
+
+
+def judge_refusal(uri: str, reported: str) -> Finding:
+    """Return what MLflow's refusal of a search means."""
+    if reported.startswith("ModuleNotFoundError: No module named 'mlflow'"):
+        return warning("MLflow", "search", f"{uri} was not asked: MLflow is not installed here", "run `make setup`")
+    remedy = "is mlflow.tracking_uri right, and may this login read there?"
+    if "mlflow db upgrade" in reported:
+        remedy = f"take a backup of the database, then run `mlflow db upgrade {uri}`"
+    elif "migrate-filestore" in reported:
+        remedy = "run `mlflow migrate-filestore`, and name the database that it makes in mlflow.tracking_uri"
+    return error("MLflow", "search", f"{uri}: {reported[:300]}", remedy)
 
 
 def check_champion(settings: Settings) -> list[Finding]:
-    """Check that the models that plans should use can be read; asked is what :func:`check_mlflow` asks and finds right.
-
-    MLflow tries for minutes to reach a database of another kind that is not there.
-    """
-    file, is_server = database_file(settings.mlflow), settings.mlflow.tracking_uri.startswith(("http://", "https://"))
-    is_there = is_server if file is None else file.exists()
-    if not is_there or check_mlflow(settings).level is Level.ERROR:
-        return []
+    """Check that the models that plans should use can be read, of an MLflow that can be searched."""
     from spark_jobs.model_store import ModelStore  # MLflow takes seconds
 
     champion = ModelStore(settings.mlflow).read_champion()

@@ -20,7 +20,7 @@ from cli.doctor.checkup import check_server
 from cli.doctor.findings import Finding, Level
 from cli.doctor.probe import PROMETHEUS, Probe, ProbeError
 from cli.doctor.series import SeriesNames, check_retention, check_series
-from cli.doctor.storage import check_lake, check_mlflow
+from cli.doctor.storage import check_lake, check_mlflow, check_reach, judge_refusal
 from include.settings import Cluster, Mlflow, Paths, Settings
 
 NOBODY = 65_534
@@ -328,17 +328,37 @@ def test_a_lake_on_a_local_disk(tmp_path):
 
 
 def test_mlflow(tmp_path):
-    def check(uri: str) -> Finding:
-        return check_mlflow(Settings(mlflow=Mlflow(tracking_uri=uri)))
-
-    assert check(f"sqlite:///{tmp_path / 'new.db'}").level is Level.OK
+    assert check_reach(f"sqlite:///{tmp_path / 'new.db'}").level is Level.OK
     (tmp_path / "damaged.db").write_bytes(b"no database, but long enough to be looked at as one" * 10)
-    assert check(f"sqlite:///{tmp_path / 'damaged.db'}").level is Level.ERROR
+    assert check_reach(f"sqlite:///{tmp_path / 'damaged.db'}").level is Level.ERROR
     with serve(lambda *_: (200, b"3.17.2")) as url:
-        assert "3.17.2" in check(url).text
-    assert check(url).level is Level.ERROR  # it runs no more
+        assert "3.17.2" in check_reach(url).text
+    assert check_reach(url).level is Level.ERROR  # it runs no more
     with serve(lambda *_: (401, b"")) as url:
-        assert "MLFLOW_TRACKING" in check(url).remedy
+        assert "MLFLOW_TRACKING" in check_reach(url).remedy
+
+
+def test_an_mlflow_that_is_not_made_yet_is_not_asked(tmp_path):
+    settings = Settings(mlflow=Mlflow(tracking_uri=f"sqlite:///{tmp_path / 'new.db'}"))
+    assert [one.check for one in check_mlflow(settings)] == ["store"]
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("reported", "level", "remedy"),
+    [
+        ("MlflowException: Detected out-of-date database schema. ... run 'mlflow db upgrade <database_uri>'",
+         Level.ERROR, "mlflow db upgrade postgresql://db/mlflow"),
+        ("MlflowException: ... The `mlflow migrate-filestore` tool migrates", Level.ERROR, "mlflow migrate-filestore"),
+        ("ModuleNotFoundError: No module named 'mlflow'", Level.WARNING, "make setup"),
+        ("MlflowException: failed with error code 500", Level.ERROR, "mlflow.tracking_uri"),
+    ],
+)  # fmt: skip
+@pytest.mark.covers("harm mlflow-unasked")
+def test_what_mlflow_refuses_is_named_with_its_remedy(reported, level, remedy):
+    finding = judge_refusal("postgresql://db/mlflow", reported)
+    assert finding.level is level
+    assert remedy in finding.remedy
 
 
 def test_an_elastic_cluster_may_have_fewer_slots_than_a_plan():
