@@ -11,6 +11,7 @@ from models.policies.observations import Observations
 from models.polling.seen_job import SeenJob
 
 WINDOWS = 3  # the last ones count: one alone varies too much
+_BUSY_ENOUGH = 0.5  # of its time: what a vertex that is busy for less could process is an extrapolation
 
 
 def measure(
@@ -48,6 +49,8 @@ def measure(
         backpressured_share=_largest(np.nanmean(held_back, axis=0) if np.isfinite(held_back).any() else held_back[:1]),
         lag_s=_largest(late_ms[-1:]) / 1000.0,
         restarts=round(seen.metrics.get("numRestarts", 0.0) - seen.metrics.get("numRescales", 0.0)),
+        backlog_slope_per_s=_slope(ends_s[taken], observations.waiting_records[np.ix_(taken, sources)].sum(axis=1)),
+        capacity_per_s=_measure_capacities(seen, observations.rows(taken)),
     )
 
 
@@ -57,6 +60,22 @@ def find_lateness_s(seen: SeenJob | None, observations: Observations | None) -> 
         return 0.0
     result = None if seen.restarting else measure(seen, observations, math.inf)
     return math.inf if seen.restarting else 0.0 if result is None else result.lag_s
+
+
+def _slope(at_s: np.ndarray, records: np.ndarray) -> float:
+    """Return the slope of the line through what is known, records/s; NaN where that is less than two values."""
+    known = np.isfinite(records)
+    if known.sum() < 2:
+        return math.nan
+    return float(np.polyfit(at_s[known] - at_s[0], records[known], 1)[0])
+
+
+def _measure_capacities(seen: SeenJob, windows: Observations) -> dict[str, float]:
+    """Return vertex id -> what it can process, of those that were busy enough in all windows, records/s."""
+    tells = (windows.busy_share >= _BUSY_ENOUGH).all(axis=0) & np.isfinite(windows.true_processing_rate_per_s).all(0)
+    names = [] if seen.graph is None else seen.graph.names
+    means = windows.true_processing_rate_per_s.mean(axis=0)
+    return {seen.vertex_ids[name]: float(means[place]) for place, name in enumerate(names) if tells[place]}
 
 
 def _mean_sum(values: np.ndarray) -> float:

@@ -23,8 +23,45 @@ NO_HARM = OutcomeCheck(False, "the rescale did no harm")
 WORSE = OutcomeCheck(True, "records wait for 88 s")
 
 
-def test_a_rise_that_works_the_backlog_off_is_no_harm() -> None:
-    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, CATCHES_UP) == NO_HARM
+def test_a_rise_that_works_the_backlog_off_is_judged_at_its_end_and_no_harm() -> None:
+    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, CATCHES_UP) == OutcomeCheck()
+    for caught_up in ({"lag_s": 20.0}, {"until_s": CONFIRMED_S + 3600}):
+        assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, replace(CATCHES_UP, **caught_up)) == NO_HARM
+
+
+@pytest.mark.parametrize(("slope_per_s", "is_worse"), [(-200.0, None), (19.0, False), (141.0, False), (143.0, True)])
+def test_the_slope_of_all_that_is_outstanding_counts_where_it_is_known(slope_per_s: float, is_worse: bool) -> None:
+    """What the sources take in may fill buffers: by their own figures this backlog falls by 174/s."""
+    before = replace(OVERLOADED, backlog_slope_per_s=122.0)
+    after = replace(CATCHES_UP, backlog_slope_per_s=slope_per_s)
+    assert judge_outcome(ROSE, CONFIRMED_S, before, after).is_worse is is_worse
+
+
+@pytest.mark.parametrize(
+    ("target", "capacity_per_s", "is_worse"),
+    [
+        (TWO, 800.0, False),  # two slots carry as much as one did: each less, both no less
+        (TWO, 700.0, True),
+        ({"join": 1, "sink": 2}, 700.0, True),
+        ({"join": 1, "sink": 2}, 730.0, False),
+    ],
+)
+def test_a_slot_that_carries_less_is_harm_where_the_backlog_stays(
+    target: dict[str, int], capacity_per_s: float, is_worse: bool
+) -> None:
+    before = replace(OVERLOADED, backlog_slope_per_s=0.0, capacity_per_s={"join": 800.0})
+    after = replace(CATCHES_UP, backlog_slope_per_s=0.0, throughput_per_s=700.0, capacity_per_s={"join": capacity_per_s})
+    request = replace(ROSE, target=target)
+    assert judge_outcome(request, CONFIRMED_S, before, after).is_worse is is_worse
+
+
+def test_a_fall_keeps_the_capacity_of_each_slot() -> None:
+    fell = replace(ROSE, target=ONE, before=TWO, running_before=TWO)
+    before = replace(OVERLOADED, backlog_slope_per_s=0.0, capacity_per_s={"join": 800.0, "sink": 900.0})
+    for capacity_per_s, is_worse in ((400.0, False), (350.0, True)):
+        of_join = {"join": capacity_per_s}
+        after = replace(CATCHES_UP, backlog_slope_per_s=0.0, throughput_per_s=700.0, capacity_per_s=of_join)
+        assert judge_outcome(fell, CONFIRMED_S, before, after).is_worse is is_worse
 
 
 @pytest.mark.parametrize(
@@ -42,7 +79,7 @@ def test_a_rise_after_which_the_backlog_grows_faster_is_worse(throughput_per_s: 
 
 def test_less_throughput_is_no_harm_where_less_arrives_and_the_backlog_falls() -> None:
     after = replace(CATCHES_UP, throughput_per_s=700.0, arriving_per_s=500.0)
-    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, after) == NO_HARM
+    assert judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, after) == OutcomeCheck()
     stands = judge_outcome(ROSE, CONFIRMED_S, OVERLOADED, replace(after, arriving_per_s=700.0))
     assert stands.is_worse is True
 

@@ -263,6 +263,26 @@ def test_the_last_three_undisturbed_windows_in_between_are_measured() -> None:
         assert measure(job, observations, until_s, since_s) is None
 
 
+def test_outstanding_records_and_busy_operators_are_measured() -> None:
+    """Pending records fall while more and more lies in buffers: the sum of both grows."""
+    plain = windows(*(NOW_S + 60 * place for place in range(3)))
+    plain.pending_records[:, 0] = [900.0, 800.0, 700.0]
+    plain.busy_share[:] = [[0.4, 0.5], [0.6, 0.9], [0.9, 0.6]]
+    plain.true_processing_rate_per_s[:] = [[400.0, 100.0], [400.0, 110.0], [400.0, 120.0]]
+    job = replace(seen(), vertex_ids={"a": "id of a", "b": "id of b"})
+    result = measure(job, plain, math.inf)
+    assert result is not None
+    assert result.backlog_slope_per_s == pytest.approx(-100 / 60)
+    assert result.capacity_per_s == {"id of b": 110.0}
+    outstanding = np.array([[1000.0, np.nan], [1300.0, np.nan], [1600.0, np.nan]])
+    grows = measure(job, replace(plain, outstanding_records=outstanding), math.inf)
+    assert grows is not None
+    assert grows.backlog_slope_per_s == pytest.approx(5.0)
+    one = measure(job, plain.rows(np.array([2])), math.inf)
+    assert one is not None
+    assert math.isnan(one.backlog_slope_per_s)
+
+
 def test_how_late_a_job_is_decides_its_turn() -> None:
     late = windows(NOW_S - 60, NOW_S, lag_s=[10.0, 90.0])
     assert find_lateness_s(seen(), late) == 90.0
