@@ -229,7 +229,7 @@ class ClusterControl:
                 model_version=model_version,
             ),
             priority=limits.priority_of(self.name, job),
-            late_s=0.0 if wanted is None else find_lateness_s(view.seen, view.observations),
+            late_s=find_lateness_s(view, self.clock()),
         )
 
     def _bound(self, limits: Limits, settings: Settings | None) -> Limits:

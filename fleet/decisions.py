@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fleet.facts import DecisionFact
-from fleet.log_tables import state_of
+from fleet.log_tables import read_json, state_of
 from include.lake_table import timestamp_of
 from include.utc import DAY_S
 from models.control.case import Verb
@@ -22,6 +22,7 @@ JobKey = tuple[str, str]
 
 def decision_of(row: Mapping[str, Any]) -> DecisionFact:
     """Return a whole row (:data:`fleet.log_tables.WHOLE`) as a fact."""
+    history = read_json(row, "history")
     return DecisionFact(
         cluster=row["cluster"],
         job=row["job"],
@@ -39,6 +40,8 @@ def decision_of(row: Mapping[str, Any]) -> DecisionFact:
         slots_to=row["slots_to"],
         parallelism_from=dict(row["parallelism_from"] or {}),
         parallelism_to=dict(row["parallelism_to"] or {}),
+        late_since_s=history.get("late_since_s"),
+        down_since_s=history.get("down_since_s"),
     )
 
 

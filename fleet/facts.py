@@ -84,6 +84,7 @@ class DecisionFact:
         detail: one sentence for a person.
         answer: of Flink; empty where nothing was sent, or none is known.
         origin: of what was desired: plan, reactive, pin, undo, restore; empty where nothing was.
+        late_since_s, down_since_s: since when the job was late, or down, then; None: it was not.
     """
 
     cluster: str
@@ -102,6 +103,8 @@ class DecisionFact:
     slots_to: int | None
     parallelism_from: Parallelism
     parallelism_to: Parallelism
+    late_since_s: float | None = None
+    down_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

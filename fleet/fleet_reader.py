@@ -106,7 +106,7 @@ class FleetReader:
             judge_raw_folder(raw, place(raw).is_dir()),
             *judge_stages(self._read_stages(), now_s),
             *judge_disks(read_free_shares(settings.paths), settings.health),
-            *judge_jobs(jobs, holds, settings.health),
+            *judge_jobs(jobs, holds, settings.health, now_s),
         ]
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
 

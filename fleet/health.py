@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts
+from fleet.facts import ClusterFacts, DecisionFact, HealthFact, HoldFact, JobFacts, ModelFacts
 from fleet.lost_tables import LostTable
 from include.settings import Health
 from include.stage_states import StageState
@@ -16,6 +16,7 @@ from include.utc import DAY_S, HOUR_S
 
 EVERYWHERE = "all"
 Q90 = 0.9
+_STILL_THERE_S = 7 * HOUR_S
 
 
 class Fault(StrEnum):
@@ -37,6 +38,8 @@ class Fault(StrEnum):
     WAITS_FOR_PERSON = "waits_for_person"
     STAGE_FAILING = "stage_failing"
     STAGE_EMPTY = "stage_empty"
+    JOB_LATE = "job_late"
+    JOB_DOWN = "job_down"
     COVERAGE_OFF = "coverage_off"
     DISK_FULL = "disk_full"
 
@@ -115,13 +118,14 @@ def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[Healt
     return [age, gate]
 
 
-def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health) -> list[HealthFact]:
+def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health, now_s: float) -> list[HealthFact]:
     """Return what of the jobs needs a person; jobs without it are not listed."""
-    result = []
+    result: list[HealthFact] = []
     for job in jobs:
         scope = f"{job.cluster}/{job.job}"
         why = f'make why ARGS="{scope}"'
         last = f"; last: {job.last_decision.reason}, {job.last_decision.detail}" if job.last_decision else ""
+        result += _judge_help(job.last_decision, scope, limits, now_s)
         if job.refusals >= limits.refusals_max:
             detail = f"{job.refusals} decisions were refused within a day{last}"
             result.append(_count(_Figure(Fault.STEPS_REFUSED, scope, why), job.refusals, limits.refusals_max, detail))
@@ -140,6 +144,24 @@ def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Heal
                 _count(_Figure(Fault.FOREIGN_CHANGE, hold.scope, f"who was it? {hold.release}"), 1, 0, detail)
             )
     return result
+
+
+def _judge_help(last: DecisionFact | None, scope: str, limits: Health, now_s: float) -> Iterable[HealthFact]:
+    """Yield that a job is late or down for too long, and why nothing more is done for it.
+
+    The controller says it again every few hours: a job of which it says nothing any more is gone.
+    """
+    if last is None or now_s - last.at_s > _STILL_THERE_S:
+        return
+    for fault, since_s, most_s in (
+        (Fault.JOB_LATE, last.late_since_s, limits.job_late_s),
+        (Fault.JOB_DOWN, last.down_since_s, limits.job_down_s),
+    ):
+        if since_s is not None and now_s - since_s > most_s:
+            why = ": ".join(filter(None, (last.reason, last.detail)))
+            detail = f"{fault.replace('_', ' ')} for {describe_age(now_s - since_s)}; controller: {last.verb}, {why}"
+            remedy = f'make why ARGS="{scope}"'
+            yield HealthFact(fault, scope, True, now_s - since_s, most_s, "s", detail, remedy)
 
 
 def judge_tables(lost: Sequence[LostTable]) -> list[HealthFact]:

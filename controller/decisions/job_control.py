@@ -54,7 +54,8 @@ class JobTask:
         provenance: of what is desired.
         remark: what a person should know of a job that is left as it is.
         priority: jobs with a higher one are decided first, and get slots that are short.
-        late_s: how long its records wait; of one priority the latest job is decided first.
+        late_s: how long its records wait, infinite while it is down, None where that is not known; of one priority the
+            latest job is decided first.
     """
 
     job: str
@@ -64,7 +65,7 @@ class JobTask:
     provenance: Provenance = NO_PROVENANCE
     remark: str = ""
     priority: int = 0
-    late_s: float = 0.0
+    late_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class JobControl:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
         cases, decided, requests, claims = [], [], OpenRequests(max(self.jobs, len(tasks))), Claims()
         requests.note_logged(self.log.read_open())
-        for task in sorted(tasks, key=lambda task: (-task.priority, -task.late_s)):
+        for task in sorted(tasks, key=lambda task: (-task.priority, -(task.late_s or 0.0))):
             case = self._look_at(task, known.get(task.job))
             if isinstance(case, Action):
                 actions[task.job] = case
@@ -289,6 +290,7 @@ def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
         free_slots=free,
         cluster_slots_used=used,
         cluster_rescales=judged.cluster_rescales,
+        cluster_rescaled_slots=judged.cluster_rescaled_slots,
         cluster_jobs=judged.cluster_jobs,
         neighbours_rescaled=judged.neighbours_rescaled,
     )

@@ -25,13 +25,14 @@ class OpenRequests:
     Attributes:
         slots: job -> slots that it is to get and does not have.
         jobs: of the cluster; 0 when nobody has counted.
-        rescaling: jobs that a request without an end is to stop: none that is down, far behind or short of slots.
+        rescaling: jobs that a request without an end is to stop -> slots that they hold: none that is down, far behind
+            or short of slots.
         catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
     """
 
     jobs: int = 0
     slots: dict[str, int] = field(default_factory=dict)
-    rescaling: set[str] = field(default_factory=set)
+    rescaling: dict[str, int] = field(default_factory=dict)
     catch_up_until_s: dict[str, float] = field(default_factory=dict)
     _total: int = 0
 
@@ -46,7 +47,7 @@ class OpenRequests:
         if observed.job_id is None:
             return
         self._total -= self.slots.pop(job, 0)
-        self.rescaling.discard(job)
+        self.rescaling.pop(job, None)
         if history.to_judge is not None and history.confirmed_at_s is not None:
             self.catch_up_until_s[job] = history.confirmed_at_s + min(history.to_judge.settle_s, MOST_CATCH_UP_S)
         self._lack(job, _missing(observed, observed.requested or {}, observed.running))
@@ -61,9 +62,15 @@ class OpenRequests:
     def reserve(self, job: str, case: Case) -> Case:
         """Return the case of a job in which the slots of the others are taken and their rescales counted."""
         observed = reserve_slots(case.observed, self._total - self.slots.get(job, 0))
-        others = len(self.rescaling) - (job in self.rescaling)
+        others = [slots for one, slots in self.rescaling.items() if one != job]
         busy = tuple(one for one in case.limits.neighbours if self._is_rescaled(one, case.now_s))
-        counted = replace(observed, cluster_rescales=others, cluster_jobs=self.jobs, neighbours_rescaled=busy)
+        counted = replace(
+            observed,
+            cluster_rescales=len(others),
+            cluster_rescaled_slots=sum(others),
+            cluster_jobs=self.jobs,
+            neighbours_rescaled=busy,
+        )
         return replace(case, observed=counted)
 
     def _is_rescaled(self, job: str, now_s: float) -> bool:
@@ -71,7 +78,7 @@ class OpenRequests:
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
         if request.running_before and not is_short_of_slots(request) and not observed.needs_no_turn:
-            self.rescaling.add(job)
+            self.rescaling[job] = observed.slots_of(request.running_before)
         self._lack(job, _missing(observed, request.target, running))
 
     def _lack(self, job: str, slots: int) -> None:

@@ -161,6 +161,7 @@ class LimitsSnapshot:
         combined = replace(
             combine_limits(levels),
             mode=Mode(settings.mode_of(cluster, job)),
+            late_after_s=settings.planner.costs.late_after_s,
             confirm_timeout_s=apply.confirm_timeout_s,
             slots_wait_s=of_cluster.slots_wait_s,
             foreign_change_hold_s=apply.foreign_change_hold_h * HOUR_S,

@@ -16,6 +16,8 @@ UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
 """Reasons of waiting that the entries before and after already tell."""
 _REPEATED = {Reason.LEFT_AS_IS: 6 * HOUR_S, Reason.SLOTS_MISSING: HOUR_S}
 """Reason -> after so long it is news again; what has come between is not always an entry."""
+NEEDS_HELP_S = 6 * HOUR_S
+"""After so long it is news again what is done for a job that is late or down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,13 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
     """Return whether an entry changes the history or decides otherwise than the last one of its job."""
     if entry.history != entry.case.history:
         return True
-    if entry.action.reason in UNEVENTFUL:
+    needs_help = entry.history.needs_help
+    if entry.action.reason in UNEVENTFUL and not needs_help:
         return False
     if last is None or decision_of(entry) != decision_of(last):
         return True
-    return entry.case.now_s - last.case.now_s >= _REPEATED.get(entry.action.reason, math.inf)
+    repeated_s = min(_REPEATED.get(entry.action.reason, math.inf), NEEDS_HELP_S if needs_help else math.inf)
+    return entry.case.now_s - last.case.now_s >= repeated_s
 
 
 class EntryRefusedError(ValueError):

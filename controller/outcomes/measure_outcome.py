@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from controller.view.job_view import JobView
 from models.control.outcome import Measurements
 from models.policies.observations import Observations
 from models.polling.seen_job import SeenJob
@@ -47,19 +48,22 @@ def measure(
         throughput_per_s=_mean_sum(taken_in),
         arriving_per_s=_mean_sum(arriving),
         backpressured_share=_largest(np.nanmean(held_back, axis=0) if np.isfinite(held_back).any() else held_back[:1]),
-        lag_s=_largest(late_ms[-1:]) / 1000.0,
+        lag_s=_largest(late_ms[-1:], math.nan) / 1000.0,
         restarts=round(seen.metrics.get("numRestarts", 0.0) - seen.metrics.get("numRescales", 0.0)),
         backlog_slope_per_s=_slope(ends_s[taken], observations.waiting_records[np.ix_(taken, sources)].sum(axis=1)),
         capacity_per_s=_measure_capacities(seen, observations.rows(taken)),
     )
 
 
-def find_lateness_s(seen: SeenJob | None, observations: Observations | None) -> float:
-    """Return how long records wait at a job's sources by its last windows; infinite while it is down, 0 if unknown."""
-    if seen is None:
-        return 0.0
-    result = None if seen.restarting else measure(seen, observations, math.inf)
-    return math.inf if seen.restarting else 0.0 if result is None else result.lag_s
+def find_lateness_s(view: JobView, now_s: float) -> float | None:
+    """Return how long a job's records wait by its latest windows; infinite while it is down, None where unknown."""
+    if view.has_failed or (view.seen is not None and view.seen.restarting):
+        return math.inf
+    if view.seen is None or view.observations is None:
+        return None
+    since_s = now_s - (WINDOWS + 2) * view.observations.window_s
+    result = measure(view.seen, view.observations, math.inf, since_s)
+    return None if result is None or math.isnan(result.lag_s) else result.lag_s
 
 
 def _slope(at_s: np.ndarray, records: np.ndarray) -> float:
@@ -72,10 +76,9 @@ def _slope(at_s: np.ndarray, records: np.ndarray) -> float:
 
 def _measure_capacities(seen: SeenJob, windows: Observations) -> dict[str, float]:
     """Return vertex id -> what it can process, of those that were busy enough in all windows, records/s."""
-    tells = (windows.busy_share >= _BUSY_ENOUGH).all(axis=0) & np.isfinite(windows.true_processing_rate_per_s).all(0)
-    names = [] if seen.graph is None else seen.graph.names
-    means = windows.true_processing_rate_per_s.mean(axis=0)
-    return {seen.vertex_ids[name]: float(means[place]) for place, name in enumerate(names) if tells[place]}
+    known = np.where(windows.busy_share >= _BUSY_ENOUGH, windows.true_processing_rate_per_s, np.nan).mean(axis=0)
+    names = () if seen.graph is None else seen.graph.names
+    return {seen.vertex_ids[name]: float(one) for name, one in zip(names, known, strict=False) if np.isfinite(one)}
 
 
 def _mean_sum(values: np.ndarray) -> float:
@@ -85,5 +88,6 @@ def _mean_sum(values: np.ndarray) -> float:
     return float(np.nanmean(values, axis=0).sum())
 
 
-def _largest(values: np.ndarray) -> float:
-    return float(np.max(values[np.isfinite(values)], initial=0.0))
+def _largest(values: np.ndarray, unknown: float = 0.0) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.max()) if known.size else unknown

@@ -98,7 +98,7 @@ def _measured(when: str, result: Measurements | None) -> dict[str, float | None]
         f"throughput_{when}_per_s": None if result is None else result.throughput_per_s,
         f"arriving_{when}_per_s": None if result is None else _none_if_nan(result.arriving_per_s),
         f"backpressured_share_{when}": None if result is None else result.backpressured_share,
-        f"lag_{when}_s": None if result is None else result.lag_s,
+        f"lag_{when}_s": None if result is None else _none_if_nan(result.lag_s),
     }
 
 

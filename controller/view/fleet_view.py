@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controller.view.champion import ChampionReader
@@ -14,7 +14,7 @@ from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_memory, follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
-from include.flink.job_states import TERMINAL_STATES
+from include.flink.job_states import FAILED, TERMINAL_STATES
 from models.hosting.host import ALL_CORRECTED, CORRECTED
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.registry import memory_codec
@@ -80,15 +80,17 @@ class FleetViewer:
             if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
                 unended[job.cluster, job.job].append(number)
         numbers = {name: self._drop_gone(name[0], result, listed) for name, result in unended.items()}
-        views = {}
-        for name in sorted({*numbers, *plans}):
+        failed, views = _find_failed(listed) - unended.keys(), {}
+        for name in sorted({*numbers, *plans, *failed}):
             if name[0] not in self._poll_every_s:
                 continue
             result = numbers.get(name, [])
             one = result[0] if len(result) == 1 else None
             present, before = () if one is None else listed[one].placed, versions.get(name, ())
             plan, memory = plans.get(name), memories.get(name)
-            observed = JobView(*name, seen=None if one is None else listed[one], graph=graphs.get(name))
+            observed = JobView(
+                *name, seen=None if one is None else listed[one], graph=graphs.get(name), has_failed=name in failed
+            )
             try:
                 models = self._champion.models_of(*name, present or (before[-1] if before else ()))
                 views[name] = replace(
@@ -137,6 +139,12 @@ class FleetViewer:
                 except GraphError as error:
                     log.warning("%s/%s: its graph cannot be used: %s", *name, error)
         return self._graphs
+
+
+def _find_failed(listed: Iterable[SeenJob]) -> set[JobName]:
+    """Return the names of jobs whose last one has ended by a failure."""
+    newest = {(job.cluster, job.job): job.state for job in sorted(listed, key=lambda job: job.polled_at_ms)}
+    return {name for name, state in newest.items() if state == FAILED}
 
 
 def _graph_of(row: JobGraphRow) -> JobGraph:

@@ -92,6 +92,7 @@ class JobView:
             policy that is not evaluated.
         models: of the job; None without a champion that knows it.
         left: what the policy of the newest plan remembered, where that is a policy that reacts.
+        has_failed: whether it has ended by a failure, and no other of its name runs.
     """
 
     cluster: str
@@ -103,6 +104,7 @@ class JobView:
     plan_memory: ControllerMemory | None = None
     models: JobModels | None = None
     left: Remembered | None = None
+    has_failed: bool = False
 
     @property
     def recovery(self) -> RecoveryModel:

@@ -20,6 +20,12 @@ class Health(Section):
     quarantined_share_max: Share = Field(
         0.01, description="share of the lines of a day that were quarantined, above which a person should look"
     )
+    job_late_s: float = Field(
+        900.0, gt=0, le=DAY_S, description="s; a job that has been late for longer needs a person, who is told why"
+    )
+    job_down_s: float = Field(
+        300.0, gt=0, le=DAY_S, description="s; a job that has been down for longer needs a person"
+    )
     refusals_max: int = Field(
         6, ge=1, le=100_000, description="refused decisions on a job within a day, from which on a person should look"
     )

@@ -227,7 +227,7 @@ class FleetLimits(_Level):
         description="most jobs of a cluster rescaled at once; those that are down or far behind do not count",
     )
     concurrent_share: Share = Field(
-        0.35, description="the same as a share of the cluster's jobs: the larger of both counts"
+        0.35, description="the same as a share of the cluster's jobs, and of its slots; the larger of both counts"
     )
     bad_steps_max: int = Field(
         3, ge=1, le=100, description="so many steps within a day that were rolled back or failed: dry-run until lifted"

@@ -217,14 +217,21 @@ def check_neighbours(case: Case) -> Action | None:
 
 
 def _check_others(case: Case) -> Action | None:
-    """Wait while as many other jobs of the cluster as are allowed at once are being rescaled.
+    """Wait while as many other jobs of the cluster as are allowed at once are being rescaled, or jobs of as many slots.
 
     A job that is down has no stop to add, one that is far behind next to none: neither need wait.
     """
-    limits, others = case.limits, case.observed.cluster_rescales
-    most = max(limits.concurrent_rescales, math.floor(limits.concurrent_share * case.observed.cluster_jobs))
-    if case.observed.needs_no_turn or math.isinf(most) or (others is not None and others < most):
+    limits, observed, others = case.limits, case.observed, case.observed.cluster_rescales
+    most = max(limits.concurrent_rescales, math.floor(limits.concurrent_share * observed.cluster_jobs))
+    if observed.needs_no_turn or math.isinf(most) or (others is not None and others < limits.concurrent_rescales):
         return None
+    if others is not None and others < most:
+        most_slots = limits.concurrent_share * (observed.cluster_slots_used or math.inf)
+        stopped = observed.cluster_rescaled_slots + observed.slots
+        if stopped <= most_slots:
+            return None
+        detail = f"with it jobs of {stopped} slots would be rescaled at once, {most_slots:.0f} are the limit"
+        return Action(Verb.WAIT, Reason.CONCURRENT_RESCALES, detail)
     count = "nobody knows how many" if others is None else str(others)
     detail = f"{count} other jobs of the cluster are being rescaled, {most:g} at once are the limit"
     return Action(Verb.WAIT, Reason.CONCURRENT_RESCALES, detail)

@@ -12,6 +12,7 @@ from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
 from models.control.failing_rescale import HARMLESS, form_block
+from models.control.lateness import note_lateness
 from models.control.missing_slots import count_missing, note_slots
 from models.control.reasons import Reason
 from models.control.resubmission import find_lost
@@ -25,7 +26,7 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     controller that is killed at any moment finds its request in flight.
     """
     if action.reason == CLOCK_DIFFERS:
-        return case.history
+        return note_lateness(case.history, case)
     history = end_unsent_request(case)
     if action.verb is Verb.CONFIRM and action.request is not None:
         return _confirm(history, action.request, case.now_s)
@@ -45,7 +46,8 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
 
 def end_unsent_request(case: Case) -> JobHistory:
     """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
-    history = forget_late(bound_times(case.history, case.now_s, case.limits), case.observed.requested, case.now_s)
+    history = note_lateness(bound_times(case.history, case.now_s, case.limits), case)
+    history = forget_late(history, case.observed.requested, case.now_s)
     if history.unfilled is not None and case.observed.runs_at(history.unfilled.target):
         history = replace(history, unfilled=None)  # it is filled after all
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
@@ -105,6 +107,8 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         bad_steps_s=history.bad_steps_s,
         known_lower=case.observed.lower_bounds,
         used_approvals=history.used_approvals,
+        late_since_s=history.late_since_s,
+        down_since_s=history.down_since_s,
     )
     if begun.lost is not None:
         return begun

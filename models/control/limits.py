@@ -26,6 +26,7 @@ class Limits:
         step_up_max_slots, step_down_max_slots: largest change of one rescale, in slots and of each vertex.
         step_up_max_share, step_down_max_share: the same as a share of what runs.
         rescales_per_hour, rescales_per_day: most requests.
+        late_after_s: a job is late while its records wait for longer.
         cooldown_s: time without a further rescale after one.
         confirm_timeout_s: a request that is not confirmed by then has failed.
         slots_wait_s: so long a rise waits for slots that the cluster has yet to get, wanted or not.
@@ -47,7 +48,7 @@ class Limits:
         schedule_reason: which schedules are on that bound slots or vertices, for a person; empty without any.
         lifted_blocks: ids of blocked targets that persons have lifted, of suspensions, and of holds after a change.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
-        concurrent_share: the same as a share of the cluster's jobs; the larger of both counts.
+        concurrent_share: the same as a share of the cluster's jobs and of its slots; the larger of both counts.
         bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
         neighbours: jobs, ``cluster/job``, that feed it through a topic or that it feeds.
         undo: what a person wants back, where nothing else holds the job; None without it.
@@ -62,6 +63,7 @@ class Limits:
     step_down_max_share: float = math.inf
     rescales_per_hour: float = math.inf
     rescales_per_day: float = math.inf
+    late_after_s: float = 60.0
     cooldown_s: float = 300.0
     confirm_timeout_s: float = 180.0
     slots_wait_s: float = 600.0

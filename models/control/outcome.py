@@ -25,7 +25,7 @@ class Measurements:
         throughput_per_s: records that the sources emitted.
         arriving_per_s: records that arrived at the sources; NaN when it is not known.
         backpressured_share: of the busiest source, 0..1.
-        lag_s: age of the backlog at the end.
+        lag_s: age of the backlog at the end; NaN when it is not known.
         restarts: counter of failures.
         backlog_slope_per_s: of the outstanding records, records/s; NaN when it is not known.
         capacity_per_s: vertex id -> what a vertex that is busy enough to tell can process, records/s.

@@ -78,8 +78,9 @@ class ObservedJob:
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
+        cluster_rescaled_slots: slots that those jobs hold.
         cluster_jobs: jobs of the cluster; 0 when nobody has counted.
-        late_s: how long its records wait; 0 where that is not known.
+        late_s: how long its records wait by the last polls, infinite while it is down; None where that is not known.
         neighbours_rescaled: jobs that feed it, or that it feeds, whose requests have no end yet or that catch up.
         lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
             by a person.
@@ -109,8 +110,9 @@ class ObservedJob:
     failures: tuple[Failure, ...] | None = None
     told_at_s: float | None = None
     cluster_rescales: int | None = None
+    cluster_rescaled_slots: int = 0
     cluster_jobs: int = 0
-    late_s: float = 0.0
+    late_s: float | None = None
     neighbours_rescaled: tuple[str, ...] = ()
     lower_bounds: Parallelism | None = None
     running_since_s: float | None = None
@@ -123,7 +125,7 @@ class ObservedJob:
     @property
     def needs_no_turn(self) -> bool:
         """Whether it is down, or so far behind that a stop adds next to nothing to what its records wait."""
-        return self.is_restarting or self.late_s > FAR_BEHIND_S
+        return self.is_restarting or (self.late_s is not None and self.late_s > FAR_BEHIND_S)
 
     @property
     def slots(self) -> int:
@@ -299,6 +301,8 @@ class JobHistory:
         known_lower: lower bounds in force that are known; None: none but Flink's own, which are 1.
         used_approvals: answers that have allowed their request; None in a log of before they were kept.
         last_sent: the last request that took none back; None without one, and in a log of before it was kept.
+        late_since_s, down_since_s: since when it is late, or down; None while it is not. See
+            :mod:`models.control.lateness`.
     """
 
     job_id: str | None = None
@@ -320,3 +324,10 @@ class JobHistory:
     known_lower: Parallelism | None = None
     used_approvals: tuple[UsedApproval, ...] | None = None
     last_sent: Request | None = None
+    late_since_s: float | None = None
+    down_since_s: float | None = None
+
+    @property
+    def needs_help(self) -> bool:
+        """Whether the job is late or down."""
+        return self.late_since_s is not None or self.down_since_s is not None

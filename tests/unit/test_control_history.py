@@ -334,6 +334,7 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "step_down_max_share": (0.1, 0.2),
     "rescales_per_hour": (1, 2),
     "rescales_per_day": (1, 2),
+    "late_after_s": (30.0, 60.0),
     "cooldown_s": (600.0, 300.0),
     "confirm_timeout_s": (100.0, 200.0),
     "slots_wait_s": (100.0, 200.0),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fleet.disks import read_free_shares
-from fleet.facts import ClusterFacts, HealthFact, HoldFact, JobFacts, ModelFacts, WaitingFact
+from fleet.facts import ClusterFacts, DecisionFact, HealthFact, HoldFact, JobFacts, ModelFacts, WaitingFact
 from fleet.health import (
     Fault,
     judge_cluster,
@@ -27,6 +27,10 @@ LIMITS = Health()
 WELL = ClusterFacts("prod", "auto", "here:1", NOW_S - 10, NOW_S - HOUR_S, NOW_S - HOUR_S, 1000, 10, 0)
 MODELS = ModelFacts(NOW_S - HOUR_S, "m1", "passed", NOW_S - HOUR_S)
 JOB = JobFacts("prod", "orders", "auto", "RUNNING", 4, None, None, "planned", "", NOW_S - HOUR_S)
+LEFT = DecisionFact(
+    *("prod", "orders", NOW_S - HOUR_S, "wait", "concurrent_rescales", "14 others are being rescaled", "", "reactive"),
+    *("step", "auto", False, "RUNNING", 4, 8, {}, {}),
+)
 WAITING = WaitingFact("approval", "prod", "orders", "step-1", NOW_S, "2 -> 4", "make approve")
 CHANGED = HoldFact("change", "prod/orders", "", "somebody else changed the job", NOW_S, NOW_S + HOUR_S, "make release")
 
@@ -88,11 +92,29 @@ def test_models(models: ModelFacts, expected: set[str]) -> None:
         (replace(JOB, roll_backs=1), [], {Fault.STEPS_ROLLED_BACK}),
         (replace(JOB, waiting=(WAITING,)), [], {Fault.WAITS_FOR_PERSON}),
         (JOB, [CHANGED], {Fault.FOREIGN_CHANGE}),
+        (replace(JOB, last_decision=LEFT), [], set()),
+        (replace(JOB, last_decision=replace(LEFT, late_since_s=NOW_S - 900)), [], set()),
+        (replace(JOB, last_decision=replace(LEFT, late_since_s=NOW_S - 901)), [], {Fault.JOB_LATE}),
+        (replace(JOB, last_decision=replace(LEFT, down_since_s=NOW_S - 300)), [], set()),
+        (replace(JOB, last_decision=replace(LEFT, down_since_s=NOW_S - 301)), [], {Fault.JOB_DOWN}),
+        # Nothing was said of it for as long: it is gone.
+        (
+            replace(JOB, last_decision=replace(LEFT, at_s=NOW_S - 8 * HOUR_S, down_since_s=NOW_S - 9 * HOUR_S)),
+            [],
+            set(),
+        ),
         (JOB, [replace(CHANGED, kind="person")], set()),
     ],
 )
 def test_jobs(job: JobFacts, holds: list[HoldFact], expected: set[str]) -> None:
-    assert faults(judge_jobs([job], holds, LIMITS)) == expected
+    assert faults(judge_jobs([job], holds, LIMITS, NOW_S)) == expected
+
+
+def test_why_nothing_is_done_for_a_late_job_is_told() -> None:
+    late = replace(LEFT, late_since_s=NOW_S - 1500)
+    (fact,) = judge_jobs([replace(JOB, last_decision=late)], [], LIMITS, NOW_S)
+    assert fact.detail == "job late for 25 min; controller: wait, concurrent_rescales: 14 others are being rescaled"
+    assert (fact.value, fact.threshold, fact.remedy) == (1500.0, 900.0, 'make why ARGS="prod/orders"')
 
 
 def test_the_raw_folder() -> None:

@@ -57,6 +57,7 @@ class Cluster(WillingFlink):
     asked: dict[str, int] = field(default_factory=dict)
     running: dict[str, int] = field(default_factory=dict)
     sent: list[tuple[str, int]] = field(default_factory=list)
+    others: int = 0  # slots of jobs that nobody decides on
 
     def start(self, job: str, slots: int) -> None:
         self.asked[job] = self.running[job] = slots
@@ -73,7 +74,7 @@ class Cluster(WillingFlink):
 
     def observe(self, job: str) -> ObservedJob:
         running, asked = ({"v": count} if count else {} for count in (self.running[job], self.asked[job]))
-        used = sum(self.running.values())
+        used = sum(self.running.values()) + self.others
         free = self.total - used
         state = "RUNNING" if running else "RESTARTING"
         return ObservedJob(f"id of {job}", state, running, asked, free_slots=free, cluster_slots_used=used)
@@ -206,8 +207,23 @@ def test_so_many_jobs_of_a_cluster_are_rescaled_at_once(world, is_restarted) -> 
 
 @pytest.mark.parametrize(("jobs", "at_once"), [(0, 1), (9, 1), (10, 2), (19, 3)])
 def test_of_many_jobs_a_share_is_rescaled_at_once(world, jobs: int, at_once: int) -> None:
-    tick = world[1](replace(AUTO, concurrent_rescales=1, concurrent_share=0.2), jobs)
+    cluster, start = world
+    cluster.total, cluster.others = 60, 2 * max(jobs - 4, 0)
+    tick = start(replace(AUTO, concurrent_rescales=1, concurrent_share=0.2), jobs)
     assert list(tick(a=3, b=3, c=3, d=3).values()).count("plan") == at_once
+
+
+def test_of_many_slots_a_share_is_rescaled_at_once(world) -> None:
+    """Ten jobs of which two may be rescaled at once, with a fifth of the 40 slots: one of them has 7."""
+    cluster, start = world
+    cluster.total, cluster.others = 60, 25
+    cluster.start("c/e", 7)
+    tick = start(replace(AUTO, concurrent_rescales=1, concurrent_share=0.2), 10)
+    tick(e=None)
+    assert tick(a=3, e=8, c=3) == {"a": "plan", "e": "concurrent_rescales", "c": "plan"}
+    cluster.fill()
+    tick(a=3, c=3)
+    assert tick(e=8, b=3) == {"e": "plan", "b": "concurrent_rescales"}
 
 
 def test_the_latest_jobs_come_first_and_those_that_are_down_need_not_wait(world) -> None:

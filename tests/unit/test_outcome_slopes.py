@@ -50,7 +50,9 @@ def test_a_slot_that_carries_less_is_harm_where_the_backlog_stays(
     target: dict[str, int], capacity_per_s: float, is_worse: bool
 ) -> None:
     before = replace(OVERLOADED, backlog_slope_per_s=0.0, capacity_per_s={"join": 800.0})
-    after = replace(CATCHES_UP, backlog_slope_per_s=0.0, throughput_per_s=700.0, capacity_per_s={"join": capacity_per_s})
+    after = replace(
+        CATCHES_UP, backlog_slope_per_s=0.0, throughput_per_s=700.0, capacity_per_s={"join": capacity_per_s}
+    )
     request = replace(ROSE, target=target)
     assert judge_outcome(request, CONFIRMED_S, before, after).is_worse is is_worse
 

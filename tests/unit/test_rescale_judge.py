@@ -285,9 +285,17 @@ def test_outstanding_records_and_busy_operators_are_measured() -> None:
 
 def test_how_late_a_job_is_decides_its_turn() -> None:
     late = windows(NOW_S - 60, NOW_S, lag_s=[10.0, 90.0])
-    assert find_lateness_s(seen(), late) == 90.0
-    assert find_lateness_s(replace(seen(), restarting=True), late) == math.inf
-    assert find_lateness_s(seen(), None) == find_lateness_s(None, late) == 0.0
+    assert find_lateness_s(view(late), NOW_S) == 90.0
+    assert find_lateness_s(view(late, seen=replace(seen(), restarting=True)), NOW_S) == math.inf
+    assert find_lateness_s(view(None, seen=None, has_failed=True), NOW_S) == math.inf
+    assert find_lateness_s(view(None), NOW_S) is find_lateness_s(view(late, seen=None), NOW_S) is None
+
+
+def test_nobody_knows_how_late_a_job_is_that_is_not_measured_any_more() -> None:
+    late = windows(NOW_S - 60, NOW_S, lag_s=[10.0, 90.0])
+    assert find_lateness_s(view(late), NOW_S + 230) == 90.0
+    assert find_lateness_s(view(late), NOW_S + 250) is None
+    assert find_lateness_s(view(windows(NOW_S, lag_s=np.nan)), NOW_S) is None
 
 
 def test_what_was_never_measured_is_unknown() -> None:
