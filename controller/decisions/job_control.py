@@ -291,6 +291,7 @@ def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
         cluster_slots_used=used,
         cluster_rescales=judged.cluster_rescales,
         cluster_rescaled_slots=judged.cluster_rescaled_slots,
+        cluster_slots_held=judged.cluster_slots_held,
         cluster_jobs=judged.cluster_jobs,
         neighbours_rescaled=judged.neighbours_rescaled,
     )

@@ -25,6 +25,7 @@ class OpenRequests:
     Attributes:
         slots: job -> slots that it is to get and does not have.
         jobs: of the cluster; 0 when nobody has counted.
+        held: job -> slots that it holds, of those observed in the tick.
         rescaling: jobs that a request without an end is to stop -> slots that they hold: none that is down, far behind
             or short of slots.
         catch_up_until_s: job -> until when it catches up after its last rescale, epoch seconds.
@@ -32,6 +33,7 @@ class OpenRequests:
 
     jobs: int = 0
     slots: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
     rescaling: dict[str, int] = field(default_factory=dict)
     catch_up_until_s: dict[str, float] = field(default_factory=dict)
     _total: int = 0
@@ -46,6 +48,7 @@ class OpenRequests:
         """Count what a job was asked for, by whomever, as far as it does not run."""
         if observed.job_id is None:
             return
+        self.held[job] = observed.slots
         self._total -= self.slots.pop(job, 0)
         self.rescaling.pop(job, None)
         if history.to_judge is not None and history.confirmed_at_s is not None:
@@ -68,6 +71,7 @@ class OpenRequests:
             observed,
             cluster_rescales=len(others),
             cluster_rescaled_slots=sum(others),
+            cluster_slots_held=max(sum(self.held.values()), case.observed.cluster_slots_used or 0),
             cluster_jobs=self.jobs,
             neighbours_rescaled=busy,
         )

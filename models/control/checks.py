@@ -226,7 +226,7 @@ def _check_others(case: Case) -> Action | None:
     if observed.needs_no_turn or math.isinf(most) or (others is not None and others < limits.concurrent_rescales):
         return None
     if others is not None and others < most:
-        most_slots = limits.concurrent_share * (observed.cluster_slots_used or math.inf)
+        most_slots = limits.concurrent_share * observed.cluster_slots_held
         stopped = observed.cluster_rescaled_slots + observed.slots
         if stopped <= most_slots:
             return None
