@@ -78,8 +78,8 @@ class ObservedJob:
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
-        cluster_rescaled_slots, cluster_slots_held: slots that those jobs hold, and that all jobs of the cluster do, as far
-            as anybody has counted.
+        cluster_rescaled_slots, cluster_slots_held: slots that those jobs hold, and that all jobs of the cluster do, as
+            far as anybody has counted.
         cluster_jobs: jobs of the cluster; 0 when nobody has counted.
         late_s: how long its records wait by the last polls, infinite while it is down; None where that is not known.
         neighbours_rescaled: jobs that feed it, or that it feeds, whose requests have no end yet or that catch up.
