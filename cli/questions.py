@@ -25,7 +25,9 @@ from include.spark.submission import anchor_paths
 
 def add_common(parser: CommandParser, at: str = "the time that is shown; default: now") -> None:
     """Add the options that every question has."""
-    parser.add_argument("--at", type=moment_or_hour, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 for the last one")
+    parser.add_argument(
+        "--at", type=moment_or_hour, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 (03:00:15) for the last one"
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
     parser.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
 

@@ -7,23 +7,23 @@ from datetime import UTC, datetime, timedelta
 
 from fleet.facts import FleetFacts
 
-_HOUR_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)Z?")
+_HOUR_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?(?:Z|UTC))?", re.IGNORECASE)
 
 
 def is_hour_of_day(text: str) -> bool:
-    """Whether a text is an hour of the day, such as ``03:00``."""
-    return _HOUR_OF_DAY.fullmatch(text) is not None
+    """Whether a text is an hour of the day, such as ``03:00`` or ``03:00:15 UTC``."""
+    return _HOUR_OF_DAY.fullmatch(text.strip()) is not None
 
 
 def resolve_time(given: datetime | str | None, now_s: float) -> datetime:
-    """Return the time that was meant: of an hour of the day (UTC) the last one."""
+    """Return the time that was meant: of an hour of the day (UTC), see :func:`is_hour_of_day`, the last one."""
     now = datetime.fromtimestamp(now_s, UTC)
     if given is None:
         return now
     if isinstance(given, datetime):
         return given
-    hour, minute = map(int, given.removesuffix("Z").split(":"))
-    result = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    hour, minute, second = (int(part or 0) for part in _HOUR_OF_DAY.fullmatch(given.strip()).groups())  # type: ignore[union-attr]
+    result = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
     return result if result <= now else result - timedelta(days=1)
 
 

@@ -87,7 +87,7 @@ def _check_inside(
         *check_rescale_history(part, configuration, find_version(config)),
         check_stale_metrics(part, configuration),
         check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
-        check_clock(part, skew_s, settings.ingest),
+        check_clock(part, skew_s, cluster, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),
         *check_topic_keys(part, jobs, cluster),

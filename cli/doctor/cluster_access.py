@@ -12,7 +12,7 @@ from include.flink.versions import NEWEST_TRIED, OLDEST, Version, read_version
 from include.settings import Cluster, Ingest
 
 SLOW_SHARE = 0.5
-SKEW_NOTED_S = 5.0
+_SKEW_NOTED_SHARE = 0.1  # of a window
 
 
 def check_address(part: str, probe: Probe) -> tuple[dict[str, Any] | None, Finding]:
@@ -103,14 +103,14 @@ def _read_now(reply: ProbeReply) -> float | None:
     return None if now_ms is None else float(now_ms) / 1000.0 - reply.at_s
 
 
-def check_clock(part: str, skew_s: float | None, ingest: Ingest) -> Finding:
-    """Check that the cluster's clock and ours agree: times of replies and of checkpoints are compared."""
+def check_clock(part: str, skew_s: float | None, cluster: Cluster, ingest: Ingest) -> Finding:
+    """Check that the cluster's clock and ours agree: times that Flink tells are moved by the difference of an hour."""
     if skew_s is None:
         return ok(part, "clock", "not known: no Date header and no job")
     text = f"the cluster's clock is {abs(skew_s):,.0f} s {'ahead of' if skew_s > 0 else 'behind'} this machine's"
     if abs(skew_s) > ingest.max_clock_skew_s:
         remedy = "set both clocks by NTP (timedatectl); checkpoint ages and restarts would be wrong by as much"
         return error(part, "clock", text, remedy)
-    if abs(skew_s) > SKEW_NOTED_S:
+    if abs(skew_s) > _SKEW_NOTED_SHARE * cluster.window_s:
         return warning(part, "clock", text, "set both clocks by NTP (timedatectl)")
     return ok(part, "clock", "agrees with this machine's")

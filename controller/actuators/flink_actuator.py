@@ -22,7 +22,7 @@ from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.polling import job_replies
 from models.polling.faults import ReplyError, shorten
-from models.polling.job_replies import JobReply, ListedJob, Requirements, Slots
+from models.polling.job_replies import JobReply, ListedJob, Requirements, Slots, Vertex
 
 log = logging.getLogger(__name__)
 
@@ -268,6 +268,7 @@ class FlinkActuator:
             told_at_s=None if reply.told_at_ms is None else reply.told_at_ms / 1000,
             lower_bounds=None if requested is None else requested.lower_bounds,
             running_since_s=None if reply.running_ms is None else reply.running_ms / 1000,
+            not_at_work=_describe_not_at_work(reply),
         )
 
     def _read_requested(self, job_id: str) -> Requirements | None:
@@ -314,10 +315,25 @@ def _unknown_job(job: str, job_id: str) -> RequestRefusedError:
 
 def _running(reply: JobReply) -> dict[str, int]:
     """Return what runs, without vertices that have finished; empty unless all others run."""
-    at_work = [vertex for vertex in reply.vertices if vertex.state != _FINISHED]
-    if reply.state != RUNNING or any(vertex.state != RUNNING or not vertex.parallelism for vertex in at_work):
+    if reply.state != RUNNING or _not_at_work(reply):
         return {}
-    return {vertex.vertex_id: vertex.parallelism for vertex in at_work}
+    return {vertex.vertex_id: vertex.parallelism for vertex in reply.vertices if vertex.state != _FINISHED}
+
+
+def _not_at_work(reply: JobReply) -> list[Vertex]:
+    """Return the vertices that have not finished and do not run, or not at a parallelism that is told."""
+    at_work = [vertex for vertex in reply.vertices if vertex.state != _FINISHED]
+    return [vertex for vertex in at_work if vertex.state != RUNNING or not vertex.parallelism]
+
+
+def _describe_not_at_work(reply: JobReply) -> str:
+    """Return which vertex of a job in state RUNNING does not run; empty where all that have not finished do."""
+    waiting = _not_at_work(reply) if reply.state == RUNNING else []
+    if not waiting:
+        return ""
+    first, more = waiting[0], f", and {len(waiting) - 1} more do not run" if len(waiting) > 1 else ""
+    state = "without a parallelism" if first.state == RUNNING else shorten(first.state or "without a state")
+    return f"its vertex {shorten(first.name or first.vertex_id)} is {state}{more}"
 
 
 def _is_certain(error: FlinkRefused) -> bool:

@@ -93,7 +93,7 @@ def check_state(case: Case) -> Action | None:
     slots = 0 if wanted is None else observed.slots_of(wanted.parallelism)
     if is_reactive and observed.is_restarting and slots > observed.slots_of(observed.requested or {}):
         return None  # it comes back with what it is asked for meanwhile, without another stop
-    return Action(Verb.WAIT, Reason.NOT_RUNNING, f"the job is {observed.state}, or not all of its vertices run")
+    return Action(Verb.WAIT, Reason.NOT_RUNNING, observed.not_at_work or f"the job is {observed.state}")
 
 
 def check_intention(case: Case) -> Action | None:

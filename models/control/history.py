@@ -90,10 +90,11 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
 
 
 def _take_over(history: JobHistory, case: Case) -> JobHistory:
-    """Start again with a new job id; the pace, and what a person has to lift, go by the job's name.
+    """Start again with a new job id or JobManager; the pace, and what a person has to lift, go by the job's name.
 
     A deployment that comes with another parallelism is a change that somebody else made.
     """
+    is_same_id = history.job_id == case.observed.job_id
     begun = JobHistory(
         job_id=case.observed.job_id,
         known_requested=case.observed.requested,
@@ -102,13 +103,14 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         held_until_s=history.held_until_s,
         held_because=history.held_because,
         submitted_at_s=case.observed.submitted_at_s,
-        blocked=tuple(block for block in history.blocked if math.isinf(block.until_s)),
+        blocked=tuple(one for one in history.blocked if is_same_id or math.isinf(one.until_s)),
         lost=find_lost(history, case.observed),
         bad_steps_s=history.bad_steps_s,
         known_lower=case.observed.lower_bounds,
         used_approvals=history.used_approvals,
         late_since_s=history.late_since_s,
         down_since_s=history.down_since_s,
+        last_sent=history.last_sent if is_same_id else None,
     )
     if begun.lost is not None:
         return begun
@@ -120,9 +122,12 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
 def _is_unchanged(history: JobHistory, observed: ObservedJob) -> bool:
     """Whether a job came back with what was in force, or with what its resource was asked for.
 
-    A request goes to a job id: one that has not arrived explains no number of the job that came after.
+    A request goes to a job id: one that has not arrived explains no number of the job that came after. Under the same
+    id a new JobManager may have it, or have been lost before it was stored.
     """
     request, in_force = history.in_flight, history.known_requested
+    if request is not None and history.job_id == observed.job_id:
+        return dict(observed.requested or {}) in (dict(request.target), dict(request.before))
     if request is not None:
         in_force = request.target if has_arrived(request, _of_resource(observed)) else request.before
     return in_force is not None and dict(in_force) == dict(observed.requested or {})

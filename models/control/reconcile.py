@@ -58,7 +58,11 @@ def _check_job(case: Case) -> Action | None:
         was = f"was {history.job_id}, is {observed.job_id}" if history.job_id else f"is {observed.job_id}"
         return Action(Verb.WAIT, Reason.NEW_JOB_ID, f"the job {was}; its state is taken over as it is")
     if is_resubmitted(case):
-        return Action(Verb.WAIT, Reason.NEW_JOB_ID, "the job was submitted again; its state is taken over as it is")
+        return Action(
+            Verb.WAIT,
+            Reason.NEW_JOB_ID,
+            "the job was submitted again, or has a new JobManager; its state is taken over as it is",
+        )
     if observed.requested is None:
         detail = observed.obstacle_detail or "without the adaptive scheduler nothing can be sent"
         return Action(Verb.REFUSE, Reason(observed.obstacle or Reason.NO_REQUIREMENTS), detail)

@@ -1,4 +1,4 @@
-"""Jobs that a deployment's resource gives to Flink again: what the resource holds and Flink has forgotten.
+"""Jobs that Flink was given again, by a resource or by a new JobManager: what it may have forgotten of them.
 
 Flink 2.0 and later ignores the map of overrides when an application is submitted (FLINK-38770); the resource then holds
 a parallelism that nobody asks Flink for any more.
@@ -14,11 +14,9 @@ _SAME_S = 1.0  # Flink tells the time in milliseconds
 
 
 def is_resubmitted(case: Case) -> bool:
-    """Whether Flink was given the job again under its id; only deployments with a resource do that."""
+    """Whether Flink was given the job again under its id: by a deployment's resource, or when a JobManager was lost."""
     known_s, reported_s = case.history.submitted_at_s, case.observed.submitted_at_s
-    if case.observed.declared is None or known_s is None or reported_s is None:
-        return False
-    return abs(reported_s - known_s) > _SAME_S
+    return known_s is not None and reported_s is not None and abs(reported_s - known_s) > _SAME_S
 
 
 def find_lost(history: JobHistory, observed: ObservedJob) -> Parallelism | None:

@@ -87,6 +87,7 @@ class ObservedJob:
             by a person.
         running_since_s: when it last came to run, by Flink's clock: each rescale and each restart gives another time;
             None when not told.
+        not_at_work: which of its vertices does not run though the job does, for a person; empty without one.
     """
 
     job_id: str | None
@@ -118,6 +119,7 @@ class ObservedJob:
     neighbours_rescaled: tuple[str, ...] = ()
     lower_bounds: Parallelism | None = None
     running_since_s: float | None = None
+    not_at_work: str = ""
 
     @property
     def is_restarting(self) -> bool:

@@ -16,7 +16,7 @@ _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, termina
 _COMPLETED, _STOPPED = "COMPLETED", "Restarting"
 # From the end of a rescale to the time of RUNNING in the job's own reply.
 _APART_S = 2.0
-_SKEW_MS = 60_000
+_SKEW_MS = 86_400_000  # of clocks; which is ahead is known where stops are dated
 _REPORTED = ("stopped_at", "ran_at", "flink_trigger")
 
 
@@ -42,7 +42,7 @@ def select_told_rescales(events: DataFrame) -> DataFrame:
 
 
 def _past_time(at_ms: Column) -> Column:
-    """Return a time; null for one that cannot be: after the reply, or before there was any Flink."""
+    """Return a time; null for one that cannot be: a day after the reply, or before there was any Flink."""
     return F.when(at_ms.between(F.lit(EARLIEST_MS), F.col("observed_ms") + _SKEW_MS), timestamp_of_ms(at_ms))
 
 

@@ -29,6 +29,7 @@ def the_rescale(situations: Situations, cluster: str) -> Row:
         ("requirement", "UPDATE_REQUIREMENT"),
         ("resource", "NEW_RESOURCE_AVAILABLE"),
         ("behind", "UPDATE_REQUIREMENT"),  # a JobManager whose clock is four minutes behind
+        ("ahead", "UPDATE_REQUIREMENT"),
     ],
 )
 def test_a_rescale_that_flink_tells_has_its_own_time_and_cause(

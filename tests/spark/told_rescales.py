@@ -22,8 +22,8 @@ SEEN = START + timedelta(minutes=29, seconds=50)  # the last poll before the sto
 STOPPED = START + timedelta(minutes=30, seconds=57, milliseconds=655)
 RUNNING = START + timedelta(minutes=31, seconds=10)
 FAILED = STOPPED - timedelta(seconds=5)
-BEHIND = timedelta(seconds=240)
-"""Of a JobManager's clock, in two of the clusters."""
+OFF = timedelta(seconds=240)
+"""By how much a JobManager's clock is behind or ahead, in some of the clusters."""
 GROUP_ID = "8" * 32
 STATES = ("WaitingForResources", "CreatingExecutionGraph", "Executing")
 PROFILE = {
@@ -91,7 +91,8 @@ SITUATIONS = {
     "ignored": [told("UPDATE_REQUIREMENT", STOPPED, RAN, "IGNORED", "NO_RESOURCES_OR_PARALLELISMS_CHANGE")],
     "another": [told("UPDATE_REQUIREMENT", STOPPED, RUNNING + timedelta(seconds=2.1))],  # not the one that ended then
     "silent": [],
-    "behind": [INITIAL, told("UPDATE_REQUIREMENT", STOPPED - BEHIND, RAN - BEHIND)],
+    "behind": [INITIAL, told("UPDATE_REQUIREMENT", STOPPED - OFF, RAN - OFF)],
+    "ahead": [INITIAL, told("UPDATE_REQUIREMENT", STOPPED + OFF, RAN + OFF)],  # after the reply that tells it
     "silent-behind": [],
 }
 
@@ -99,7 +100,7 @@ SITUATIONS = {
 def write_rescales(raw: Path) -> dict[str, Cluster]:
     """Write every situation below ``raw``; returns the clusters."""
     for cluster, replies in SITUATIONS.items():
-        ahead = -BEHIND if cluster.endswith("behind") else None
+        ahead = {"behind": -OFF, "ahead": OFF}.get(cluster.rpartition("-")[2])
         before = PolledJob(START - timedelta(hours=1), cluster, ahead=ahead)
         is_failure = cluster == "failover"
         after = PolledJob(

@@ -93,7 +93,13 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             observed(running={}, state="FAILING"),
             Verb.WAIT,
             "not_running",
-            "the job is FAILING, or not all of its vertices run",
+            "the job is FAILING",
+        ),
+        (
+            observed(running={}, not_at_work="its vertex Join is INITIALIZING"),
+            Verb.WAIT,
+            "not_running",
+            "its vertex Join is INITIALIZING",
         ),
         ({"desired": None}, Verb.WAIT, "as_desired", "nothing to change"),
         ({"desired": None, "remark": "a backlog of 86 s"}, Verb.WAIT, "left_as_is", "a backlog of 86 s"),
@@ -444,18 +450,22 @@ def test_what_is_lost_is_known_and_complete() -> None:
         (FOUR, 100.0, 101.001, True),
         (FOUR, 101.001, 100.0, True),
         (FOUR, 100.0, 101.0, False),  # Flink's clock in milliseconds
-        (None, 100.0, 500.0, False),
+        (None, 100.0, 500.0, True),  # a new JobManager
         (FOUR, None, 500.0, False),
         (FOUR, 100.0, None, False),
     ],
 )
-def test_a_job_with_a_resource_is_submitted_again_when_flink_tells_another_time(
+def test_a_job_is_submitted_again_when_flink_tells_another_time(
     declared: dict[str, int] | None, known_s: float | None, told_s: float | None, is_again: bool
 ) -> None:
     recorded = replace(RUNS, declared=declared, submitted_at_s=told_s)
     case = replace(CASE, observed=recorded, history=replace(KNOWN, submitted_at_s=known_s))
     assert is_resubmitted(case) is is_again
-    reported = Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
+    reported = Action(
+        Verb.WAIT,
+        "new_job_id",
+        "the job was submitted again, or has a new JobManager; its state is taken over as it is",
+    )
     assert (reconcile(case) == reported) is is_again
 
 

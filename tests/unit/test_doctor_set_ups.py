@@ -177,6 +177,12 @@ def test_clock_off_by_an_hour(ahead_s):
     assert "NTP" in result.remedy
 
 
+@pytest.mark.parametrize(("ahead_s", "level"), [(25.0, Level.OK), (-36.0, Level.WARNING), (200.0, Level.WARNING)])
+def test_a_clock_off_by_a_tenth_of_a_window_is_noted(ahead_s, level):
+    (clock,) = [one for one in examine_flink(ahead_s=ahead_s) if one.check == "clock"]
+    assert clock.level is level
+
+
 @pytest.mark.parametrize(("status", "remedy"), [(401, "bearer"), (403, "resource-requirements"), (407, "proxy_basic")])
 def test_no_rights(status, remedy):
     with serve(lambda *_: (status, {"errors": ["no"]})) as url:

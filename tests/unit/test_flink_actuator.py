@@ -115,6 +115,22 @@ def test_a_finished_vertex_is_left_out_and_the_others_run(server):
     assert observe(server).running == {}
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({}, ""),
+        ({SOURCE: "FINISHED"}, ""),
+        ({ENRICH: "INITIALIZING"}, "its vertex enrich is INITIALIZING"),
+        ({SOURCE: "SCHEDULED", ENRICH: "DEPLOYING"}, "its vertex Source: orders is SCHEDULED, and 1 more do not run"),
+    ],
+)
+def test_a_running_job_names_the_vertex_that_does_not_run(server, status, why):
+    server.jobs[0].status = status
+    assert observe(server).not_at_work == why
+    server.jobs[0].state = "FAILING"
+    assert observe(server).not_at_work == ""
+
+
 @pytest.mark.covers("apply_review 19 slot sharing")
 def test_slot_sharing_groups_are_flinks(server):
     server.jobs[0].groups = {SOURCE: "g1", ENRICH: "g2"}
