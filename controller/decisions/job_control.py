@@ -22,6 +22,7 @@ from controller.decisions.before_request import (
 from controller.decisions.open_requests import OpenRequests
 from controller.decisions.priorities import Claims
 from controller.log.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
+from models.control.clock_steps import align_times
 from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits
 from models.control.reasons import Reason
@@ -150,10 +151,11 @@ class JobControl:
         self, tasks: Sequence[JobTask], actions: dict[str, Action], known: Observations
     ) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
+        looked_at_s = self.clock()
         cases, decided, requests, claims = [], [], OpenRequests(max(self.jobs, len(tasks))), Claims()
         requests.note_logged(self.log.read_open())
         for task in sorted(tasks, key=lambda task: (-task.priority, -(task.late_s or 0.0))):
-            case = self._look_at(task, known.get(task.job))
+            case = self._look_at(task, known.get(task.job), looked_at_s)
             if isinstance(case, Action):
                 actions[task.job] = case
                 continue
@@ -173,13 +175,13 @@ class JobControl:
             decided.append((task, entry))
         return decided
 
-    def _look_at(self, task: JobTask, known: Observation | None) -> Case | Action:
+    def _look_at(self, task: JobTask, known: Observation | None, looked_at_s: float) -> Case | Action:
         try:
             history = self.log.read_history(task.job)
         except Exception as error:  # what was promised cannot be known
             log.exception("the history of %s cannot be read", task.job)
             return Action(Verb.REFUSE, Reason.HISTORY_UNKNOWN, f"{type(error).__name__}: {error}")
-        return self._observe(task, history, known)
+        return self._observe(task, history, known, looked_at_s)
 
     def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
         case = self.review(task.job, case, task.provenance.operators)
@@ -189,11 +191,15 @@ class JobControl:
     def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:
         return lambda action: is_news(_form_entry(task, case, action), self.log.read_last(task.job))
 
-    def _observe(self, task: JobTask, history: JobHistory, known: Observation | None = None) -> Case | Action:
+    def _observe(
+        self, task: JobTask, history: JobHistory, known: Observation | None = None, known_at_s: float = 0.0
+    ) -> Case | Action:
         """Return what a decision is made from, or why there is none now."""
         try:
             observed = replace(observe_followed(self.actuator, task.job, history, known), late_s=task.late_s)
+            seen_at_s = self.clock() if known is None else known_at_s
             limits = task.read_limits()
+            history = align_times(history, observed.told_at_s, seen_at_s, limits)
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:
             return Action(Verb.WAIT, Reason.NO_REPLY, str(error))

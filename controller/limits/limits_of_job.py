@@ -343,6 +343,7 @@ def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: dateti
         is_held=level.is_held,
         hold_reason=f"{name}.is_held" if level.is_held else "",
         in_blackout=bool(blackouts),
+        has_blackouts=bool(level.blackouts),
         blackout_reason=f"{name}.blackouts: {', '.join(blackouts)}" if blackouts else "",
     )
 

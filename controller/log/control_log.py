@@ -102,7 +102,8 @@ def decision_of(entry: LogEntry) -> Decision:
 
 def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
     """Return whether an entry changes the history or decides otherwise than the last one of its job."""
-    if entry.history != entry.case.history:
+    is_set = last is not None and entry.history.ahead_s != last.history.ahead_s  # a clock, or it was told first
+    if is_set or entry.history != entry.case.history:
         return True
     needs_help = entry.history.needs_help
     if entry.action.reason in UNEVENTFUL and not needs_help:

@@ -1,4 +1,4 @@
-"""Clocks that were set: times of a history that are possible, and a clock that cannot be right."""
+"""Clocks that were set: times of a history move with the controller's, and what goes by a calendar waits for it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,86 @@ from dataclasses import replace
 from include.utc import HOUR_S
 from models.control.arrivals import LATE_S
 from models.control.case import Action, Case, Verb
+from models.control.checks import desired_parallelism
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.state import BlockedTarget, JobHistory, LateRequest, Request
+from models.control.state import BlockedTarget, JobHistory, LateRequest, Origin, Request
 
-CLOCK_DIFFERS = Reason.CLOCK_DIFFERS
 DIFFERENCE_MAX_S = 3.0 * HOUR_S
-"""A clock that differs by more from the cluster's is wrong, or the cluster's is: no time of a history can be judged."""
+"""A clock that differs by more from the cluster's is wrong, or the cluster's is: no hour of the day is known."""
+STEP_MIN_S = 60.0
+"""A change of the difference to the cluster's clock that is smaller may be the time of a reply."""
+_OF_THE_CALENDAR = frozenset({Origin.PLAN, Origin.SCHEDULE})
 
 
 def check_clock(case: Case) -> Action | None:
-    """Refuse everything, also what follows a request, while the clock is hours or days from the cluster's.
-
-    By such a clock holds and cooldowns would be over, or their ends be moved.
-    """
-    reported_s = case.observed.told_at_s
-    if reported_s is None or abs(case.now_s - reported_s) <= DIFFERENCE_MAX_S:
+    """Refuse what goes by a calendar while the clock is hours or days from the cluster's; all else goes on."""
+    reported_s, wanted = case.observed.told_at_s, desired_parallelism(case)
+    if reported_s is None or wanted is None or abs(case.now_s - reported_s) <= DIFFERENCE_MAX_S:
+        return None
+    if wanted.origin not in _OF_THE_CALENDAR and (wanted.origin is Origin.UNDO or not case.limits.has_blackouts):
         return None
     hours = (case.now_s - reported_s) / HOUR_S
     detail = f"the controller's clock is {hours:+.1f} h from that of the cluster: one of them is wrong"
-    return Action(Verb.REFUSE, CLOCK_DIFFERS, detail)
+    return Action(Verb.REFUSE, Reason.CLOCK_DIFFERS, detail)
+
+
+def align_times(history: JobHistory, told_at_s: float | None, seen_at_s: float, limits: Limits) -> JobHistory:
+    """Return a history as the controller's clock has it now, so that no step of a clock shortens a hold or a deadline.
+
+    Times move with a clock that was set ahead of the cluster's. Where it was the cluster's that was set back, a wait
+    begins again at most.
+
+    Args:
+        history: with the difference of the clocks when it was noted.
+        told_at_s: the cluster's time, epoch seconds; None: the history stays as it is.
+        seen_at_s: the controller's time when the cluster told that.
+        limits: of the job.
+    """
+    if told_at_s is None:
+        return history
+    ahead_s = seen_at_s - told_at_s
+    step_s = 0.0 if history.ahead_s is None else ahead_s - history.ahead_s
+    if history.ahead_s is not None and abs(step_s) < STEP_MIN_S:
+        return history
+    aligned = replace(_move(history, step_s) if step_s > 0 else history, ahead_s=ahead_s)
+    return aligned if history.ahead_s is None else bound_times(aligned, seen_at_s, limits)
+
+
+def _move(history: JobHistory, step_s: float) -> JobHistory:
+    return replace(
+        history,
+        in_flight=_move_request(history.in_flight, step_s),
+        to_judge=_move_request(history.to_judge, step_s),
+        last_sent=_move_request(history.last_sent, step_s),
+        unfilled=_move_request(history.unfilled, step_s),
+        late_requests=tuple(replace(one, until_s=one.until_s + step_s) for one in history.late_requests),
+        request_times_s=tuple(at_s + step_s for at_s in history.request_times_s),
+        last_change_at_s=_later(history.last_change_at_s, step_s),
+        confirmed_at_s=_later(history.confirmed_at_s, step_s),
+        blocked=tuple(replace(one, until_s=one.until_s + step_s) for one in history.blocked),
+        held_until_s=history.held_until_s + step_s,
+        bad_steps_s=tuple(at_s + step_s for at_s in history.bad_steps_s),
+        late_since_s=_later(history.late_since_s, step_s),
+        down_since_s=_later(history.down_since_s, step_s),
+    )
+
+
+def _move_request(request: Request | None, step_s: float) -> Request | None:
+    if request is None:
+        return None
+    return replace(
+        request,
+        sent_at_s=request.sent_at_s + step_s,
+        deadline_s=request.deadline_s + step_s,
+        forced_at_s=_later(request.forced_at_s, step_s),
+        arrived_at_s=_later(request.arrived_at_s, step_s),
+        slots_came_at_s=_later(request.slots_came_at_s, step_s),
+    )
+
+
+def _later(time_s: float | None, step_s: float) -> float | None:
+    return None if time_s is None else time_s + step_s
 
 
 def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory:

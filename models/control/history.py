@@ -10,7 +10,7 @@ from models.control.approval import use_approvals
 from models.control.arrivals import forget_late, has_arrived, name_origin, note_arrival, remember_late
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
-from models.control.clock_steps import CLOCK_DIFFERS, bound_times
+from models.control.clock_steps import bound_times
 from models.control.failing_rescale import HARMLESS, form_block
 from models.control.lateness import note_lateness
 from models.control.missing_slots import count_missing, note_slots
@@ -25,8 +25,6 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     For a decision that sends, this is the history from before the request leaves: it stands in the log by then, so a
     controller that is killed at any moment finds its request in flight.
     """
-    if action.reason == CLOCK_DIFFERS:
-        return note_lateness(case.history, case)
     history = end_unsent_request(case)
     if action.verb is Verb.CONFIRM and action.request is not None:
         return _confirm(history, action.request, case.now_s)
@@ -111,6 +109,7 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         late_since_s=history.late_since_s,
         down_since_s=history.down_since_s,
         last_sent=history.last_sent if is_same_id else None,
+        ahead_s=history.ahead_s,
     )
     if begun.lost is not None:
         return begun

@@ -32,7 +32,7 @@ class Limits:
         slots_wait_s: so long a rise waits for slots that the cluster has yet to get, wanted or not.
         foreign_change_hold_s: how long a job is left alone after a change that the controller did not make.
         block_s: how long a target that did harm is not tried again.
-        in_blackout: whether a blackout window is on now.
+        in_blackout, has_blackouts: whether a blackout window is on now, and whether there are any.
         allows_falls: whether the job may be made smaller.
         pin: parallelism that a person demands of some vertices instead of plans; None without one.
         pin_all: the same, one number for all vertices.
@@ -70,6 +70,7 @@ class Limits:
     foreign_change_hold_s: float = 4 * HOUR_S
     block_s: float = 6 * HOUR_S
     in_blackout: bool = False
+    has_blackouts: bool = False
     allows_falls: bool = True
     pin: Parallelism | None = None
     pin_all: int | None = None
@@ -100,7 +101,7 @@ class Limits:
 
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
-_ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
+_ANY_HOLDS = frozenset({"in_blackout", "has_blackouts", "is_held", "settings_changed"})
 _OF_THE_JOB = frozenset({"lifted_blocks", "undo"})  # not of a level
 _OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason", "schedule_reason"})

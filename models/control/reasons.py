@@ -242,7 +242,7 @@ class Reason(NamedReason):
     )
     CLOCK_DIFFERS = (
         "clock_differs",
-        "the controller's clock is more than three hours from the JobManager's: holds and cooldowns cannot be judged",
+        "the controller's clock is more than three hours from the JobManager's: plans, schedules and blackouts wait",
         "set the clock that is wrong",
     )
     UNUSABLE_INTENTION = (

@@ -89,7 +89,6 @@ def _send(case: Case) -> Action:
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (
-    check_clock,
     _check_job,
     requests.take_back_failing,
     requests.follow_request,
@@ -97,6 +96,7 @@ _RULES: tuple[Callable[[Case], Action | None], ...] = (
     requests.withdraw_unfilled,
     checks.check_permission,
     requests.judge_outcome,
+    check_clock,
     checks.check_objection,
     checks.check_state,
     checks.check_intention,

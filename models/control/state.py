@@ -304,6 +304,7 @@ class JobHistory:
         bad_steps_s: when steps were rolled back or failed, in this order; see :mod:`models.control.bad_steps`.
         known_lower: lower bounds in force that are known; None: none but Flink's own, which are 1.
         used_approvals: answers that have allowed their request; None in a log of before they were kept.
+        ahead_s: the clock by which these times are less that of the cluster; None while the cluster tells none.
         last_sent: the last request that took none back; None without one, and in a log of before it was kept.
         late_since_s, down_since_s: since when it is late, or down; None while it is not. See
             :mod:`models.control.lateness`.
@@ -327,6 +328,7 @@ class JobHistory:
     bad_steps_s: tuple[float, ...] = ()
     known_lower: Parallelism | None = None
     used_approvals: tuple[UsedApproval, ...] | None = None
+    ahead_s: float | None = None
     last_sent: Request | None = None
     late_since_s: float | None = None
     down_since_s: float | None = None

