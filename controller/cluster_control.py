@@ -58,6 +58,7 @@ class ClusterControl:
         express: returns an intention in the terms of what the actuator observes.
         review: what installed reviews make of a step.
         made_with: settings that the parts were made with; None: they never change.
+        delete_lifts: removes the lifts that lift nothing any more at a time, epoch seconds.
     """
 
     name: str
@@ -71,6 +72,7 @@ class ClusterControl:
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     review: StepReviews = field(default_factory=StepReviews)
     made_with: Settings | None = None
+    delete_lifts: Callable[[float], None] = lambda _: None
     _has_lease: bool = False
     _judge: RescaleJudge = field(init=False)
 
@@ -147,13 +149,14 @@ class ClusterControl:
         )
 
     def _keep_log(self) -> None:
-        """Write down again what the log has lost; where that is impossible requests are followed nevertheless."""
-        try:
-            self.log.keep()
-        except LeaseLostError:
-            raise
-        except Exception:
-            log.exception("cluster %s: its log is not written again", self.name)
+        """Write down again what the log has lost, and remove old lifts; requests are followed where that fails."""
+        for keep in (self.log.keep, lambda: self.delete_lifts(self.clock())):
+            try:
+                keep()
+            except LeaseLostError:
+                raise
+            except Exception:
+                log.exception("cluster %s: its log is not written again", self.name)
 
     def _add_open(self, jobs: Mapping[str, JobView]) -> dict[str, JobView]:
         """Return the jobs with those of the log whose requests have no end: they are followed whoever has seen them."""

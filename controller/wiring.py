@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from controller.actuators.actuator import ClusterActuator
 from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
@@ -11,6 +12,7 @@ from controller.actuators.recorded_actuator import RecordedActuator
 from controller.cluster_control import ClusterControl
 from controller.decisions.step_reviews import load_reviews
 from controller.leases.lease import Lease
+from controller.limits.forgotten_lifts import delete_forgotten_lifts
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
@@ -82,6 +84,7 @@ def build_ticker(
             express=choose_terms(settings, name),
             made_with=settings,
             review=reviews,
+            delete_lifts=partial(delete_forgotten_lifts, lake, name, log.read_history),
         )
 
     def read_version() -> str:

@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 
-from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
+from include.control.small_objects import MOST_OBJECTS, ObjectFolder, StoreUnreadableError, object_name
 
 FOLDER = "_control/approvals"
 ASKED_FOLDER = "_control/asked"  # what Airflow shows to persons already
@@ -132,10 +133,7 @@ class ApprovalStore:
 
     def delete_expired(self, now_s: float) -> None:
         """Delete the answers that no longer count; raises :class:`StoreUnreadableError`."""
-        for name, content in self._folder.read_all().items():
-            answer = _decode(content)
-            if answer is not None and answer.is_over(now_s):
-                self._folder.delete(name)
+        self._folder.delete_where(lambda content: (one := _decode(content)) is not None and one.is_over(now_s))
 
 
 def _name(approval: Approval) -> str:
@@ -143,6 +141,7 @@ def _name(approval: Approval) -> str:
     return object_name(json.dumps(about))
 
 
+@lru_cache(maxsize=MOST_OBJECTS)  # the same objects are looked at before each request
 def _decode(content: bytes) -> Approval | None:
     try:
         result = Approval(**json.loads(content))

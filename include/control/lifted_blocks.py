@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
@@ -47,6 +48,10 @@ class LiftedBlockStore:
         except StoreUnreadableError:
             return []
         return [one for one in map(_decode, result.values()) if one is not None]
+
+    def delete_where(self, is_ended: Callable[[LiftedBlock], bool]) -> None:
+        """Delete lifted blocks; raises :class:`StoreUnreadableError`."""
+        self._folder.delete_where(lambda content: (one := _decode(content)) is not None and is_ended(one))
 
 
 def _decode(content: bytes) -> LiftedBlock | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from obstore.exceptions import BaseError
@@ -16,6 +17,8 @@ from obstore.exceptions import BaseError
 from include.object_store import local_folder, open_store
 
 CONTROL = "_control"
+MOST_OBJECTS = 10_000
+"""Of all folders below :data:`CONTROL`; of more nobody knows in time what they say."""
 MOST_BYTES = 1 << 20
 _TIMEOUT_S = 10
 _CLIENT = {"timeout": f"{_TIMEOUT_S}s", "connect_timeout": "5s"}
@@ -59,23 +62,37 @@ class ObjectFolder:
         """Return name -> content; what has not changed since the last time is not read again.
 
         What is there and no object (on a disk: a folder, a link to nothing, a name that no object may have) is empty,
-        and so is one that is larger than :data:`MOST_BYTES`.
+        and so is an object of more than :data:`MOST_BYTES`.
+
+        Raises:
+            StoreUnreadableError: the store does not answer, the root is not there, or the objects are too many.
+        """
+        try:
+            store = self._open()
+            return self._read_listed(store, self._list(store))
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreUnreadableError(self._describe(error)) from error
+
+    def _read_listed(self, store: Any, listed: Listing) -> dict[str, bytes]:
+        keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
+        known = self._read
+        read = {key: known[key] if key in known else _get(store, path, key[-1]) for path, key in keys.items()}
+        self._read = read
+        result = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
+        return {**dict.fromkeys(self._list_odd(result), b""), **result}
+
+    def delete_where(self, is_ended: Callable[[bytes], bool]) -> int:
+        """Delete the objects whose content has ended, among the first :data:`MOST_OBJECTS`; returns how many.
 
         Raises:
             StoreUnreadableError: the store does not answer, or the root is not there.
         """
         try:
             store = self._open()
-            listed = self._list(store)
-            keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
-            known = self._read
-            read = {
-                key: known[key] if key in known else bytes(store.get(path).bytes()) if key[3] <= MOST_BYTES else b""
-                for path, key in keys.items()
-            }
-            self._read = read
-            result = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
-            return {**dict.fromkeys(self._list_odd(result), b""), **result}
+            listed = list(_list_up_to(store, f"{self.folder}/", MOST_OBJECTS))
+            ended = [name for name, content in self._read_listed(store, listed).items() if is_ended(content)]
+            store.delete([f"{self.folder}/{name}" for name in ended])
+            return len(ended)
         except (BaseError, OSError, ValueError) as error:
             raise StoreUnreadableError(self._describe(error)) from error
 
@@ -109,9 +126,9 @@ class ObjectFolder:
         """Return what the store says of the objects of the folder."""
         shared, own = _shared.get(), f"{self.folder}/"
         if shared is None or not own.startswith(f"{CONTROL}/"):
-            return [one for batch in store.list(prefix=own) for one in batch]
+            return _list_all(store, own)
         if self.root not in shared:
-            shared[self.root] = [one for batch in store.list(prefix=f"{CONTROL}/") for one in batch]
+            shared[self.root] = _list_all(store, f"{CONTROL}/")
         return [one for one in shared[self.root] if one["path"].startswith(own)]
 
     def _list_odd(self, result: Mapping[str, bytes]) -> list[str]:
@@ -144,6 +161,22 @@ class ObjectFolder:
 
     def _describe(self, error: Exception) -> str:
         return f"{self.root}/{self.folder}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+
+
+def _get(store: Any, path: str, size: int) -> bytes:
+    return bytes(store.get(path).bytes()) if size <= MOST_BYTES else b""
+
+
+def _list_up_to(store: Any, prefix: str, most: int) -> Iterator[Mapping[str, Any]]:
+    return islice((one for batch in store.list(prefix=prefix) for one in batch), most)
+
+
+def _list_all(store: Any, prefix: str) -> Listing:
+    """Return all objects; raises ValueError when they are too many."""
+    result = list(_list_up_to(store, prefix, MOST_OBJECTS + 1))
+    if len(result) > MOST_OBJECTS:
+        raise ValueError(f"{prefix} has more than {MOST_OBJECTS:,} objects, which are not read; remove what has ended")
+    return result
 
 
 def object_name(of: str) -> str:

@@ -11,7 +11,6 @@ from models.control.state import JobHistory, Mode
 
 KEPT = 100
 """So many bad steps of a job are remembered; ``limits.bad_steps_max`` is at most this."""
-_LIFT = "bad-steps-"
 
 
 def note_bad_step(history: JobHistory, now_s: float) -> JobHistory:
@@ -28,7 +27,12 @@ def name_suspension(history: JobHistory, limits: Limits) -> str:
     counted, last = _without_lifted(history, limits), limits.bad_steps_max - 1
     runs = zip(counted, counted[last:], strict=False)
     # A clock that was set back makes the difference negative: then nobody knows that a day has passed.
-    return f"{_LIFT}{counted[-1]!r}" if any(later - earlier < DAY_S for earlier, later in runs) else ""
+    return name_lift(counted[-1]) if any(later - earlier < DAY_S for earlier, later in runs) else ""
+
+
+def name_lift(step_s: float) -> str:
+    """Return the id by which a person lifts what followed from the steps until one, epoch seconds."""
+    return f"bad-steps-{step_s!r}"
 
 
 def effective_mode(case: Case) -> Mode:
@@ -47,5 +51,5 @@ def describe_suspension(case: Case) -> str:
 
 def _without_lifted(history: JobHistory, limits: Limits) -> tuple[float, ...]:
     steps_s = history.bad_steps_s
-    lifted = [place for place, at_s in enumerate(steps_s, 1) if f"{_LIFT}{at_s!r}" in limits.lifted_blocks]
+    lifted = [place for place, at_s in enumerate(steps_s, 1) if name_lift(at_s) in limits.lifted_blocks]
     return steps_s[max(lifted, default=0) :]
