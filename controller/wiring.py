@@ -57,7 +57,7 @@ def build_ticker(
     )
     readers = Readers(PlanTables(lake), StoredMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
-    limits = open_limits(settings, clock, load)
+    limits = open_limits(settings, clock, load, is_rehearsal=is_rehearsal)
     reviews = load_reviews()
     ticker: list[Ticker] = []
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from controller.limits.lost_restraints import OF_SETTINGS
 from controller.limits.operator_limits import limit_by_schedules, limit_operators
+from controller.limits.settings_memory import SettingsMemory
 from controller.limits.settings_watch import SettingsState, SettingsWatch
 from controller.view.recent_files import list_clusters
 from include.control.approvals import NOBODY, Approval, ApprovalStore
@@ -126,8 +127,9 @@ class LimitsSnapshot:
         formed = [self._combine_named(one, cluster, job, vertex_ids) for one in self.state.versions]
         newest = formed[0]
         lifted = tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job))
-        if any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
-            # Neither of two pins is the stricter one.
+        actuators = {one.cluster(cluster).actuator for one in self.state.versions}
+        if len(actuators) > 1 or any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
+            # Neither of two pins is the stricter one, nor of two actuators.
             return replace(newest, mode=Mode.OFF, settings_changed=True, lifted_blocks=lifted)
         return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted)
 
@@ -194,8 +196,7 @@ class LimitsSnapshot:
         return sorted(result, key=lambda one: (one.step_id, one.at_s, one.key))
 
     def _may(self, act: Act, login: str) -> bool:
-        settings = self.state.settings
-        return settings is not None and settings.roles.may(act, login)
+        return all(one.roles.may(act, login) for one in self.state.versions)  # none where they cannot be used
 
     def _pin_by_person(self, limits: Limits, cluster: str, job: str) -> Limits:
         """Return limits with a person's pin, unless the settings have one: that goes before."""
@@ -235,6 +236,7 @@ class LimitsReader:
         undos: Callable[[], Sequence[UndoOrder]] = tuple,
         pins: Callable[[float], ReadPins] = lambda _: ReadPins(),
         together: Callable[[], AbstractContextManager[None]] = nullcontext,
+        memory: SettingsMemory | None = None,
     ) -> None:
         """Read from given sources.
 
@@ -248,11 +250,12 @@ class LimitsReader:
             undos: what persons want taken back.
             pins: parallelism that persons demand, at a time.
             together: in which all that persons have said is read.
+            memory: of the settings that were in force before.
         """
         self._pins, self._together = pins, together
         self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos
         self._settings, self._holds, self._approvals, self._clock = (
-            SettingsWatch(load, clock, self._read_confirmed),
+            SettingsWatch(load, clock, self._read_confirmed, memory),
             holds,
             approvals,
             clock,
@@ -282,9 +285,16 @@ class LimitsReader:
 
 
 def open_limits(
-    settings: Settings, clock: Callable[[], float], load: Callable[[], Settings] = load_settings
+    settings: Settings,
+    clock: Callable[[], float],
+    load: Callable[[], Settings] = load_settings,
+    *,
+    is_rehearsal: bool = False,
 ) -> LimitsReader:
-    """Return the reader of an installation: its settings, and the holds and approvals below its lake."""
+    """Return the reader of an installation: its settings, and the holds and approvals below its lake.
+
+    A rehearsal neither knows nor keeps the settings that were in force before.
+    """
     holds, approvals = HoldStore(settings.paths.lake), ApprovalStore(settings.paths.lake)
 
     def read_holds(clusters: Sequence[str], now_s: float) -> list[Hold]:
@@ -298,6 +308,7 @@ def open_limits(
         undos=UndoStore(settings.paths.lake).read,
         pins=PinStore(settings.paths.lake).read,
         together=list_once,
+        memory=None if is_rehearsal else SettingsMemory(settings.paths.lake),
     )
 
 

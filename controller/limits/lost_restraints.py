@@ -12,9 +12,11 @@ from include.settings import Settings, settings_file
 OF_SETTINGS = "settings"
 """Cluster and job of the object by which a person says that the settings mean what they say (``make lift``)."""
 
+_OF_CLUSTER = ("slots_max", "slots_total", "actuator")
+
 
 def find_lost_restraints(before: Settings, after: Settings) -> list[str]:
-    """Return the keys that an earlier version sets and a later one leaves out, of what limits a job.
+    """Return the keys that an earlier version sets and a later one leaves out, of what limits something.
 
     To set a key to its default is to say it. A cluster that is named no more is stopped, so nothing of it is lost.
     """
@@ -22,11 +24,12 @@ def find_lost_restraints(before: Settings, after: Settings) -> list[str]:
 
 
 def _list_restraints(settings: Settings, named: Settings) -> Iterator[str]:
-    yield from _list_set(settings.limits, "limits")
+    for name in ("limits", "apply", "approval", "roles"):
+        yield from _list_set(getattr(settings, name), name)
     for name in settings.clusters.keys() & named.clusters.keys():
         cluster = settings.clusters[name]
         yield from _list_set(cluster.limits, f"clusters.{name}.limits")
-        yield from (f"clusters.{name}.{key}" for key in ("slots_max", "is_held") if key in cluster.model_fields_set)
+        yield from (f"clusters.{name}.{key}" for key in _OF_CLUSTER if key in cluster.model_fields_set)
 
 
 def _list_set(value: object, path: str) -> Iterator[str]:

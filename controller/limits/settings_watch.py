@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.limits.lost_restraints import find_lost_restraints, name_confirmation
+from controller.limits.settings_memory import SettingsMemory
 from include.settings import Roles, Settings, SettingsError, require_named_file, settings_file
 from include.settings.file_owner import check_owner
 
@@ -52,7 +53,11 @@ class SettingsWatch:
     """Settings that follow their file."""
 
     def __init__(
-        self, load: Callable[[], Settings], clock: Callable[[], float], confirmed: Callable[[], Collection[str]] = tuple
+        self,
+        load: Callable[[], Settings],
+        clock: Callable[[], float],
+        confirmed: Callable[[], Collection[str]] = tuple,
+        memory: SettingsMemory | None = None,
     ) -> None:
         """Load when asked for the first time.
 
@@ -61,8 +66,9 @@ class SettingsWatch:
             clock: epoch seconds.
             confirmed: ids of files that a person has confirmed, from
                 :func:`controller.limits.lost_restraints.name_confirmation`.
+            memory: of what was in force before the process began; None: nobody knows.
         """
-        self._load, self._clock, self._confirmed = load, clock, confirmed
+        self._load, self._clock, self._confirmed, self._memory = load, clock, confirmed, memory
         self._lost: list[str] = []
         self._lock = threading.Lock()
         self._stamp: object = None
@@ -98,13 +104,17 @@ class SettingsWatch:
     def _read(self) -> SettingsState:
         stamp, now_s = read_stamp(), self._clock()
         if stamp != self._stamp:
-            self._changed_s = _written_s(now_s) if self._stamp is None else now_s
-            self._stamp = stamp
+            is_first, self._stamp = self._stamp is None, stamp
+            self._changed_s = _written_s(now_s) if is_first else now_s
             self._read_again()
+            if is_first and self._memory is not None:
+                self._before = [one for one in self._memory.read() if one != self._settings]
         if self._changed_s is not None and abs(now_s - self._changed_s) >= max(self._loosen_after_s(), _STILL_S):
             self._changed_s = None
-        if self._changed_s is None and self._settings is not None and self._before:
+        if self._changed_s is None and self._settings is not None:
             self._before = self._find_unconfirmed(self._settings)
+            if self._memory is not None:
+                self._memory.write((self._settings, *self._before))
         return SettingsState(
             self._settings,
             self._why_unusable,

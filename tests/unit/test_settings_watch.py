@@ -9,6 +9,7 @@ import pytest
 
 from controller.limits.limits_of_job import open_limits
 from controller.limits.lost_restraints import OF_SETTINGS, name_confirmation
+from include.control.approvals import ApprovalStore, WaitingStep, answer_step
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
 from models.control.state import Mode
@@ -39,6 +40,12 @@ class Watched:
     def __init__(self, path) -> None:
         self.path, self.now_s = path, NOW_S
         settings = check_settings({"paths": {"lake": str(path.parent / "lake"), "raw": str(path.parent / "raw")}})
+        self.reader = open_limits(settings, lambda: self.now_s, load_settings)
+
+    def start_anew(self, after_s: float = 0.0) -> None:
+        """Go on as another process does."""
+        self.now_s += after_s
+        settings = check_settings({"paths": {"lake": str(self.path.parent / "lake"), "raw": "raw"}})
         self.reader = open_limits(settings, lambda: self.now_s, load_settings)
 
     def write(self, text: str, *, is_confirmed: bool = True) -> None:
@@ -114,6 +121,72 @@ def test_what_is_left_out_loosens_nothing_until_a_person_confirms_the_file(watch
     assert len([line for line in caplog.messages if "says no more" in line]) == 1
     watched.confirm()
     assert strictness(watched.limits()) != STRICT_FOUND
+
+
+@pytest.mark.parametrize("is_cut_while_down", [False, True])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_controller_that_starts_anew_knows_what_the_file_said_before(watched, lost: str, is_cut_while_down) -> None:
+    watched.limits()
+    if not is_cut_while_down:
+        watched.write(LOST[lost], is_confirmed=False)
+        watched.limits()
+    watched.limits(100)
+    watched.write(LOST[lost], is_confirmed=False)
+    for _ in range(3):
+        watched.start_anew(after_s=900)
+        for seconds in (0, 100):
+            result = watched.limits(seconds)
+            assert (result.mode, result.slots_max, result.rescales_per_day) == STRICT_FOUND[:3]
+            assert (result.is_held, result.in_blackout, result.cluster_slots_max) == (True, True, 40)
+    watched.confirm()
+    watched.limits()
+    watched.start_anew()
+    assert strictness(watched.limits()) != STRICT_FOUND
+
+
+def test_a_change_that_loosens_has_to_stand_also_across_a_restart(watched) -> None:
+    watched.limits()
+    watched.write(STRICT.replace("is_held = true", "is_held = false"), is_confirmed=False)
+    watched.start_anew(after_s=20)
+    assert watched.limits().is_held
+    assert not watched.limits(41).is_held
+
+
+def test_a_memory_that_cannot_be_read_is_told_once_and_stops_nothing(watched, caplog) -> None:
+    watched.limits()
+    (memory,) = (watched.path.parent / "lake/_control/settings").iterdir()
+    for content in (b"{", b'[{"no such key": 1}]', b"[3]"):
+        memory.write_bytes(content)
+        watched.start_anew()
+        assert strictness(watched.limits()) == STRICT_FOUND
+    assert len([line for line in caplog.messages if "is not known" in line]) == 3
+
+
+@pytest.mark.parametrize(
+    ("lost", "strict"),
+    [
+        ("slots_total = 40\n", lambda found: found.cluster_slots_max == 40),
+        ('actuator = "none"\n', lambda found: found.mode is Mode.OFF),
+        ("block_h = 48\n", lambda found: found.block_s == 48 * 3600),
+        ("memory.heap_share_max = 0.5\n", lambda found: found.guards.heap_share_max == 0.5),
+        ('approve = ["boss"]\n', lambda found: not found.approvals),
+    ],
+)
+def test_what_limits_requests_and_people_is_lost_as_little(watched, lost: str, strict) -> None:
+    text = """[limits]\nmode = "auto"\n[roles]\napprove = ["boss"]
+[apply]\nblock_h = 48\nmemory.heap_share_max = 0.5
+[clusters.live]\nrest_url = "http://j:8081"\nslots_total = 40\nactuator = "none"\n"""
+    assert lost in text
+    watched.write(text)
+    step = WaitingStep("live", "orders", "s1", datetime.fromtimestamp(NOW_S, UTC), "", {"v1": 1}, {"v1": 2})
+    ApprovalStore(str(watched.path.parent / "lake")).write(answer_step(step, True, "oncall", NOW_S, NOW_S + 1e6))
+    watched.limits(100)
+    assert not watched.limits().approvals
+    watched.write(text.replace(lost, ""), is_confirmed=False)
+    for seconds in (0, 100, 9000):
+        assert strict(watched.limits(seconds))
+    watched.confirm()
+    assert not strict(watched.limits())
 
 
 def test_a_confirmation_is_of_one_content_of_the_file(watched) -> None:
