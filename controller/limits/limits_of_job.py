@@ -127,9 +127,11 @@ class LimitsSnapshot:
         formed = [self._combine_named(one, cluster, job, vertex_ids) for one in self.state.versions]
         newest = formed[0]
         lifted = tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job))
-        actuators = {one.cluster(cluster).actuator for one in self.state.versions}
-        if len(actuators) > 1 or any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
-            # Neither of two pins is the stricter one, nor of two actuators.
+        if len({one.cluster(cluster).actuator for one in self.state.versions}) > 1:
+            newest = replace(newest, mode=Mode.OFF, mode_reason=f"clusters.{cluster}.actuator changed")
+            formed = [newest, *formed[1:]]
+        if any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
+            # Neither of two pins is the stricter one.
             return replace(newest, mode=Mode.OFF, settings_changed=True, lifted_blocks=lifted)
         return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted)
 
