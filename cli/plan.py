@@ -40,15 +40,16 @@ def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) ->
     """Return the steps, and of how many jobs nothing is planned."""
     lines = [describe_step(step, facts.at_s) for step in steps]
     lines = lines or [f"nothing is planned within {hours:g} h: all jobs stay as they are"]
-    refused = [one for one in facts.jobs if one.plan_status == "refused"]
+    running = [one for one in facts.jobs if not one.has_ended]
+    refused = [one for one in running if one.plan_status == "refused"]
     lines += [f"no plan for {one.cluster}/{one.job}: {one.plan_reason}" for one in refused]
     newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
     lost = [fact.detail for fact in facts.health if fact.name == Fault.TABLE_LOST]
     if newest_s is None:
         return lost or ["no plan was ever made: make run, or switch tidewise_plan on"]
-    stays = len(facts.jobs) - len({(one.cluster, one.job) for one in steps}) - len(refused)
+    stays = len(running) - len({(one.cluster, one.job) for one in steps}) - len(refused)
     made = f"{show_time(newest_s, facts.at_s)}, {describe_age(max(facts.at_s - newest_s, 0.0))} ago"
-    return [*lost, *lines, f"{stays} of {len(facts.jobs)} jobs stay as they are; newest plan of {made}"]
+    return [*lost, *lines, f"{stays} of {len(running)} jobs stay as they are; newest plan of {made}"]
 
 
 def run(options: argparse.Namespace, now_s: float) -> int:

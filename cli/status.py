@@ -82,15 +82,17 @@ def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:
 def _describe_cluster(facts: FleetFacts, name: str) -> str:
     one = next(cluster for cluster in facts.clusters if cluster.cluster == name)
     jobs = [job for job in facts.jobs if job.cluster == name]
-    modes = Counter(job.mode for job in jobs)
+    running = [job for job in jobs if not job.has_ended]
+    modes = Counter(job.mode for job in running)
     shown = ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items())) or f"mode {one.mode}"
 
     def age(at_s: float | None) -> str:
         return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
 
-    slots = sum(job.slots_now or 0 for job in jobs)
+    slots = sum(job.slots_now or 0 for job in running)
+    ended = f", {len(jobs) - len(running)} ended" if len(jobs) > len(running) else ""
     return (
-        f"{name}: {len(jobs)} jobs ({shown}), {slots} slots; controller {age(one.ticked_at_s)}, "
+        f"{name}: {len(running)} jobs ({shown}), {slots} slots{ended}; controller {age(one.ticked_at_s)}, "
         f"plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}"
     )
 

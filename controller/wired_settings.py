@@ -7,6 +7,7 @@ from include.settings import Settings
 _OF_CLUSTER = (
     "rest_url",
     "actuator",
+    "job_names",
     "kubernetes",
     "connection",
     "elastic",

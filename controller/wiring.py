@@ -54,6 +54,7 @@ def build_ticker(
         polls=polls_kept(settings),
         max_value=settings.ingest.max_value,
         settle_s=settings.ingest.settle_s,
+        name_job=lambda cluster, name: settings.cluster(cluster).name_job(name),
     )
     readers = Readers(PlanTables(lake), StoredMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)

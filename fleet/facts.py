@@ -156,7 +156,7 @@ class JobFacts:
     Attributes:
         mode: of the settings: how far the controller may go.
         state: Flink's, when the controller last wrote; empty where it never did.
-        slots_now: then; else what the newest plan starts from.
+        slots_now: then; else what the newest plan starts from; None of a job that has ended.
         last_decision: the newest row of the log.
         last_rescale: the newest request that was sent.
         plan_status: planned, hold or refused; empty without a plan.
@@ -165,6 +165,7 @@ class JobFacts:
         holds: all that keep requests from it.
         waiting: what a person has to do.
         refusals, roll_backs: of the last day; refusals that a person asked for are not counted.
+        has_ended: whether it finished, was cancelled or failed for good, and has not run since; it is in no sum.
     """
 
     cluster: str
@@ -182,6 +183,7 @@ class JobFacts:
     waiting: tuple[WaitingFact, ...] = ()
     refusals: int = 0
     roll_backs: int = 0
+    has_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

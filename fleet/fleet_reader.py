@@ -33,6 +33,7 @@ from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
 from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
+from include.flink.job_states import RUNNING
 from include.place import place
 from include.settings import Settings
 from include.stage_states import StageState, StageStates
@@ -248,12 +249,13 @@ def _job_of(
 ) -> JobFacts:
     decision, first = last, plan[0] if plan else None
     steps = select_steps(steps, now_s)
+    has_ended = first is not None and first.has_ended and not _runs_since(decision, first.as_of_s)
     slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
     return JobFacts(
         *key,
         mode=mode,
         state="" if decision is None else decision.state,
-        slots_now=slots_now,
+        slots_now=None if has_ended else slots_now,
         last_decision=decision,
         last_rescale=sent,
         plan_status="" if first is None else "planned" if steps else first.status,
@@ -264,4 +266,10 @@ def _job_of(
         waiting=waiting,
         refusals=counts[0],
         roll_backs=counts[1],
+        has_ended=has_ended,
     )
+
+
+def _runs_since(decision: DecisionFact | None, as_of_s: float | None) -> bool:
+    """Whether the controller has seen a job run after a plan was made."""
+    return decision is not None and decision.state == RUNNING and decision.at_s > (as_of_s or 0.0)

@@ -36,7 +36,7 @@ class Family:
 def list_families(facts: FleetFacts) -> list[Family]:
     """Return all metrics of a fleet, the same families whatever is known."""
     clusters = facts.clusters
-    modes = Counter((job.cluster, job.mode) for job in facts.jobs)
+    modes = Counter((job.cluster, job.mode) for job in facts.jobs if not job.has_ended)
     slots = Counter[str]()
     for job in facts.jobs:
         slots[job.cluster] += job.slots_now or 0

@@ -117,7 +117,7 @@ class FleetView:
 def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
     """Return the view that an address asks for, with so many rows on a page."""
     facts = look.facts
-    lines = [line_of(look, job) for job in facts.jobs]
+    lines = [line_of(look, job) for job in facts.jobs if not job.has_ended]
     chosen = sorted(filter(lambda line: _matches(line, query), lines), key=lambda line: _order(line, query.sort))
     pages = max(-(-len(chosen) // rows), 1)
     first = (min(max(query.page, 1), pages) - 1) * rows

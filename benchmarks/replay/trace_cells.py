@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.replay.trace_json import read_series
+
 UNREADABLE_MAX = 0.01
 _NOTHING = frozenset({"", "-", "nan", "null", "none", "n/a", "na", "undefined"})
 _UNITS = {"K": 1e3, "k": 1e3, "M": 1e6, "Mil": 1e6, "G": 1e9, "B": 1e9, "Bil": 1e9}
@@ -29,14 +31,21 @@ class TraceError(ValueError):
 def read_cells(path: Path) -> pd.DataFrame:
     """Return the cells of a file, gzipped or not, as text, whether commas, semicolons or tabs stand between them.
 
-    UTF-8 is read, and UTF-16 with a byte order mark; of a table with semicolons a decimal comma.
+    UTF-8 is read, and UTF-16 with a byte order mark; of a table with semicolons a decimal comma. Of JSON the one series
+    that Prometheus or CloudWatch answered with is a table, too.
 
     Raises:
         TraceError: it is no such table.
     """
     text = _read_text(path)
     if text.lstrip()[:1] in {"{", "["}:
-        raise TraceError(f"{path}: it is JSON, which is not read; write it as CSV with the columns time_s and rate")
+        try:
+            name, series = read_series(text)
+        except ValueError as error:
+            raise TraceError(
+                f"{path}: {str(error)[:300]}; or write it as CSV with the columns time_s and rate"
+            ) from error
+        return pd.DataFrame([(name, "rate"), *((str(at), str(value)) for at, value in series)])
     begin = [line for line in text[:65_536].splitlines()[:20] if line.strip() and not line.startswith("#")]
     separator = next((one for one in _SEPARATORS if begin and all(one in line for line in begin)), ",")
     try:

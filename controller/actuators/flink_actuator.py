@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_configuration import FlinkConfiguration
@@ -51,8 +52,9 @@ class FlinkActuator:
         cluster: str,
         is_elastic: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
+        name_job: Callable[[str], str] = str,
     ) -> None:
-        self._client, self._cluster = client, cluster
+        self._client, self._cluster, self._name_job = client, cluster, name_job
         self._is_elastic = is_elastic
         self._configuration = FlinkConfiguration(client, cluster, clock)
         self._readiness = FlinkReadiness(client, cluster, self._configuration, clock)
@@ -78,7 +80,9 @@ class FlinkActuator:
         """
         wanted = list(dict.fromkeys(jobs))
         try:
-            listed = job_replies.read_job_list(self._client.jobs())
+            listed = [
+                replace(one, name=self._name_job(one.name)) for one in job_replies.read_job_list(self._client.jobs())
+            ]
             slots = self._slots()
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
@@ -302,7 +306,8 @@ def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], boo
     Raises:
         KeyError: the cluster has no REST address.
     """
-    return FlinkActuator(open_client(settings, cluster, may_change), cluster, settings.cluster(cluster).elastic)
+    client, own = open_client(settings, cluster, may_change), settings.cluster(cluster)
+    return FlinkActuator(client, cluster, own.elastic, name_job=own.name_job)
 
 
 def _report_problem(problem: str, detail: str) -> ObservedJob:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, check_http_url
+from include.settings.job_names import check_job_names, name_job
 from include.settings.kubernetes import Kubernetes
 from include.settings.limits import ClusterLimits
 from include.settings.section import SLOTS_MAX, Section, Text, WholeSeconds
@@ -45,6 +46,11 @@ class Cluster(Section):
         "rest",
         description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing (a dry run)",
     )
+    job_names: Annotated[Text, AfterValidator(check_job_names)] | None = Field(
+        None,
+        description="regular expression with a part `(?P<job>...)`: names that fit it are one job where that part is "
+        "the same, as with versions in names",
+    )
     limits: ClusterLimits = ClusterLimits()
     kubernetes: Kubernetes = Kubernetes()
     connection: Connection = Connection()
@@ -55,6 +61,10 @@ class Cluster(Section):
         description='`"job/operator"` of a source, operator or vertex id -> partitions that it reads, its most '
         "subtasks; unset: as Kafka's brokers tell, else not limited",
     )
+
+    def name_job(self, name: str) -> str:
+        """Return the job that a name of Flink's means."""
+        return name_job(self.job_names, name)
 
     def partitions_of(self, job: str, vertex_ids: Mapping[str, str]) -> dict[str, int]:
         """Return operator -> partitions that the settings give it, of a job's operators and their vertex ids.

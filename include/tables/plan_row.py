@@ -86,6 +86,11 @@ class PlanRow:
         return {one.name: _write(getattr(self, one.name), one.metadata["kind"]) for one in _FIELDS if _is_of_job(one)}
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the job had come to its end when the plan was made."""
+        return self.refusal == "job_ended"
+
+    @property
     def apply_at(self) -> datetime | None:
         """When the step is sent."""
         return _to_time(self.apply_at_s)

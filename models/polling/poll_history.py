@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class PollHistory:
         polls: how many polls of a vertex are kept.
         max_value: a metric above it cannot be.
         settle_s: how long after a start windows still count as disturbed.
+        name_job: of a cluster and Flink's name, the name of the job.
 
     Attributes:
         slots: cluster -> its task slots by the last ``overview`` reply.
@@ -54,9 +56,11 @@ class PollHistory:
         polls: int = 15,
         max_value: float = 1e15,
         settle_s: int = 30,
+        name_job: Callable[[str, str], str] = lambda _, name: name,
     ) -> None:
         self._window_s, self._other_window_s = dict(window_s), other_window_s
         self._max_value, self._settle_s = max_value, settle_s
+        self._name_job = name_job
         self._arrays = VertexArrays(polls)
         self._jobs: dict[JobKey, JobRecord] = {}
         self._rows: Rows | None = None  # None after a change of any job's operators
@@ -138,7 +142,8 @@ class PollHistory:
         key = (record.cluster, _hex_id(record.job_id, "job_id"))
         result = job_replies.decode(record.body)
         if record.kind == Kind.JOB:
-            self._add_job(key, record, job_replies.read_job(result), faults)
+            reply = job_replies.read_job(result)
+            self._add_job(key, record, replace(reply, name=self._name_job(record.cluster, reply.name)), faults)
             if isinstance(result.get("plan"), dict):
                 self._add_plan(self._jobs[key], job_replies.read_plan(result))
             return

@@ -106,7 +106,10 @@ def read_job_replies(
     # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
     is_eager = not raw.has_few_events
     replies = _type_replies(earlier, events).localCheckpoint(eager=is_eager)
-    polls, plans = job_replies.select_polls(replies).localCheckpoint(eager=is_eager), job_replies.select_plans(replies)
+    polls, plans = (
+        job_replies.select_polls(replies, settings.clusters).localCheckpoint(eager=is_eager),
+        job_replies.select_plans(replies),
+    )
     graphs = job_graphs.build_graphs(polls, plans)
     frames = {
         "stops": _find_stops(polls, replies, every),
@@ -121,7 +124,7 @@ def read_job_replies(
     if later is not None:  # hours of before are ingested again: their stops ended, or showed, in hours that are there
         replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
         events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
-        frames["stops"] = _find_stops(job_replies.select_polls(replying), replying, events_read)
+        frames["stops"] = _find_stops(job_replies.select_polls(replying, settings.clusters), replying, events_read)
     worked = work_out(frames, pool, is_small=raw.is_small)
     topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
     return JobReplies(

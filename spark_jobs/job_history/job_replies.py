@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Window
@@ -9,11 +10,14 @@ from pyspark.sql import functions as F
 
 from include.flink.job_states import CHECKPOINT_COMPLETED, ENDED_STATES, RUNNING, STOPPED_STATES
 from include.flink.raw_format import Kind
+from include.settings import Cluster
+from include.settings.job_names import write_for_java
 from spark_jobs.job_history.operator_names import name_jobs, operators_of
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
 from spark_jobs.raw_parsing.event_bodies import are_unusable, vertex_ids
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
+NO_CLUSTERS: Mapping[str, Cluster] = {}
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
 
@@ -32,17 +36,18 @@ def select_usable(replies: DataFrame) -> DataFrame:
     return replies.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
 
 
-def select_polls(replies: DataFrame) -> DataFrame:
+def select_polls(replies: DataFrame, clusters: Mapping[str, Cluster] = NO_CLUSTERS) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
     ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
     ``vector`` are those of which the parallelism is told.  ``ended_at`` is null of a job that has not ended;
-    ``ahead_ms`` is the JobManager's clock less that of the poll, null where it is not told.
+    ``ahead_ms`` is the JobManager's clock less that of the poll, null where it is not told. Which names are one job the
+    patterns of ``clusters`` say.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED_STATES])
     polls = _of(replies, Kind.JOB).select(
         "cluster",
-        F.col("reply.name").alias("job"),
+        name_by_pattern(F.col("reply.name"), clusters).alias("job"),
         "job_id",
         "observed_at",
         "reply.state",
@@ -56,6 +61,16 @@ def select_polls(replies: DataFrame) -> DataFrame:
     )
     reported = F.filter("operators", lambda operator: operator["parallelism"] >= 1)
     return name_jobs(polls.withColumn("vector", reported))
+
+
+def name_by_pattern(name: Column, clusters: Mapping[str, Cluster]) -> Column:
+    """Return the job that a name means, as :meth:`include.settings.clusters.Cluster.name_job` does."""
+    result = name
+    for cluster, one in clusters.items():
+        if one.job_names is not None:
+            part = F.regexp_extract(name, *write_for_java(one.job_names))
+            result = F.when((F.col("cluster") == cluster) & (part != ""), part).otherwise(result)
+    return result
 
 
 def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:

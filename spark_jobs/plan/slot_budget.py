@@ -115,10 +115,14 @@ def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
 
     A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
     """
-    budgeted = F.col("cluster").isin(list(budgets(task)))
-    ours = spread(states.where(budgeted), task.settings.spark.shuffle_partitions, *JOB)
+    ours = spread(select_budgeted(states, budgets(task)), task.settings.spark.shuffle_partitions, *JOB)
     state = map_rows(lambda known: (_row(task, state) for state in read_states(task.settings, known)), SCHEMA)
     return ours.mapInArrow(state, SCHEMA).localCheckpoint()
+
+
+def select_budgeted(states: DataFrame, clusters: Iterable[str]) -> DataFrame:
+    """Return the jobs that take slots of a budget: one that has ended takes none."""
+    return states.where(F.col("cluster").isin(list(clusters)) & F.col("ended_at_s").isNull())
 
 
 def budgets(task: PlanTask) -> dict[str, int]:

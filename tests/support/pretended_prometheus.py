@@ -16,7 +16,6 @@ T0 = 1_795_000_000 - 1_795_000_000 % 3600  # 2026-11-18T11:00Z
 JOB, SOURCE, MAP = "a" * 32, "1" * 32, "2" * 32
 PARALLELISM = {SOURCE: 2, MAP: 4}
 NAMES = {SOURCE: "Source:_orders", MAP: "enrich"}
-EVERY_S = 30
 TASK, OPERATOR = "flink_taskmanager_job_task_", "flink_taskmanager_job_task_operator_"
 
 
@@ -30,7 +29,9 @@ class World:
         silent: those of which the times are told and the values are not.
         says: put into every answer.
         times: of samples: as they are, or 0.
-        has_jobs: whether there are series of the job.
+        has_jobs: whether there are series of the job; the cluster says that none runs where there are not.
+        every_s: between two scrapes.
+        apart_s: so much later the map is scraped.
         backlogs: further labels and group of each pendingRecords of the source.
     """
 
@@ -41,6 +42,8 @@ class World:
     says: dict[str, Any] = field(default_factory=dict)
     are_times_zero: bool = False
     has_jobs: bool = True
+    every_s: int = 30
+    apart_s: int = 0
     backlogs: tuple[tuple[str, dict[str, str], float], ...] = (("", {}, 5.0),)
     operator_names: tuple[str, ...] = ("Source:_orders",)
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -55,7 +58,8 @@ class World:
                 continue
             values = []
             for at in range(start, end + 1, step):
-                scraped = at - at % EVERY_S
+                later_s = self.apart_s if labels.get("task_id") == MAP else 0
+                scraped = at - (at - later_s) % self.every_s
                 if not self.since_s <= scraped <= self.until_s:
                     continue
                 shown = per_s if per_s < 0 else per_s * (scraped - (T0 - 7200))
@@ -68,7 +72,7 @@ class World:
     def _series(self) -> Iterator[tuple[str, dict[str, str], float]]:
         """Name, labels, and growth in a second (of counters) or the negative of a constant value."""
         yield "flink_jobmanager_taskSlotsTotal", {"host": "jm"}, -8.0
-        yield "flink_jobmanager_numRunningJobs", {"host": "jm"}, -1.0
+        yield "flink_jobmanager_numRunningJobs", {"host": "jm"}, -1.0 if self.has_jobs else 0.0
         if not self.has_jobs:
             return
         job = {"job_id": JOB, "job_name": "orders"}

@@ -15,7 +15,7 @@ MOST_MODULES = {
     "stage plan": 185,
     "stage report": 215,
     "spark-submit": 70,
-    "controller": 345,
+    "controller": 349,
     "page": 150,
     "DAG tidewise_plan": 110,
     "command run": 100,

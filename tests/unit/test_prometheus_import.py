@@ -115,6 +115,32 @@ def test_an_hour_of_which_the_server_had_a_part_is_said_and_asked_for_again(tmp_
         assert "3 there already" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "world",
+    [World(every_s=120), World(every_s=60, apart_s=20), World(has_jobs=False)],
+    ids=["scraped every two minutes", "scraped apart", "no job runs"],
+)
+def test_a_whole_hour_is_done_however_it_was_scraped(tmp_path, monkeypatch, capsys, world) -> None:
+    with pretended_prometheus(world) as url:
+        assert fill(url, tmp_path, monkeypatch) == 0
+        assert "fewer steps" not in capsys.readouterr().out
+        assert fill(url, tmp_path, monkeypatch) == 0
+    assert "3 there already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("since_s", "until_s"), [(0, 1800), (1740, 3600), (0, 3300), (3540, 3600)])
+def test_a_part_of_an_hour_is_none_whatever_part_it_is(tmp_path, monkeypatch, capsys, since_s, until_s) -> None:
+    """Vertices that are scraped apart have twice as many times as steps."""
+    world = World(since_s=T0 + since_s, until_s=T0 + until_s, apart_s=20)
+    with pretended_prometheus(world) as url:
+        assert fill(url, tmp_path, monkeypatch, hours=1) == 0
+        assert "fewer steps than an hour has in 2026-11-18T11" in capsys.readouterr().out
+        world.since_s, world.until_s = T0 - 7200, float("inf")
+        assert fill(url, tmp_path, monkeypatch, hours=1) == 0
+    assert "fewer steps" not in (reported := capsys.readouterr().out)
+    assert "1 hours written" in reported
+
+
 def test_times_of_zero_are_refused_by_name(tmp_path, monkeypatch, capsys):
     with pretended_prometheus(World(are_times_zero=True)) as url:
         assert fill(url, tmp_path, monkeypatch) == 1

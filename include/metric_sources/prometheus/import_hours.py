@@ -11,9 +11,10 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,11 @@ def import_hours(
     Raises:
         PrometheusError: a query was not answered, or one for a single hour was refused; the hours before stay.
     """
-    hour, most = interval.start, source.longest_hours
+    hour, most, most_gap_s = interval.start, source.longest_hours, source.longest_gap_s
 
     def find_done(hour: datetime) -> str:
         outcome = find_outcome(raw_root, cluster, hour, ingested)
-        is_whole = outcome != "there" or _count_file(file_of(raw_root, cluster, hour)) >= source.steps_of_hour
+        is_whole = outcome != "there" or _is_whole(_read_times(file_of(raw_root, cluster, hour)), hour, most_gap_s)
         return outcome if is_whole else ""
 
     while hour < interval.end:
@@ -112,12 +113,12 @@ def import_hours(
             if not tells_something(records):
                 yield HourDone(one, "empty")
                 continue
-            path, steps = file_of(raw_root, cluster, one), _count_steps(map(asdict, records))
-            if path.exists() and _count_file(path) >= steps:
+            path, times = file_of(raw_root, cluster, one), _list_times(map(asdict, records))
+            if path.exists() and len(_read_times(path) or ()) >= len(times):
                 yield HourDone(one, "short", is_short=True)
                 continue
             write_lines(path, (record.to_line() for record in records))
-            yield HourDone(one, "written", len(records), path, is_short=steps < source.steps_of_hour)
+            yield HourDone(one, "written", len(records), path, is_short=not _is_whole(times, one, most_gap_s))
         sleep(pause_s)
         hour += hours * _HOUR
 
@@ -127,17 +128,30 @@ def tells_something(records: Iterable[RawRecord]) -> bool:
     return any(record.kind != Kind.OVERVIEW or json.loads(record.body).get("jobs-running") == 0 for record in records)
 
 
-def _count_steps(records: Iterable[Mapping[str, Any]]) -> int:
-    """Return at how many times something was measured."""
-    return len({record["observed_at_ms"] for record in records if record["kind"] == Kind.VERTEX_METRICS})
+def _list_times(records: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return when something was measured or a cluster said that no job runs, epoch milliseconds, ascending."""
+    return sorted({one["observed_at_ms"] for one in records if one["kind"] == Kind.VERTEX_METRICS or _is_idle(one)})
 
 
-def _count_file(path: Path) -> int:
-    """Return the steps of a file; one that cannot be read is whole: ingestion names it."""
+def _is_idle(record: Mapping[str, Any]) -> bool:
+    return record["kind"] == Kind.OVERVIEW and json.loads(record["body"]).get("jobs-running") == 0
+
+
+def _read_times(path: Path) -> list[int] | None:
+    """Return the times of a file; None of one that cannot be read, which ingestion names."""
     try:
-        return _count_steps(map(json.loads, read_text_lines(path)))
-    except (DamagedFileError, ValueError, TypeError, KeyError):
-        return HOUR_S
+        return _list_times(map(json.loads, read_text_lines(path)))
+    except (DamagedFileError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _is_whole(times_ms: Sequence[int] | None, hour: datetime, most_gap_s: float) -> bool:
+    """Whether no time of an hour is without a step for longer than a sample counts; scrapes may be minutes apart."""
+    if times_ms is None:
+        return True
+    start_ms = int(hour.timestamp()) * 1000
+    all_ms = [start_ms, *times_ms, start_ms + 1000 * HOUR_S]
+    return max(later - earlier for earlier, later in pairwise(all_ms)) <= 1000 * most_gap_s
 
 
 def file_of(raw_root: Path, cluster: str, hour: datetime) -> Path:

@@ -64,9 +64,9 @@ class PrometheusSource:
         return max(1, min(self._server.chunk_h, most))
 
     @property
-    def steps_of_hour(self) -> int:
-        """Return how many steps an hour has."""
-        return HOUR_S // self._server.step_s
+    def longest_gap_s(self) -> int:
+        """Return for how long an hour may be without a step: a sample that is older is none."""
+        return self._server.max_sample_age_s + self._server.step_s
 
     def fetch_hours(self, start: datetime, hours: int) -> Measurements:
         """Ask for the samples of whole hours and a little more.

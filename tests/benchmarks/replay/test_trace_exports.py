@@ -68,11 +68,41 @@ QUERY_RANGE = {"status": "success", "data": {"resultType": "matrix", "result": [
         ),
         (table(lambda rate: f"{rate / 1000:.3f}".replace(".", ",")), r"cells of orders cannot be read, '0,"),
         (table(lambda rate: "~" if rate > 1750 else f"{rate}"), r"of orders cannot be read, '~' is the first"),
-        (json.dumps(QUERY_RANGE), r"it is JSON, which is not read"),
-        (json.dumps([QUERY_RANGE] * 5000), r"it is JSON, which is not read"),
+        (json.dumps({**QUERY_RANGE, "warnings": ["a store is gone"]}), r"an answer of Prometheus that is not whole"),
+        (json.dumps({**QUERY_RANGE, "isPartial": True}), r"an answer of Prometheus that is not whole"),
+        (json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}), r"with a vector, not of"),
+        (json.dumps([QUERY_RANGE] * 5000), r"it is JSON of neither Prometheus' query_range nor CloudWatch's"),
+        (json.dumps({"Label": "orders", "Datapoints": [{"Average": 3.0}]}), r"it is JSON of neither Prometheus'"),
+        (json.dumps({"MetricDataResults": [{"Timestamps": [], "Values": []}] * 2}), r"JSON with 2 series; export the"),
+        (json.dumps({"MetricDataResults": [], "NextToken": "x"}), r"an answer of CloudWatch that is not whole"),
+        (json.dumps({"MetricDataResults": [{"StatusCode": "PartialData"}]}), r"CloudWatch that is not whole"),
+        (json.dumps({"MetricDataResults": [{"Timestamps": [1], "Values": []}]}), r"zip"),
+        (json.dumps(QUERY_RANGE)[:-3], r"it is JSON that cannot be read"),
+        ("[" * 100_000, r"it is JSON that cannot be read"),
         (table(lambda rate: f"{9e8 + 300 * float(np.cumsum(RATES)[np.searchsorted(RATES, rate)])}"), None),
     ],
-    ids=["a unit of one's own", "bytes", "decimal commas between commas", "a sign", "query_range", "many", "shuffled"],
+    ids=[
+        *(
+            "a unit of one's own",
+            "bytes",
+            "decimal commas between commas",
+            "a sign",
+            "warnings",
+            "isPartial",
+            "a vector",
+        ),
+        *(
+            "many",
+            "get-metric-statistics",
+            "two series",
+            "NextToken",
+            "PartialData",
+            "uneven",
+            "cut",
+            "deep",
+            "shuffled",
+        ),
+    ],
 )
 def test_what_is_not_read_is_named_in_one_line(tmp_path: Path, text: str, says: str | None) -> None:
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
@@ -82,6 +112,30 @@ def test_what_is_not_read_is_named_in_one_line(tmp_path: Path, text: str, says: 
     with pytest.raises(TraceError, match=says) as caught:
         read_trace(tmp_path / "t.csv")
     assert len(str(caught.value).replace(str(tmp_path), "")) < 250
+
+
+def of_prometheus() -> dict[str, object]:
+    values = [[at.timestamp(), f"{rate}"] for at, rate in zip(AT, RATES, strict=True)]
+    return {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"a": "b"}, "values": values}]}}
+
+
+def of_cloudwatch(at: list[datetime], rates: list[float], **more: object) -> dict[str, object]:
+    times = [f"{one:%Y-%m-%dT%H:%M:%S+00:00}" for one in at]
+    return {"MetricDataResults": [{"Id": "m1", "Label": "orders", "Timestamps": times, "Values": rates, **more}]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        of_prometheus(),
+        of_cloudwatch(AT, RATES.tolist(), StatusCode="Complete"),
+        of_cloudwatch(AT[::-1], RATES[::-1].tolist()),
+    ],
+    ids=["query_range", "get-metric-data", "newest first"],
+)
+def test_the_series_of_an_answer_is_read(tmp_path: Path, answer: dict[str, object]) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(answer), encoding="utf-8")
+    np.testing.assert_allclose(read_trace(tmp_path / "t.json").values, RATES, rtol=1e-9)
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
