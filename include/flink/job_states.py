@@ -21,3 +21,5 @@ BATCH = "BATCH"
 """Type of a job that comes to its end by itself."""
 CHECKPOINT_COMPLETED = "COMPLETED"
 """Status of a checkpoint that a job can be restored from."""
+ALIGNED = ("CHECKPOINT", "SAVEPOINT", "SYNC_SAVEPOINT")
+"""Types of checkpoints whose barriers push the records before them through the job."""

@@ -30,6 +30,10 @@ OBSERVATIONS = Table(
         "selectivity": "DOUBLE",  # records out, over all edges, per record in
         "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
         "latency_ms": "DOUBLE",  # time to work off the backlog of a source: pending / rate; null elsewhere
+        # Of a source, at the end of the window: what is pending and what is in buffers, without what stands there; null
+        # where that is not known.
+        "outstanding_records": "DOUBLE",
+        "age_s": "DOUBLE",  # of the oldest of them; of the oldest that is pending where buffers are not known
         "samples": "INT",  # 0 in a window of which only Kafka's brokers tell
         "disturbed": "BOOLEAN",  # overlaps a rescale or restart: not used for training
         **DATE_HOUR,  # of window_start
@@ -145,7 +149,7 @@ RESCALES = Table(
         "job_id": "STRING",
         "started_at": "TIMESTAMP",  # the job left RUNNING
         "running_at": "TIMESTAMP",  # it is RUNNING again
-        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not observed within two windows
+        "caught_up_at": "TIMESTAMP",  # age_s below ingest.caught_up_lag_s; null when not observed within two windows
         "kind": "STRING",  # rescale (parallelism changed) or restart
         "cause": "STRING",  # the exception's first line for a restart; null otherwise
         "cause_kind": "STRING",  # rescale, upgrade (another job id), taskmanager_lost or job_failure

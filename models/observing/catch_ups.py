@@ -50,7 +50,7 @@ class SourcePolls:
     Attributes:
         at_ms: times of the polls, epoch milliseconds.
         since_last_s: since the poll before.
-        lag_s: seconds of its input that wait; not known at the first poll of a run.
+        age_s: of its oldest record that is not through the job.
         target_per_s: records that arrive.
         taken_total: records that were taken in since the job runs.
         pending: records that wait.
@@ -58,7 +58,7 @@ class SourcePolls:
 
     at_ms: Ints
     since_last_s: Floats
-    lag_s: Floats
+    age_s: Floats
     target_per_s: Floats
     taken_total: Floats
     pending: Floats
@@ -113,7 +113,7 @@ def find_effects(span: EventSpan, sources: Mapping[str, SourcePolls], caught_up_
     Args:
         span: of the stop.
         sources: that show their backlog.
-        caught_up_lag_s: a source has caught up when less than so many seconds of its input wait.
+        caught_up_lag_s: a source has caught up when its oldest record that is not through the job is younger.
     """
     read = {name: _read_source(span, polls, caught_up_lag_s) for name, polls in sorted(sources.items())}
     each = {name: one for name, one in read.items() if one is not None}
@@ -143,15 +143,11 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
     taken, pending = polls.taken_total[near], polls.pending[near]
     running_ms = math.nan if span.running_ms is None else float(span.running_ms)
     running_for_s: Floats = np.asarray((at_ms - running_ms) / 1000.0, np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # The first sample of a run has none before it: its counter began with the run, and tells the mean rate since.
-        mean_per_s = taken / running_for_s
-        by_mean_s = np.where((running_for_s > 0) & (mean_per_s > 0), pending / mean_per_s, np.nan)
-        lag_s = np.where(np.isnan(polls.lag_s[near]), by_mean_s, polls.lag_s[near])
+    with np.errstate(invalid="ignore"):
         is_after = (running_for_s > since_last_s) & (running_for_s <= span.window_s * LOAD_AFTER_WINDOWS)
     is_before = at_ms <= span.started_ms
     is_of_run = (running_for_s > _STALE_METRICS_S) & ~_shows_former_run(taken, is_before, np.asarray(running_for_s > 0))
-    caught_up = np.flatnonzero(is_of_run & (lag_s < caught_up_lag_s))
+    caught_up = np.flatnonzero(is_of_run & (polls.age_s[near] < caught_up_lag_s))
     caught_up_ms, unseen_s = None, math.nan
     if len(caught_up):
         first = caught_up[0]

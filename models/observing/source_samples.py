@@ -1,4 +1,4 @@
-"""The samples of sources that show their backlog: how far behind they are, and what arrives."""
+"""The samples of sources that show their backlog: what they took in, and what arrives."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ class SourceSamples:
 
     Attributes:
         place: which of the samples each is.
-        lag_s: seconds of input that wait.
         target_per_s: records/s that arrive.
         taken_total: records taken in since the job runs.
         pending: records that wait.
     """
 
     place: Ints
-    lag_s: Floats
     target_per_s: Floats
     taken_total: Floats
     pending: Floats
@@ -49,8 +47,7 @@ def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
         by_counters = counted / samples.elapsed_s
         taken = np.where(np.isnan(by_counters), shown, by_counters)
         growth = samples.difference("pending") / samples.elapsed_s
-        lag_s = np.where(pending == 0, 0.0, np.where(taken > 0, pending / taken, np.nan))
         target = np.maximum(taken + growth, 0.0)
     total = choose_taken(SourceCounts.read(polls.value, np.zeros(len(unknown), bool), own.is_chained))
     place = np.flatnonzero(own.is_source & ~np.isnan(pending))
-    return SourceSamples(place, lag_s[place], target[place], total[place], pending[place])
+    return SourceSamples(place, target[place], total[place], pending[place])

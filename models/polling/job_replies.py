@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.domain.quarantine_rules import Rule
-from include.flink.job_states import CHECKPOINT_COMPLETED, RUNNING, STOPPED_STATES
+from include.flink.job_states import ALIGNED, CHECKPOINT_COMPLETED, RUNNING, STOPPED_STATES
 from models.polling.faults import ReplyError, shorten
 from models.polling.reply_values import encodable, read_count, read_time_ms, require_object
 
 _DEFAULT_KEY_GROUPS = 128
-_ALIGNED = frozenset({"CHECKPOINT", "SAVEPOINT", "SYNC_SAVEPOINT"})
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
 
@@ -219,7 +218,7 @@ def read_checkpoints(result: object) -> tuple[CompletedCheckpoint, ...]:
 
 
 def _read_begin_ms(checkpoint: Mapping[str, Any]) -> int | None:
-    is_aligned = checkpoint.get("checkpoint_type") in _ALIGNED
+    is_aligned = checkpoint.get("checkpoint_type") in ALIGNED
     return read_time_ms(checkpoint.get("trigger_timestamp")) if is_aligned else None
 
 

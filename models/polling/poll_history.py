@@ -13,9 +13,9 @@ from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import HTTP_OK, is_hex_id
 from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, RawRecord
+from models.observing.ages import JobRows
 from models.observing.samples import Vertices
 from models.polling import job_replies
-from models.polling.ages import JobRows
 from models.polling.faults import Fault, ReplyError, shorten
 from models.polling.job_layout import lay_out
 from models.polling.job_replies import JobReply, Node, Slots

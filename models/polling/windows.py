@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Ints
+from models.observing.ages import JobRows, find_outstanding
 from models.observing.outstanding import Outstanding
 from models.observing.samples import Polls, Vertices, count_differences
 from models.observing.windows import Windows, build_windows, last_known
-from models.polling.ages import JobRows, find_outstanding
 from models.polling.ring_buffers import RingBuffers
 
 

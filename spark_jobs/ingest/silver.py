@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from include.arrow_rows import arrow_rows
 from include.settings import Settings
@@ -41,6 +42,7 @@ from spark_jobs.job_history import (
     restarts,
     samples,
 )
+from spark_jobs.job_history.job_shapes import read_shapes
 from spark_jobs.job_history.observations import build_observations, select_source_samples
 from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales
@@ -56,7 +58,8 @@ class JobReplies:
     Attributes:
         stops: when jobs stopped and ran again.
         starts: from :func:`spark_jobs.job_history.disturbances.find_starts_and_restores`.
-        names: of vertices in periods, with ``is_source``.
+        names: of vertices in periods, with ``is_source`` and ``feeders``.
+        aligned: from :func:`spark_jobs.job_history.job_replies.select_aligned`.
         changes: periods of constant parallelism.
         jobs: rows of silver.jobs of the hours that are written.
         graphs: rows of silver.job_graphs of these hours, without partitions.
@@ -70,6 +73,7 @@ class JobReplies:
     stops: Worked
     starts: Worked
     names: Worked
+    aligned: Worked
     changes: Worked
     jobs: Worked
     graphs: Worked
@@ -115,6 +119,7 @@ def read_job_replies(
         "stops": _find_stops(polls, replies, every),
         "starts": disturbances.find_starts_and_restores(polls),
         "names": _name_operators(polls, plans),
+        "aligned": job_replies.select_aligned(polls, job_replies.select_checkpoints(replies)),
         "changes": job_replies.find_parallelism_periods(polls, hours.end),
         "jobs": select_hours(job_graphs.build_jobs(polls, plans), hours),
         "graphs": select_hours(job_graphs.select_job_graphs(graphs), hours),
@@ -160,7 +165,8 @@ def write_observations(
     hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
     unsettled = _find_unsettled(replies, settings, late.hours)
-    earlier = before.select(lake, settings.clusters, _find_stopped(replies))
+    stopped = _find_stopped(replies)
+    earlier = before.select(lake, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
@@ -168,14 +174,17 @@ def write_observations(
     named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
-    windows = build_observations(measured, changes, unsettled, since=hours.start)
+    tables = [one.frame.toArrow() if one.rows is None else one.rows for one in (replies.names, replies.aligned)]
+    shapes = lake.spark.sparkContext.broadcast(read_shapes(*tables))
+    windows = build_observations(measured, changes, unsettled, shapes, since=hours.start)
     observations = select_hours(windows, hours).localCheckpoint(eager=False)
     counts = count_windows(observations, raw.interval)
 
     rescale_where = hours_where(replies.rescale_hours)
     if _has_closed(replies.stops):
+        of_stopped = measured if stopped is None else measured.where(F.col("job_id").isin(*sorted(stopped)))
         former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
-        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest, hours)
+        rescales = build_rescales(stops, select_source_samples(of_stopped, shapes), former, settings.ingest, hours)
         writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), rescale_where)
     else:
         writes.start_few(RESCALES, arrow_rows(RESCALES, []), rescale_where)
@@ -257,7 +266,7 @@ def _type_replies(earlier: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
-    """Return the names of vertices, with ``is_source``."""
+    """Return the names of vertices, with ``is_source`` and ``feeders``."""
     sources = job_graphs.find_sources(plans).hint("shuffle_hash")
     named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
     return named.withColumn("is_source", samples.source_or_named())

@@ -64,13 +64,14 @@ def add_partitions(graphs: DataFrame, partitions: DataFrame | None) -> DataFrame
 
 
 def find_sources(plans: DataFrame) -> DataFrame:
-    """Return ``cluster, job_id, vertex_id, is_source`` of every vertex that a plan shows."""
+    """Return ``cluster, job_id, vertex_id, is_source, feeders`` (vertex ids) of every vertex that a plan shows."""
     nodes = (
         plans.select("cluster", "job_id", "nodes").distinct().select("cluster", "job_id", F.explode("nodes").alias("n"))
     )
     # A source has no `inputs` at all.
     return nodes.groupBy("cluster", "job_id", F.col("n.id").alias("vertex_id")).agg(
-        F.max(F.coalesce(F.size("n.inputs"), F.lit(0)) <= 0).alias("is_source")
+        F.max(F.coalesce(F.size("n.inputs"), F.lit(0)) <= 0).alias("is_source"),
+        F.max(F.array_sort(F.array_distinct(F.coalesce("n.inputs.id", F.array())))).alias("feeders"),
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from include.flink.job_states import CHECKPOINT_COMPLETED, ENDED_STATES, RUNNING, STOPPED_STATES
+from include.flink.job_states import ALIGNED, CHECKPOINT_COMPLETED, ENDED_STATES, RUNNING, STOPPED_STATES
 from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.settings.job_names import write_for_java
@@ -112,7 +112,7 @@ def select_plans(replies: DataFrame) -> DataFrame:
 
 
 def select_checkpoints(replies: DataFrame) -> DataFrame:
-    """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
+    """Return completed checkpoints, each once: ``triggered_at, completed_at, is_aligned, state_size_bytes``."""
     latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
     listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
     result = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
@@ -123,10 +123,24 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
             "job_id",
             timestamp_of_ms(F.col("one.trigger_timestamp")).alias("triggered_at"),
             timestamp_of_ms(F.col("one.latest_ack_timestamp")).alias("completed_at"),
+            F.coalesce(F.col("one.checkpoint_type").isin(*ALIGNED), F.lit(False)).alias("is_aligned"),
             F.col("one.state_size").cast("DOUBLE").alias("state_size_bytes"),
         )
         .distinct()
     )
+
+
+def select_aligned(polls: DataFrame, checkpoints: DataFrame) -> DataFrame:
+    """Return ``cluster, job_id, ahead_ms, completed_at, triggered_at`` of aligned checkpoints.
+
+    Args:
+        polls: from :func:`select_polls`.
+        checkpoints: from :func:`select_checkpoints`.
+    """
+    ahead = polls.groupBy("cluster", "job_id").agg(F.median("ahead_ms").alias("ahead_ms")).hint("shuffle_hash")
+    times = {name: F.unix_millis(name).alias(name) for name in ("completed_at", "triggered_at")}
+    aligned = checkpoints.where("is_aligned AND completed_at IS NOT NULL AND triggered_at IS NOT NULL")
+    return aligned.join(ahead, ["cluster", "job_id"]).select("cluster", "job_id", "ahead_ms", *times.values())
 
 
 def select_state_moves(replies: DataFrame) -> DataFrame:

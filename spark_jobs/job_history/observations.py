@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
 from spark_jobs.job_history.arrow_maps import map_batches
+from spark_jobs.job_history.job_shapes import JobShapes
 from spark_jobs.job_history.samples import spread_over_hours
 from spark_jobs.job_history.vertex_windows import read_sources, read_windows
 from spark_jobs.lake import date_hour_columns
@@ -24,7 +26,7 @@ _SOURCE_COLUMNS = {
     "window_s": "INT",
     "observed_at": "TIMESTAMP",
     "since_last_s": "DOUBLE",
-    "lag_s": "DOUBLE",
+    "age_s": "DOUBLE",
     "target_per_s": "DOUBLE",
     "taken_total": "DOUBLE",
     "pending": "DOUBLE",
@@ -32,7 +34,11 @@ _SOURCE_COLUMNS = {
 
 
 def build_observations(
-    samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame, since: datetime | None = None
+    samples: DataFrame,
+    changes: DataFrame,
+    disturbed_windows: DataFrame,
+    shapes: Broadcast[JobShapes],
+    since: datetime | None = None,
 ) -> DataFrame:
     """Return the rows of silver.observations.
 
@@ -40,10 +46,11 @@ def build_observations(
         samples: from :func:`spark_jobs.job_history.samples.build_samples`.
         changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
+        shapes: of the jobs.
         since: windows that began before are not wanted; None for no bound.
     """
     since_s = None if since is None else int(since.timestamp())
-    windows = map_batches(samples, partial(read_windows, since_s=since_s), _WINDOW_COLUMNS)
+    windows = map_batches(samples, partial(read_windows, shapes=shapes, since_s=since_s), _WINDOW_COLUMNS)
     with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
     dated = with_parallelism.select("*", *date_hour_columns("window_start"))
     return mark_disturbed(dated, disturbed_windows)
@@ -62,13 +69,13 @@ def mark_disturbed(observations: DataFrame, disturbed_windows: DataFrame) -> Dat
     return marked.withColumn("disturbed", flag).select(*OBSERVATIONS.columns)
 
 
-def select_source_samples(samples: DataFrame) -> DataFrame:
-    """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``.
+def select_source_samples(samples: DataFrame, shapes: Broadcast[JobShapes]) -> DataFrame:
+    """Return the samples of sources that show their backlog, with ``age_s`` (of the oldest record not through the job).
 
-    Both are null where no rate is known; ``taken_total`` (records since the job runs) and ``pending`` are as read,
-    ``since_last_s`` is null for the first of a vertex.
+    It is null where it is not known, as is ``target_per_s``; ``taken_total`` (records since the job runs)
+    and ``pending`` are as read, ``since_last_s`` is null for the first of a vertex.
     """
-    return map_batches(samples.where("is_source"), read_sources, _SOURCE_COLUMNS)
+    return map_batches(samples, partial(read_sources, shapes=shapes), _SOURCE_COLUMNS)
 
 
 def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:

@@ -35,7 +35,7 @@ _EFFECTS = (
     "source_load_per_s",
 )
 _EFFECTS_OF = ", ".join(f"{name} {RESCALES.columns[name]}" for name in (*_EVENT_KEY, *_EFFECTS)) + ", is_whole BOOLEAN"
-_MEASURED = ("since_last_s", "lag_s", "target_per_s", "taken_total", "pending")
+_MEASURED = ("since_last_s", "age_s", "target_per_s", "taken_total", "pending")
 _NEAR = ("running_at", "until", "operator", "window_s", "observed_at", *_MEASURED)
 
 

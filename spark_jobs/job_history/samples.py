@@ -12,7 +12,7 @@ from include.settings import Cluster
 from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.job_history.operator_names import is_named_at
-from spark_jobs.job_history.vertex_rows import OPERATOR_KEY, VERTEX_KEY
+from spark_jobs.job_history.vertex_rows import JOB_KEY, VERTEX_KEY
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
 REPLY_KEY = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
@@ -65,16 +65,16 @@ def build_samples(
         clusters: the settings of the clusters, for the window length.
 
     Returns:
-        ``VERTEX_KEY``, ``observed_at`` and :data:`models.observing.metric_table.COLUMNS`.  All rows of an operator
+        ``VERTEX_KEY``, ``observed_at`` and :data:`models.observing.metric_table.COLUMNS`.  All rows of a job
         follow each other in one partition, those of a vertex by time.
     """
     keys = ["cluster", "job_id", "vertex_id"]
     wide = replies.where("sample IS NOT NULL").select(*REPLY_KEY, "sample.*")
     named = wide.join(F.broadcast(operators), keys).where(is_named_at(F.col("observed_at")))
     sized = _drop_partial(named, changes).withColumn("window_s", window_length_s(clusters))
-    placed = sized.repartition(*OPERATOR_KEY)
+    placed = sized.repartition(*JOB_KEY)
     # A number first: when rows are sorted, most of them differ in what is compared first.
-    ordered = placed.sortWithinPartitions(F.xxhash64(*OPERATOR_KEY), *VERTEX_KEY, "observed_at")
+    ordered = placed.sortWithinPartitions(F.xxhash64(*JOB_KEY), *VERTEX_KEY, "observed_at")
     return ordered.select(*VERTEX_KEY, "observed_at", *COLUMNS)
 
 

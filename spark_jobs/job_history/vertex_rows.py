@@ -1,4 +1,4 @@
-"""Rows of :func:`spark_jobs.job_history.samples.build_samples` from Arrow to NumPy, whole operators at a time."""
+"""Rows of :func:`spark_jobs.job_history.samples.build_samples` from Arrow to NumPy, whole jobs at a time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from models.arrays import Bools, Ints
 from models.observing.metric_table import COLUMNS
 from models.observing.samples import Polls, Vertices
 
-OPERATOR_KEY = ("cluster", "job", "operator")
+JOB_KEY = ("cluster", "job")
+OPERATOR_KEY = (*JOB_KEY, "operator")
 VERTEX_KEY = (*OPERATOR_KEY, "job_id", "vertex_id", "is_source", "window_s")
 
 
 @dataclass(frozen=True, slots=True)
 class VertexRows:
-    """The rows of V vertices of whole operators.
+    """The rows of V vertices of whole jobs.
 
     Attributes:
         keys: V rows of ``VERTEX_KEY``.
@@ -36,16 +37,16 @@ class VertexRows:
 
 
 def read_vertices(batches: Iterable[pa.RecordBatch]) -> Iterator[VertexRows]:
-    """Return rows, a batch and what of its first operator came before at a time."""
-    return (_read(rows) for rows in _join_operators(batches))
+    """Return rows, a batch and what of its first job came before at a time."""
+    return (_read(rows) for rows in _join_jobs(batches))
 
 
-def _join_operators(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return batches of whole operators: the last of each batch may go on in the next."""
+def _join_jobs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return batches of whole jobs: the last of each batch may go on in the next."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         rows = pa.concat_batches([*held, batch])
-        begins = np.flatnonzero(_find_begins(rows, OPERATOR_KEY))
+        begins = np.flatnonzero(_find_begins(rows, JOB_KEY))
         if len(begins) > 1:
             yield rows.slice(0, begins[-1])
             rows = rows.slice(begins[-1])

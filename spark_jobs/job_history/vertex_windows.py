@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from models.arrays import Ints
-from models.observing.samples import build_samples
+from models.observing.ages import find_outstanding
+from models.observing.outstanding import Outstanding
+from models.observing.samples import LONGEST_GAP_WINDOWS, Samples, build_samples, count_differences
 from models.observing.source_samples import read_source_samples
-from models.observing.windows import build_windows, find_superseded
+from models.observing.windows import build_windows, find_superseded, last_known
+from spark_jobs.job_history.job_shapes import JobShapes, list_job_rows
 from spark_jobs.job_history.vertex_rows import VertexRows, read_vertices
+
+if TYPE_CHECKING:  # a worker need not load it
+    from pyspark import Broadcast
 
 _MEASURES = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
     "output_rate_per_s": "observed_output_rate_per_s",
 }
+_HOUR_US = 3_600_000_000
 _Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
 def read_windows(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, since_s: int | None = None
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: Broadcast[JobShapes], since_s: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Return the windows of rows as rows of ``schema``, one for each operator and window.
 
     Args:
         batches: of :func:`spark_jobs.job_history.samples.build_samples`.
         schema: columns of silver.observations.
+        shapes: of the jobs.
         since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
     """
     for rows in read_vertices(batches):
-        windows = build_windows(build_samples(rows.polls, rows.vertices), rows.vertices)
+        samples = build_samples(rows.polls, rows.vertices)
+        windows = build_windows(samples, rows.vertices)
+        outstanding = _measure_outstanding(rows, samples, shapes.value, since_s)
         is_wanted = ~find_superseded(windows, rows.operator[windows.vertex])
         if since_s is not None:
             is_wanted &= windows.start_s >= since_s
@@ -42,29 +53,57 @@ def read_windows(
             "samples": unique.samples,
             "target_is_lower_bound": unique.target_is_lower_bound,
             **{_MEASURES.get(name, name): values for name, values in unique.measures.items()},
+            **{
+                name: last_known(samples.polls, rows.vertices, values)[is_wanted]
+                for name, values in (("outstanding_records", outstanding.records), ("age_s", outstanding.age_s))
+            },
         }
         yield _make_batch(rows, unique.vertex, columns, schema)
 
 
-def read_sources(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_sources(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: Broadcast[JobShapes]
+) -> Iterator[pa.RecordBatch]:
     """Return the samples of sources that show their backlog as rows of ``schema``.
 
     Args:
         batches: of :func:`spark_jobs.job_history.samples.build_samples`.
-        schema: names of ``VERTEX_KEY``, and ``observed_at, since_last_s, lag_s, target_per_s, taken_total, pending``.
+        schema: names of ``VERTEX_KEY``, and ``observed_at, since_last_s, age_s, target_per_s, taken_total, pending``.
+        shapes: of the jobs.
     """
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)
         sources = read_source_samples(samples, rows.vertices)
+        outstanding = _measure_outstanding(rows, samples, shapes.value)
         columns = {
             "observed_at": samples.polls.at_us[sources.place],
             "since_last_s": samples.since_last_s[sources.place],
-            "lag_s": sources.lag_s,
+            "age_s": outstanding.age_s[sources.place],
             "target_per_s": sources.target_per_s,
             "taken_total": sources.taken_total,
             "pending": sources.pending,
         }
         yield _make_batch(rows, samples.polls.vertex[sources.place], columns, schema)
+
+
+def _measure_outstanding(
+    rows: VertexRows, samples: Samples, shapes: JobShapes, since_s: int | None = None
+) -> Outstanding:
+    """Return what is outstanding at each poll of a source, (n,).
+
+    An hour looks back as far as a difference may go, however much was read before it: its rows are always the same.
+    """
+    at_us, vertex = samples.polls.at_us, samples.polls.vertex
+    reach_us = LONGEST_GAP_WINDOWS * 1_000_000 * rows.vertices.window_s[vertex]
+    records, age_s = np.full(len(at_us), np.nan), np.full(len(at_us), np.nan)
+    jobs = list(list_job_rows(rows, shapes))
+    hour = at_us // _HOUR_US
+    for one in np.unique(hour if since_s is None else hour[at_us >= 1_000_000 * since_s]):
+        near = np.flatnonzero((hour <= one) & (at_us >= one * _HOUR_US - reach_us))
+        own = find_outstanding(count_differences(samples.polls.of(near), rows.vertices), rows.vertices, jobs)
+        is_own = hour[near] == one
+        records[near[is_own]], age_s[near[is_own]] = own.records[is_own], own.age_s[is_own]
+    return Outstanding(records, age_s)
 
 
 def _make_batch(rows: VertexRows, vertex: Ints, columns: _Columns, schema: pa.Schema) -> pa.RecordBatch:

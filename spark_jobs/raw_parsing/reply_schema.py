@@ -5,7 +5,8 @@ from __future__ import annotations
 from include.flink.job_states import DATED_STATES
 
 _CHECKPOINT = (
-    "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
+    "STRUCT<id: BIGINT, status: STRING, checkpoint_type: STRING, trigger_timestamp: BIGINT,"
+    " latest_ack_timestamp: BIGINT, state_size: BIGINT>"
 )
 _RESTORED = "restored: STRUCT<restore_timestamp: BIGINT>"
 _NODES = "ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>"

@@ -18,7 +18,7 @@ EVENTS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, st
     cause_kind STRING, vector_before {VECTOR}, vector_after {VECTOR}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
     next_started_at TIMESTAMP, flink_trigger STRING"""
 SOURCES = """cluster STRING, job STRING, job_id STRING, operator STRING, window_s INT, observed_at TIMESTAMP,
-    since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE, taken_total DOUBLE, pending DOUBLE"""
+    since_last_s DOUBLE, age_s DOUBLE, target_per_s DOUBLE, taken_total DOUBLE, pending DOUBLE"""
 
 
 def at(second):
@@ -73,9 +73,9 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
 
 
 def source_sample(operator, second, since, target, totals):
-    """A sample of one source; ``totals``: taken_total, pending and lag_s, which is null in the first of a run."""
-    taken_total, pending, lag_s = totals
-    return ("c", "two", JOB_ID, operator, 300, at(second), since, lag_s, target, taken_total, pending)
+    """A sample of one source; ``totals``: taken_total, pending and age_s."""
+    taken_total, pending, age_s = totals
+    return ("c", "two", JOB_ID, operator, 300, at(second), since, age_s, target, taken_total, pending)
 
 
 def test_what_several_sources_did_until_one_poll_is_added_up(spark):
@@ -83,8 +83,8 @@ def test_what_several_sources_did_until_one_poll_is_added_up(spark):
     rows = [
         source_sample("big", 0, 300.0, 90.0, (9e9, 30.0, 0.3)),
         source_sample("small", 0.02, 300.0, 10.0, (1e9, 4.0, 0.4)),
-        source_sample("big", 230, None, None, (4000.0, 50.0, None)),
-        source_sample("small", 230.02, None, None, (400.0, 900.0, None)),
+        source_sample("big", 230, None, None, (4000.0, 50.0, 0.3)),
+        source_sample("small", 230.02, None, None, (400.0, 900.0, 56.0)),
         source_sample("big", 290, 60.0, 100.0, (10_000.0, 60.0, 0.6)),
         source_sample("small", 290.02, 60.0, 20.0, (1500.0, 8.0, 0.4)),
         source_sample("big", 590, 300.0, 110.0, (40_000.0, 60.0, 0.6)),

@@ -15,20 +15,20 @@ NAN = math.nan
 
 
 def polls(*rows: tuple[float, ...]) -> SourcePolls:
-    """Rows: second, since_last_s, lag_s, target_per_s, taken_total, pending."""
+    """Rows: second, since_last_s, age_s, target_per_s, taken_total, pending."""
     at_s, *values = np.array(rows, float).T
     return SourcePolls(np.rint(1000 * at_s).astype(np.int64), *values)
 
 
 BIG = (
     (0, 300.0, 0.3, 90.0, 9e9, 30.0),
-    (230, NAN, NAN, NAN, 4000.0, 50.0),
+    (230, NAN, 0.3, NAN, 4000.0, 50.0),
     (290, 60.0, 0.6, 100.0, 10_000.0, 60.0),
     (590, 300.0, 0.6, 110.0, 40_000.0, 60.0),
 )
 SMALL = (
     (0.02, 300.0, 0.4, 10.0, 1e9, 4.0),
-    (230.02, NAN, NAN, NAN, 400.0, 900.0),
+    (230.02, NAN, 56.0, NAN, 400.0, 900.0),
     (290.02, 60.0, 0.4, 20.0, 1500.0, 8.0),
     (590.02, 300.0, 0.4, 30.0, 4500.0, 8.0),
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
 
 from models.observing.metric_table import COLUMNS
+from spark_jobs.job_history.job_shapes import JobShape, JobShapes, read_shapes
 from spark_jobs.job_history.vertex_rows import VERTEX_KEY, read_vertices
 from spark_jobs.job_history.vertex_windows import read_sources, read_windows
 
-START_S = 1_763_632_800
+START_S = 1_763_632_800  # a whole hour
 _KINDS = {"is_source": pa.bool_(), "window_s": pa.int32()}
 KEYS = [(name, _KINDS.get(name, pa.string())) for name in VERTEX_KEY]
 ROWS = pa.schema([*KEYS, ("observed_at", pa.timestamp("us", "UTC")), *[(name, pa.float64()) for name in COLUMNS]])
@@ -22,16 +24,23 @@ WINDOWS = pa.schema(
         ("samples", pa.int32()),
         ("observed_processing_rate_per_s", pa.float64()),
         ("target_data_rate_per_s", pa.float64()),
-        ("pending_records", pa.float64()),
+        *[(name, pa.float64()) for name in ("pending_records", "outstanding_records", "age_s", "latency_ms")],
     ]
 )
 SOURCES = pa.schema(
     [
         ("job", pa.string()),
         ("observed_at", pa.timestamp("us", "UTC")),
-        *[(name, pa.float64()) for name in ("since_last_s", "lag_s", "target_per_s", "taken_total", "pending")],
+        *[(name, pa.float64()) for name in ("since_last_s", "age_s", "target_per_s", "taken_total", "pending")],
     ]
 )
+
+
+@dataclass(frozen=True)
+class Value:
+    """What Spark hands to its workers."""
+
+    value: JobShapes
 
 
 def polled(
@@ -50,8 +59,12 @@ def batches(rows: list[dict[str, object]], size: int = 1000) -> list[pa.RecordBa
     return [whole.slice(first, size) for first in range(0, len(rows), size)]
 
 
-def windows(rows: list[dict[str, object]], size: int = 1000) -> list[dict[str, object]]:
-    return [row for batch in read_windows(batches(rows, size), WINDOWS) for row in batch.to_pylist()]
+def windows(
+    rows: list[dict[str, object]], size: int = 1000, shapes: JobShapes | None = None
+) -> list[dict[str, object]]:
+    return [
+        row for batch in read_windows(batches(rows, size), WINDOWS, Value(shapes or {})) for row in batch.to_pylist()
+    ]
 
 
 def fleet() -> list[dict[str, object]]:
@@ -108,8 +121,69 @@ def test_samples_of_sources_show_lag_and_what_arrives() -> None:
         polled("rides", 300, in_total=160.0, pending=0.0),
         polled("rides", 310, in_total=210.0, pending=10.0),
     ]
-    result = [row for batch in read_sources(batches(rows), SOURCES) for row in batch.to_pylist()]
+    result = [row for batch in read_sources(batches(rows), SOURCES, Value({})) for row in batch.to_pylist()]
     assert [row["since_last_s"] for row in result] == [None, 20.0, 270.0, 10.0]
-    assert [row["lag_s"] for row in result] == [None, 4.0, 0.0, 2.0]
+    assert [row["age_s"] for row in result] == [None, pytest.approx(20 * 20 / 110), 0.0, None]
     assert [row["target_per_s"] for row in result] == [None, None, None, 6.0]
     assert [row["taken_total"] for row in result] == [None, 150.0, 160.0, 210.0]
+
+
+SOURCE, WORK = "Source: x", "work"
+FILLING = {("c", "a"): JobShape({f"a-{SOURCE}": [], f"a-{WORK}": [f"a-{SOURCE}"]})}
+
+
+def filling(until_s: int, since_s: int = 0) -> list[dict[str, object]]:
+    """700/s are sent and 500/s taken, nothing waits in front of the source."""
+    source = [
+        polled("rides", at, "a", SOURCE, in_total=700.0 * at, out_total=700.0 * at, pending=0.0)
+        for at in range(since_s, until_s + 1, 20)
+    ]
+    work = [polled("rides", at + 0.5, "a", WORK, in_total=500.0 * at) for at in range(since_s, until_s + 1, 20)]
+    return [row | {"vertex_id": f"a-{row['operator']}"} for row in (*source, *work)]
+
+
+def of_source(rows: list[dict[str, object]], shapes: JobShapes) -> list[dict[str, object]]:
+    return [row for row in windows(rows, shapes=shapes) if row["operator"] == SOURCE]
+
+
+def test_records_that_an_operator_has_not_taken_yet_are_late_with_nothing_pending():
+    """As tests/unit/test_live_windows.py has it of a controller: one rule."""
+    row = of_source(filling(280), FILLING)[-1]
+    assert (row["pending_records"], row["latency_ms"]) == (0.0, 0.0)
+    assert row["outstanding_records"] == pytest.approx(200 * 280)
+    assert row["age_s"] == pytest.approx(200 * 280 / 700)
+    assert {row["age_s"] for row in windows(filling(280), shapes=FILLING) if row["operator"] == WORK} == {None}
+
+
+def test_without_its_edges_a_source_is_as_old_as_what_is_pending():
+    row = of_source(filling(280), {})[-1]
+    assert (row["outstanding_records"], row["age_s"]) == (None, 0.0)
+    unmeasured = {("c", "a"): JobShape({**FILLING["c", "a"].feeders, "a-sink": [f"a-{WORK}"]})}
+    assert of_source(filling(280), unmeasured)[-1]["outstanding_records"] is None
+
+
+def test_an_hour_is_the_same_however_much_was_read_before_it():
+    whole = of_source(filling(7180), FILLING)
+    alone = of_source(filling(7180, 3480), FILLING)  # from two windows before the hour on
+    assert len(whole) == 120
+    assert whole[60:] == alone[2:]
+    assert whole[-1]["age_s"] == pytest.approx(200 * 7180 / 700)
+
+
+def test_a_checkpoint_bounds_the_age_by_the_clock_of_the_polls():
+    """A barrier set out at 200 s and went through by 270 s; the JobManager's clock is 240 s behind."""
+    names = pa.Table.from_pylist(
+        [
+            {"cluster": "c", "job_id": "a", "vertex_id": key, "feeders": feeders}
+            for key, feeders in FILLING["c", "a"].feeders.items()
+        ],
+        pa.schema(
+            [(name, pa.string()) for name in ("cluster", "job_id", "vertex_id")] + [("feeders", pa.list_(pa.string()))]
+        ),
+    )
+    done = {"completed_at": 1000 * (START_S + 30), "triggered_at": 1000 * (START_S - 40), "ahead_ms": -240_000.0}
+    shapes = read_shapes(names, pa.Table.from_pylist([{"cluster": "c", "job_id": "a", **done}]))
+    assert of_source(filling(280), shapes)[-1]["age_s"] == pytest.approx(80.0)
+    sooner = {**done, "triggered_at": 1000 * (START_S + 20)}
+    shapes = read_shapes(names, pa.Table.from_pylist([{"cluster": "c", "job_id": "a", **sooner}]))
+    assert of_source(filling(280), shapes)[-1]["age_s"] == pytest.approx(20.0)
