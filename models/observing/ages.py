@@ -26,6 +26,7 @@ class JobRows:
     Attributes:
         rows: of its operators, in topological order.
         feeders: of each of them.
+        is_whole: whether these are all: else nothing tells what is in its buffers.
         checkpoints: time at which one was completed -> when its barriers set out, None where that is not known; epoch
             milliseconds.
     """
@@ -33,6 +34,7 @@ class JobRows:
     rows: Sequence[int]
     feeders: Feeders
     checkpoints: Mapping[int, int | None] = field(default_factory=dict)
+    is_whole: bool = True
 
     def find_passed_s(self, at_us: Ints) -> Floats | None:
         """Return (P,) when the last checkpoint set out that was completed at a time each; None without any."""
@@ -77,7 +79,8 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         for number, others in enumerate(job.feeders):
             if not others:
                 near = is_near[:, number]
-                result.records[place[near, number]] = of_job.records[near, number]
+                if job.is_whole:
+                    result.records[place[near, number]] = of_job.records[near, number]
                 result.age_s[place[near, number]] = of_job.age_s[near, number]
     return result
 

@@ -66,7 +66,7 @@ def list_job_rows(rows: VertexRows, shapes: JobShapes) -> Iterator[JobRows]:
         order = _sort_vertices(shape, own)
         if order is None:
             alone = np.flatnonzero(rows.vertices.is_source[list(own.values())])
-            yield from (JobRows([list(own.values())[one]], [[]], shape.checkpoints) for one in alone)
+            yield from (JobRows([list(own.values())[one]], [[]], is_whole=False) for one in alone)
         else:
             place = {vertex_id: at for at, vertex_id in enumerate(order)}
             feeders = [[place[one] for one in shape.feeders[vertex_id] or ()] for vertex_id in order]

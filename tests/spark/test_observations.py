@@ -27,6 +27,10 @@ MINUTES = {"c": Cluster(window_s=60)}
 DISTURBED = {"cluster": "STRING", "job_id": "STRING", "window_start": "TIMESTAMP"}
 
 
+def no_shapes(spark):
+    return spark.sparkContext.broadcast({})
+
+
 def polled(job_id, vertex, second, records):
     metrics = [("numRecordsIn", 0.0, records, records, float(records), 0.0)]
     return ("c", job_id, vertex * 32, START + timedelta(seconds=second), metrics)
@@ -54,9 +58,9 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     samples = build_samples(
         read_metrics(polls), spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
     )
-    result = build_observations(
-        samples, empty(spark, CHANGES), empty(spark, DISTURBED), spark.sparkContext.broadcast({})
-    ).orderBy("job", "window_start")
+    result = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED), no_shapes(spark)).orderBy(
+        "job", "window_start"
+    )
     observed = {(row["job"], began(row)): row for row in result.collect()}
     assert {key: row["job_id"] for key, row in observed.items()} == {
         ("fares", 0): "c" * 32,
@@ -90,10 +94,7 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
     ]
     frames = read_metrics(spark.createDataFrame(polls, POLLED)), spark.createDataFrame(names, NAMED)
     samples = build_samples(*frames, empty(spark, CHANGES), MINUTES)
-    assert {
-        row["operator"]: row["pending"]
-        for row in select_source_samples(samples, spark.sparkContext.broadcast({})).collect()
-    } == {
+    assert {row["operator"]: row["pending"] for row in select_source_samples(samples, no_shapes(spark)).collect()} == {
         "v0": 3.0,
         "v1": 1.0,
     }
@@ -120,11 +121,11 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
         {"c": Cluster(window_s=60)},
     )
     rows = (
-        build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED), spark.sparkContext.broadcast({}))
+        build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED), no_shapes(spark))
         .orderBy("window_start")
         .collect()
     )
     observed = {began(row): row["target_data_rate_per_s"] for row in rows}
     assert observed == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
-    polls = select_source_samples(samples, spark.sparkContext.broadcast({})).orderBy("observed_at").collect()
+    polls = select_source_samples(samples, no_shapes(spark)).orderBy("observed_at").collect()
     assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]
