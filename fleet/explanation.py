@@ -159,7 +159,7 @@ def outcome_of(row: Mapping[str, Any]) -> OutcomeFact:
 def _figures_of(row: Mapping[str, Any]) -> OperatorFigures:
     arrives = row["target_data_rate_per_s"] if row["is_source"] else None
     rate = _number(row["observed_processing_rate_per_s"] if arrives is None else arrives)
-    capacity, latency_ms = _number(row["true_processing_rate_per_s"]), _number(row["latency_ms"])
+    capacity = _number(row["true_processing_rate_per_s"])
     return OperatorFigures(
         operator=row["operator"],
         at_s=row["window_start"].timestamp() + row["window_s"],
@@ -169,7 +169,7 @@ def _figures_of(row: Mapping[str, Any]) -> OperatorFigures:
         used_share=rate / capacity if rate is not None and capacity else None,
         busy_share=_number(row["busy_share"]),
         pending_records=_number(row["pending_records"]),
-        lag_s=None if latency_ms is None else latency_ms / 1000,
+        lag_s=_number(row["age_s"]),
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 COARSE_S = 1800
 LOAD_COLUMNS = (
     *("cluster", "job", "window_start", "window_s", "is_source", "observed_processing_rate_per_s"),
-    *("target_data_rate_per_s", "busy_share", "pending_records", "latency_ms", "parallelism"),
+    *("target_data_rate_per_s", "busy_share", "pending_records", "age_s", "parallelism"),
 )
 
 
@@ -54,20 +54,20 @@ def sum_operators(windows: pa.Table) -> pa.Table:
     columns["busy"] = _known(windows["busy_share"])
     columns["pending"] = of_sources(windows["pending_records"])
     columns["parallelism"] = windows["parallelism"]
-    columns["latency_ms"] = of_sources(windows["latency_ms"])
+    columns["age_s"] = of_sources(windows["age_s"])
     figures = [("load", "sum"), ("load", "count"), ("sources", "sum"), ("busy", "max"), ("pending", "sum")]
-    figures += [("latency_ms", "max"), ("window_s", "max"), ("parallelism", "max")]
+    figures += [("age_s", "max"), ("window_s", "max"), ("parallelism", "max")]
     return pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
 
 
 def coarsen_windows(windows: pa.Table) -> pa.Table:
     """Return rows of :func:`sum_operators` in half hours: of loads the mean, of all else the largest."""
     is_whole = pc.and_(pc.greater(windows["load_count"], 0), pc.equal(windows["load_count"], windows["sources_sum"]))
-    columns = {name: windows[name] for name in ("cluster", "job", "busy_max", "pending_sum", "latency_ms_max")}
+    columns = {name: windows[name] for name in ("cluster", "job", "busy_max", "pending_sum", "age_s_max")}
     columns["parallelism_max"] = windows["parallelism_max"]
     columns["window_start"] = pc.floor_temporal(windows["window_start"], multiple=30, unit="minute")
     columns["load"] = pc.if_else(is_whole, windows["load_sum"], None)
-    largest = ("busy_max", "pending_sum", "latency_ms_max", "parallelism_max")
+    largest = ("busy_max", "pending_sum", "age_s_max", "parallelism_max")
     figures = [("load", "mean"), ("load", "count"), *((name, "max") for name in largest)]
     made = pa.table(columns).group_by(["cluster", "job", "window_start"]).aggregate(figures)
     renamed = {"load_mean": "load_sum", **{f"{name}_max": name for name in largest}}
@@ -79,14 +79,13 @@ def coarsen_windows(windows: pa.Table) -> pa.Table:
 def load_of(row: Mapping[str, Any]) -> LoadFact:
     """Return a row of :func:`sum_operators` as a fact."""
     at_s = row["window_start"].timestamp()
-    latency_ms = row["latency_ms_max"]
     return LoadFact(
         at_s=at_s,
         until_s=at_s + row["window_s_max"],
         load_per_s=row["load_sum"] if row["load_count"] and row["load_count"] == row["sources_sum"] else None,
         busy_share=row["busy_max"],
         pending_records=row["pending_sum"],
-        lag_s=None if latency_ms is None else latency_ms / 1000,
+        lag_s=row["age_s_max"],
         slots=row["parallelism_max"],
     )
 

@@ -55,7 +55,7 @@ _QUARANTINE = ("cluster", "reason", "detail", "raw", "line_number", "observed_at
 _OBSERVED = (
     *("operator", "window_start", "window_s", "parallelism", "is_source", "observed_processing_rate_per_s"),
     *("true_processing_rate_per_s", "target_data_rate_per_s", "busy_share", "backpressured_share"),
-    *("pending_records", "latency_ms"),
+    *("pending_records", "age_s"),
 )
 
 

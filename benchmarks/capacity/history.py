@@ -52,9 +52,10 @@ def _as_read(table: pa.Table) -> pa.Table:
     """Return rows of silver.observations under the names of spark_jobs.train.training_data."""
     own = {"rate_per_s": "observed_processing_rate_per_s", "output_per_s": "observed_output_rate_per_s"}
     own["true_rate_per_s"] = "true_processing_rate_per_s"
-    same = ["operator", "window_s", "is_source", "parallelism", "latency_ms"]
+    same = ["operator", "window_s", "is_source", "parallelism"]
     same += ["busy_share", "busy_share_max", "backpressured_share"]
     columns = {name: table[name] for name in same} | {name: table[column] for name, column in own.items()}
+    columns["latency_ms"] = pc.multiply(table["age_s"], 1000.0)
     start_s = pc.cast(
         pc.divide(pc.cast(pc.cast(table["window_start"], pa.timestamp("us")), pa.int64()), 10**6), pa.int64()
     )

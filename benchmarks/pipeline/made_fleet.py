@@ -110,7 +110,7 @@ def observations(size: Size, hour: datetime, *, is_late: bool) -> pa.Table:
         "target_data_rate_per_s": pa.array(rate, mask=~is_source),
         "busy_share": rate / 10_000.0,
         "pending_records": pa.array(np.where(waits, 4.2e6, 100.0), mask=~is_source),
-        "latency_ms": pa.array(np.where(waits, LATE_MS, 20.0), mask=~is_source),
+        "age_s": pa.array(np.where(waits, LATE_MS / 1000.0, 0.02), mask=~is_source),
         "samples": np.full(count, 5),
         "disturbed": np.zeros(count, bool),
         "date": pa.repeat(hour.date(), count),

@@ -155,7 +155,7 @@ class Fleet:
             "backpressured_share": np.zeros(count),
             "selectivity": np.ones(count),
             "pending_records": pa.array(100.0 * busy, mask=~is_source),
-            "latency_ms": pa.array(50.0 / (1.02 - busy), mask=~is_source),
+            "age_s": pa.array(0.05 / (1.02 - busy), mask=~is_source),
             "samples": np.full(count, 5),
             "disturbed": at_s % 21_600 < 600,  # the ten minutes after a job was given other slots
             "date": pa.array([day.date()]).take(pa.array(np.zeros(count, np.int64))),

@@ -11,12 +11,14 @@ from models.arrays import Bools, Floats, Ints
 from models.observing.outstanding import JobCounts, Outstanding, measure_outstanding
 from models.observing.samples import Samples, Vertices
 from models.observing.source_rates import SourceCounts, choose_taken
-from models.observing.windows import BACKPRESSURED_ABOVE
+from models.observing.standing import have_idle_time
 from models.topology.edges import NO_IDLE
 from models.topology.exchanges import Feeders
 
 _ROUND_US = 5_000_000
 """The replies about the operators of a job, at one poll of it, come within so long."""
+LOOKBACK_WINDOWS = 4
+"""So far the rows of an hour look back: at a poll a window, what stands is known by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def _find_busy_times(samples: Samples) -> tuple[Bools, Bools]:
     with np.errstate(invalid="ignore"):
         idle, busiest, held_up = (samples.difference(name) / (1000.0 * samples.elapsed_s) for name in names)
         may_be_full = ~(idle >= NO_IDLE) | (busiest > 1.0 - NO_IDLE)
-        return may_be_full, ~may_be_full & (held_up <= BACKPRESSURED_ABOVE)
+        return may_be_full, have_idle_time(idle, busiest, held_up)
 
 
 def _find_nearest(times_us: Ints, span: Ints, at_us: Ints) -> Ints:

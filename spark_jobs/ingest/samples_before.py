@@ -1,6 +1,6 @@
 """What was measured in the hour before the hours of a run, as far as their rows depend on it.
 
-Windows need the last measurement of each vertex, what follows a stop all of its job.  delta-rs reads and Arrow chooses
+Windows need the last measurements of each vertex, what follows a stop all of its job.  delta-rs reads and Arrow chooses
 them in the driver: of 1,000 jobs that takes 1.5 s of processor time, where Spark brought all to Python in 16 s, and
 their windows were made beside the others.
 """
@@ -22,7 +22,7 @@ from include.settings import Cluster
 from include.tables import BRONZE_METRICS
 from include.utc import Interval
 from models.arrays import Ints
-from models.observing.samples import LONGEST_GAP_WINDOWS
+from models.observing.ages import LOOKBACK_WINDOWS
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours
 from spark_jobs.job_history import samples
@@ -89,7 +89,7 @@ def _read_part(part: pa.Table, schema: pa.Schema) -> pa.Table:
 def select_last(rows: pa.Table, end: datetime, clusters: Mapping[str, Cluster], job_ids: Collection[str]) -> pa.Table:
     """Return the rows of some jobs, and of the others those that a difference over the end of their hour may need.
 
-    Differences go back to the last row that is a measurement, over no more than some windows: all rows of these, and
+    Differences and ages go back over no more than some windows: all rows of these, and
     the newest before, which tells whether the first of them is one.  That one for each number of subtasks: rows of
     fewer subtasks than ran are left out later on.
     """
@@ -111,10 +111,10 @@ def select_last(rows: pa.Table, end: datetime, clusters: Mapping[str, Cluster], 
 
 
 def _reach_us(cluster: pa.ChunkedArray, clusters: Mapping[str, Cluster]) -> Ints:
-    """Return (n,) over how long a difference may go."""
+    """Return (n,) over how long the rows of an hour look back."""
     names = cluster.combine_chunks().dictionary_encode()
     of_name = [clusters.get(name, Cluster()).window_s for name in names.dictionary.to_pylist()]
-    return np.asarray(LONGEST_GAP_WINDOWS * 1_000_000 * np.array([*of_name, 0], np.int64)[np.asarray(names.indices)])
+    return np.asarray(LOOKBACK_WINDOWS * 1_000_000 * np.array([*of_name, 0], np.int64)[np.asarray(names.indices)])
 
 
 def _schema() -> StructType:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from models.arrays import Ints
-from models.observing.ages import find_outstanding
+from models.observing.ages import LOOKBACK_WINDOWS, find_outstanding
 from models.observing.outstanding import Outstanding
-from models.observing.samples import LONGEST_GAP_WINDOWS, Samples, build_samples, count_differences
+from models.observing.samples import Samples, build_samples, count_differences
 from models.observing.source_samples import read_source_samples
 from models.observing.windows import build_windows, find_superseded, last_known
 from spark_jobs.job_history.job_shapes import JobShapes, list_job_rows
@@ -91,10 +91,10 @@ def _measure_outstanding(
 ) -> Outstanding:
     """Return what is outstanding at each poll of a source, (n,).
 
-    An hour looks back as far as a difference may go, however much was read before it: its rows are always the same.
+    An hour looks back equally far however much was read before it: its rows are always the same.
     """
     at_us, vertex = samples.polls.at_us, samples.polls.vertex
-    reach_us = LONGEST_GAP_WINDOWS * 1_000_000 * rows.vertices.window_s[vertex]
+    reach_us = LOOKBACK_WINDOWS * 1_000_000 * rows.vertices.window_s[vertex]
     records, age_s = np.full(len(at_us), np.nan), np.full(len(at_us), np.nan)
     jobs = list(list_job_rows(rows, shapes))
     hour = at_us // _HOUR_US

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_after, is_between
-from models.policies.observations import MEASURES
 from spark_jobs.newest_rows import LOOKBACK
 from spark_jobs.plan_inputs.by_job import Job, list_keys
-from spark_jobs.plan_inputs.windows import BUSIEST, COLUMNS
+from spark_jobs.plan_inputs.windows import COLUMNS, READ
 from spark_jobs.source_inputs.renames import OperatorName
 
 _BATCH_ROWS = 500_000
@@ -137,8 +136,7 @@ def read_recent_windows(
         current: see :func:`.renames.current_names`.
     """
     since = as_of - observed
-    measures = (BUSIEST, *MEASURES)
-    columns = [COLUMNS.get(name, name) for name in measures]
+    columns = [COLUMNS.get(name, name) for name in READ]
     read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
     where = is_between("window_start", since, as_of)
     rows = windows.read([*read, "target_is_lower_bound"], since.date(), as_of.date(), where)
@@ -148,7 +146,7 @@ def read_recent_windows(
         rows = rows.filter(pa.array([is_wanted[job] for job in list_keys(rows)], pa.bool_()))
     made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
     made |= {"window_start_s": _start_s(rows)}
-    made |= {name: rows[column] for name, column in zip(measures, columns, strict=True)}
+    made |= {name: rows[column] for name, column in zip(READ, columns, strict=True)}
     is_bound = pc.fill_null(rows["target_is_lower_bound"], False)
     rate = made["target_data_rate_per_s"]
     return pa.table(made | {"target_data_rate_per_s": pc.if_else(is_bound, pa.scalar(None, rate.type), rate)})

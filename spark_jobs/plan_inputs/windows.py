@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from include.domain.graph import JobGraph
 from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner
-from models.observing.standing import find_standing, have_idle_time
 from models.policies.observations import MEASURES, Latency, Observations
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.struct_arrays import Columns
@@ -28,8 +27,9 @@ COLUMNS = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
     "output_rate_per_s": "observed_output_rate_per_s",
 }
-BUSIEST = "busy_share_max"
-WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", BUSIEST, *MEASURES)
+READ = (*(name for name in MEASURES if name != "latency_ms"), "age_s", "outstanding_records")
+"""Of silver.observations, by their names in Observations: there the age is the latency."""
+WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", *READ)
 
 
 def any_observes(options: Planner) -> bool:
@@ -63,8 +63,7 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
         "window_s",
         "parallelism",
         "disturbed",
-        BUSIEST,
-        *[_measure(name).alias(name) for name in MEASURES],
+        *[_measure(name).alias(name) for name in READ],
     )
 
 
@@ -110,24 +109,15 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
     parallelism, disturbed = np.zeros(shape, np.int64), np.zeros(len(starts), bool)
     parallelism[at, place] = np.nan_to_num(columns["parallelism"][retained].astype(float))
     disturbed[at[columns["disturbed"][retained] == True]] = True  # noqa: E712 - unknown is not true
-    measures = {name: np.full(shape, np.nan) for name in (BUSIEST, *MEASURES)}
+    measures = {name: np.full(shape, np.nan) for name in READ}
     for name, values in measures.items():
         values[at, place] = columns[name][retained].astype(float)
-    busiest, pending = measures.pop(BUSIEST), measures["pending_records"]
-    rests = have_idle_time(measures["idle_share"], busiest, measures["backpressured_share"])
-    taken = measures["processing_rate_per_s"] * float(window_s)
-    stuck = [find_standing(pending[:, one], taken[:, one], rests[:, one]) for one in range(shape[1])]
-    outstanding = pending - np.stack(stuck, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        measures["latency_ms"] = np.where(
-            pending > 0, measures["latency_ms"] * outstanding / pending, measures["latency_ms"]
-        )
     return Observations(
         window_start_s=starts.astype(np.int64),
         window_s=int(window_s),
         parallelism=parallelism,
         disturbed=disturbed,
         latency=Latency.BACKLOG_AGE,
-        outstanding_records=outstanding,
+        latency_ms=1000.0 * measures.pop("age_s"),
         **measures,
     )

@@ -31,7 +31,7 @@ def sum_windows(observations: DataFrame, since: datetime, as_of: datetime, late_
     inside = (F.col("window_start") >= F.lit(since)) & (F.col("window_start") < F.lit(as_of))
     rate = F.when(F.col("is_source"), F.col("target_data_rate_per_s"))
     is_whole = F.count(rate) == F.sum(F.col("is_source").cast("int"))
-    lag_ms = F.max(F.when(F.col("is_source"), F.col("latency_ms")))
+    age_s = F.max(F.when(F.col("is_source"), F.col("age_s")))
     return (
         observations.where(of_days & inside)
         .groupBy("cluster", "job", "date", "window_start")
@@ -39,7 +39,7 @@ def sum_windows(observations: DataFrame, since: datetime, as_of: datetime, late_
             F.max("window_s").alias("window_s"),
             F.when(is_whole, F.sum(rate)).alias("rate_per_s"),
             F.max("parallelism").alias("slots"),
-            (lag_ms > 1000.0 * late_after_s).alias("is_late"),
+            (age_s > late_after_s).alias("is_late"),
         )
     )
 

@@ -30,7 +30,7 @@ JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
 WORTH_BYTES = 64 * 2**20
 """Of windows in files, compressed: fewer are read as rows sooner than they are brought together and written."""
-_RULE = 1
+_RULE = 2
 """Counted up when the same windows make other values: then every day is made anew."""
 _DAYS_AT_ONCE = 7
 """So many days are sorted at once, and committed: a training that is killed goes on there."""
@@ -55,7 +55,7 @@ def select_windows(observations: DataFrame) -> DataFrame:
         "busy_share",
         "busy_share_max",
         "backpressured_share",
-        "latency_ms",
+        (1000.0 * F.col("age_s")).alias("latency_ms"),
         is_demand().alias("is_demand"),
         "date",
     )

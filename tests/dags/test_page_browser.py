@@ -35,9 +35,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
         window = {"cluster": "live", "job": "orders", "operator": "Source: orders", "window_start": start}
         window |= {"window_s": 300, "is_source": True, "parallelism": 1, "target_data_rate_per_s": 3_000.0}
         window |= {"true_processing_rate_per_s": 2_000.0, "busy_share": 1.0, "pending_records": 1.6e6}
-        LakeTable(lake, OBSERVATIONS).append(
-            [window | {"latency_ms": 543_000.0, "date": start.date(), "hour": start.hour}]
-        )
+        LakeTable(lake, OBSERVATIONS).append([window | {"age_s": 543.0, "date": start.date(), "hour": start.hour}])
         assert world.want(4, "a backlog of 543 s") == "wait needs_approval"
         forget_app()
         yield world

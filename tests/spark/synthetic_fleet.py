@@ -104,7 +104,7 @@ def busy_rows(job: str, load: float, at: datetime = AS_OF, windows: int = 24) ->
                 "backpressured_share": backpressured,
                 "idle_share": 1.0 - own["busy_share"] - backpressured,
                 "pending_records": 60_000.0 if is_source and done < load else (0.0 if is_source else None),
-                "latency_ms": 2_000.0 if is_source and done < load else (100.0 if is_source else None),
+                "age_s": 2.0 if is_source and done < load else (0.1 if is_source else None),
             }
         )
     return rows

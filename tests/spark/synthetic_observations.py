@@ -48,7 +48,7 @@ def observations(job: str, *, days: int = 3, seed: int = 0, error: float = 1.0) 
                 observed_processing_rate_per_s=incoming,
                 observed_output_rate_per_s=outgoing,
                 true_processing_rate_per_s=incoming / busy,
-                latency_ms=50 / (1 - utilisation) if operator == "source" else None,
+                age_s=0.05 / (1 - utilisation) if operator == "source" else None,
             )
         )
         incoming = outgoing

@@ -36,7 +36,7 @@ def history(job: str, days: float) -> list[dict[str, Any]]:
         start = end - timedelta(minutes=5)
         load = 60_000.0 + 30_000.0 * math.sin((start.hour + start.minute / 60.0 - 8.0) * math.pi / 12.0)
         for row in fleet.observation_rows(job, end, load, windows=1):
-            own = {"latency_ms": 90_000.0 if back == 3 else 100.0} if row["is_source"] else {"parallelism": RAN}
+            own = {"age_s": 90.0 if back == 3 else 0.1} if row["is_source"] else {"parallelism": RAN}
             capacity = 1e6 if row["is_source"] else 10_000.0 * RAN
             rows.append(row | own | {"true_processing_rate_per_s": capacity, "busy_share": load / capacity})
     return rows

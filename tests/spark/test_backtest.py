@@ -36,7 +36,7 @@ def history(job: str, days: float) -> list[dict[str, Any]]:
         if 100 <= back < 112:
             continue
         load = 60_000.0 + 40_000.0 * math.sin((start.hour + start.minute / 60.0 - 8.0) * math.pi / 12.0)
-        row = fleet.observation_rows(job, start + WINDOW, load, windows=1)[0] | {"latency_ms": 100.0, "parallelism": 32}
+        row = fleet.observation_rows(job, start + WINDOW, load, windows=1)[0] | {"age_s": 0.1, "parallelism": 32}
         rows.append(row)
     return rows
 

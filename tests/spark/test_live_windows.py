@@ -162,6 +162,28 @@ def test_all_at_once_is_what_silver_holds(case: tuple[Ingested, str]) -> None:
     assert not wrong, f"{len(wrong)} of {len(ours)} differ, such as {next(iter(wrong.items()))}"
 
 
+def test_outstanding_records_and_their_age_are_those_of_a_controller(case: tuple[Ingested, str]) -> None:
+    """Within the first hour, before which nothing was polled."""
+    ingested, cluster = case
+    until_s = START.timestamp() + 3600
+    history = PollHistory(WINDOW_S, polls=400)
+    history.add(one for one in records(ingested.raw, cluster) if one.observed_at_ms < 1000 * until_s)
+    result, ages = history.windows(until_s), []
+    for number, job in enumerate(history.jobs()):
+        observed = result.observations(number)
+        for place, operator in enumerate(job.vertex_ids):
+            for window, start_s in enumerate(observed.window_start_s.tolist()):
+                row = ingested.rows.get((cluster, job.job, operator, start_s))
+                if row is not None and job.graph and operator in job.graph.sources:
+                    ours = (result.of_job(one, number) for one in (result.outstanding.records, result.outstanding.age_s))
+                    mine = [float(one[window, place]) for one in ours]
+                    assert [row["outstanding_records"], row["age_s"]] == pytest.approx(
+                        [None if math.isnan(one) else one for one in mine], rel=1e-9, abs=1e-9
+                    ), (job.job, operator, start_s)
+                    ages.append(row["age_s"])
+    assert len({one for one in ages if one is not None}) > 10
+
+
 def test_poll_by_poll_with_a_short_memory_gives_the_same_windows(case: tuple[Ingested, str]) -> None:
     ingested, cluster = case
     history, observed = PollHistory(WINDOW_S, polls=15), {}

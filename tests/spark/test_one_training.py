@@ -86,7 +86,7 @@ def as_rows(observed: Observations) -> pd.DataFrame:
                 "observed_output_rate_per_s": observed.output_rate_per_s[:, place],
                 "true_processing_rate_per_s": observed.true_processing_rate_per_s[:, place],
                 "busy_share": observed.busy_share[:, place],
-                "latency_ms": observed.latency_ms[:, place],
+                "age_s": observed.latency_ms[:, place] / 1000.0,
                 "disturbed": observed.disturbed,
             }
         )

@@ -61,7 +61,7 @@ def write_jobs(lake: Path, plans: Sequence[Mapping[str, Any]], others: Iterable[
     starts = [AS_OF - timedelta(minutes=5 * back) for back in range(12, 0, -1)]
     window = {"cluster": "live", "window_s": 300, "is_source": True, "parallelism": 6, "operator": "Source: orders"}
     measured = [
-        {**window, "job": job, "window_start": at, "target_data_rate_per_s": 70e3, "latency_ms": 20.0}
+        {**window, "job": job, "window_start": at, "target_data_rate_per_s": 70e3, "age_s": 0.02}
         | {"busy_share": 0.7, "pending_records": 100.0, "date": at.date(), "hour": at.hour}
         for job in jobs
         for at in starts

@@ -358,7 +358,7 @@ def test_a_load_that_one_source_does_not_tell_is_in_no_half_hour() -> None:
     at = datetime(2026, 11, 20, 18, tzinfo=UTC)
     rows = [
         {"cluster": "c", "job": "j", "window_start": at + timedelta(minutes=5 * place), "load_sum": 10.0 * place}
-        | {"load_count": count, "sources_sum": 2, "busy_max": 0.5, "pending_sum": None, "latency_ms_max": None}
+        | {"load_count": count, "sources_sum": 2, "busy_max": 0.5, "pending_sum": None, "age_s_max": None}
         | {"window_s_max": 300, "parallelism_max": 4}
         for place, count in enumerate((2, 1, 2))
     ]

@@ -164,10 +164,25 @@ def test_without_its_edges_a_source_is_as_old_as_what_is_pending():
 
 def test_an_hour_is_the_same_however_much_was_read_before_it():
     whole = of_source(filling(7180), FILLING)
-    alone = of_source(filling(7180, 3480), FILLING)  # from two windows before the hour on
+    alone = of_source(filling(7180, 3360), FILLING)  # from four windows before the hour on
     assert len(whole) == 120
-    assert whole[60:] == alone[2:]
+    assert whole[60:] == alone[4:]
     assert whole[-1]["age_s"] == pytest.approx(200 * 7180 / 700)
+
+
+def test_a_backlog_that_stands_while_its_source_has_idle_time_is_no_work():
+    """Of a dynamic Kafka source a cluster was taken away: 500,000 stay pending at 1,000/s and 58% idle."""
+    times = {"busy_total_ms": 420.0, "busy_max_total_ms": 420.0, "idle_total_ms": 580.0, "backpressured_total_ms": 0.0}
+    rows = [
+        polled("rides", at, in_total=1000.0 * at, pending=5e5, **{name: each * at for name, each in times.items()})
+        for at in range(0, 7200, 60)
+    ]
+    shapes = {("c", "a"): JobShape({"aaa": []})}
+    result = windows(rows, shapes=shapes)
+    assert {row["pending_records"] for row in result} == {5e5}
+    assert {(row["outstanding_records"], row["age_s"]) for row in result[5:]} == {(0.0, 0.0)}  # the next hour, too
+    busy = [row | {"idle_total_ms": 0.0, "busy_total_ms": 1000.0 * (at * 60)} for at, row in enumerate(rows)]
+    assert windows(busy, shapes=shapes)[-1]["age_s"] == pytest.approx(500.0, rel=0.01)
 
 
 def test_a_checkpoint_bounds_the_age_by_the_clock_of_the_polls():

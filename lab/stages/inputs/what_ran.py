@@ -51,7 +51,7 @@ def follow_jobs(lake: Lake, settings: Settings, jobs: DataFrame, span: Followed)
     observed = select_span(lake.read(tables.OBSERVATIONS), span)
     return (
         jobs.join(follow_parallelism(observed), JOB, "left")
-        .join(follow_lateness(observed, find_late_after_ms(settings)), JOB, "left")
+        .join(follow_lateness(observed, find_late_after_s(settings)), JOB, "left")
         .join(list_events(lake.read(tables.RESCALES), span), JOB, "left")
     )
 
@@ -64,14 +64,14 @@ def select_span(observations: DataFrame, span: Followed) -> DataFrame:
     return observations.where(of_days & inside).withColumn("bin", F.floor((at_s - span.start_s) / BIN_S).cast("int"))
 
 
-def find_late_after_ms(settings: Settings) -> Column:
-    """Return from which age on a waiting record makes its job late, ms: the job's own goal, else that of all."""
-    result = F.lit(1000.0 * settings.planner.costs.late_after_s)
+def find_late_after_s(settings: Settings) -> Column:
+    """Return from which age on a waiting record makes its job late, s: the job's own goal, else that of all."""
+    result = F.lit(settings.planner.costs.late_after_s)
     for key in settings.planner.jobs:
         cluster, job = key.split("/", maxsplit=1)
         own_s = settings.planner.for_job(cluster, job).costs.late_after_s
         is_job = (F.col("cluster") == cluster) & (F.col("job") == job)
-        result = F.when(is_job, F.lit(1000.0 * own_s)).otherwise(result)
+        result = F.when(is_job, F.lit(own_s)).otherwise(result)
     return result
 
 
@@ -83,12 +83,12 @@ def follow_parallelism(seen: DataFrame) -> DataFrame:
     return bins.groupBy(*JOB).agg(F.collect_list(F.struct("bin", "operator", "parallelism")).alias("ran"))
 
 
-def follow_lateness(seen: DataFrame, late_after_ms: Column) -> DataFrame:
-    """Return per job ``late``: bin and the share of it in which the oldest waiting record was older than allowed.
+def follow_lateness(seen: DataFrame, late_after_s: Column) -> DataFrame:
+    """Return per job ``late``: bin and the share of it in which the oldest record was older than allowed.
 
     A source whose backlog is not known takes no part; a bin without any is left out.
     """
-    late = F.avg((F.col("latency_ms") > late_after_ms).cast("double"))
+    late = F.avg((F.col("age_s") > late_after_s).cast("double"))
     sources = seen.where("is_source").groupBy(*JOB, "operator", "bin").agg(late.alias("share"))
     bins = sources.groupBy(*JOB, "bin").agg(F.max("share").alias("share")).where("share IS NOT NULL")
     return bins.groupBy(*JOB).agg(F.collect_list(F.struct("bin", "share")).alias("late"))
