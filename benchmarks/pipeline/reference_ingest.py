@@ -167,7 +167,7 @@ def build_observations(metrics: pa.Table, jobs: JobTables, window_s: int) -> pa.
     samples = pa.table(rows).select([*VERTEX_KEY, "observed_at", *COLUMNS]).combine_chunks()
     schema = arrow_schema(OBSERVATIONS)
     measured = pa.schema([field for field in schema if field.name not in JOINED])
-    windows = pa.Table.from_batches(read_windows(samples.to_batches(), measured))
+    windows = pa.Table.from_batches(read_windows(samples.to_batches(), measured, {}))
     start = windows["window_start"]
     end_us = start.cast(pa.int64()).to_numpy() + window_s * _US
     parallelism = jobs.look_up(_number(windows, jobs.vertices), end_us, is_at_begin=False)

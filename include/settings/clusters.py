@@ -122,5 +122,5 @@ class Ingest(Section):
     )
     max_value: float = Field(1e15, gt=0, le=1e18, description="a metric value above this is quarantined as value_huge")
     caught_up_lag_s: float = Field(
-        5.0, gt=0, le=DAY_S, description="s; backlog in seconds of input below which a job has caught up"
+        5.0, gt=0, le=DAY_S, description="s; age of the oldest record below which a job has caught up"
     )

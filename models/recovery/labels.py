@@ -68,7 +68,7 @@ def find_catch_up_s(
         pending: records that wait at the poll.
         load_per_s: records/s that arrive around the event.
         capacity_per_s: records/s that the job sustains after it.
-        caught_up_lag_s: backlog in seconds of input below which a job has caught up.
+        caught_up_lag_s: age of the oldest record below which a job has caught up: so many seconds of its load are left.
     """
     backlog = emitted - load_per_s * shown_s + pending
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -35,7 +35,7 @@ JobShapes = Mapping[tuple[str, str], JobShape]
 """(cluster, job id) -> its shape."""
 
 
-def read_shapes(names: pa.Table, aligned: pa.Table) -> dict[tuple[str, str], JobShape]:
+def read_shapes(names: pa.Table, aligned: pa.Table) -> JobShapes:
     """Return the shapes of jobs.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
@@ -50,7 +49,9 @@ def build_observations(
         since: windows that began before are not wanted; None for no bound.
     """
     since_s = None if since is None else int(since.timestamp())
-    windows = map_batches(samples, partial(read_windows, shapes=shapes, since_s=since_s), _WINDOW_COLUMNS)
+    windows = map_batches(
+        samples, lambda batches, schema: read_windows(batches, schema, shapes.value, since_s), _WINDOW_COLUMNS
+    )
     with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
     dated = with_parallelism.select("*", *date_hour_columns("window_start"))
     return mark_disturbed(dated, disturbed_windows)
@@ -75,7 +76,7 @@ def select_source_samples(samples: DataFrame, shapes: Broadcast[JobShapes]) -> D
     It is null where it is not known, as is ``target_per_s``; ``taken_total`` (records since the job runs)
     and ``pending`` are as read, ``since_last_s`` is null for the first of a vertex.
     """
-    return map_batches(samples, partial(read_sources, shapes=shapes), _SOURCE_COLUMNS)
+    return map_batches(samples, lambda batches, schema: read_sources(batches, schema, shapes.value), _SOURCE_COLUMNS)
 
 
 def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:

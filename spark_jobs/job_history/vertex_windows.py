@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,6 @@ from models.observing.windows import build_windows, find_superseded, last_known
 from spark_jobs.job_history.job_shapes import JobShapes, list_job_rows
 from spark_jobs.job_history.vertex_rows import VertexRows, read_vertices
 
-if TYPE_CHECKING:  # a worker need not load it
-    from pyspark import Broadcast
-
 _MEASURES = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
     "output_rate_per_s": "observed_output_rate_per_s",
@@ -30,7 +26,7 @@ _Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
 def read_windows(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: Broadcast[JobShapes], since_s: int | None = None
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: JobShapes, since_s: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Return the windows of rows as rows of ``schema``, one for each operator and window.
 
@@ -43,7 +39,7 @@ def read_windows(
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)
         windows = build_windows(samples, rows.vertices)
-        outstanding = _measure_outstanding(rows, samples, shapes.value, since_s)
+        outstanding = _measure_outstanding(rows, samples, shapes, since_s)
         is_wanted = ~find_superseded(windows, rows.operator[windows.vertex])
         if since_s is not None:
             is_wanted &= windows.start_s >= since_s
@@ -61,9 +57,7 @@ def read_windows(
         yield _make_batch(rows, unique.vertex, columns, schema)
 
 
-def read_sources(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: Broadcast[JobShapes]
-) -> Iterator[pa.RecordBatch]:
+def read_sources(batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: JobShapes) -> Iterator[pa.RecordBatch]:
     """Return the samples of sources that show their backlog as rows of ``schema``.
 
     Args:
@@ -74,7 +68,7 @@ def read_sources(
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)
         sources = read_source_samples(samples, rows.vertices)
-        outstanding = _measure_outstanding(rows, samples, shapes.value)
+        outstanding = _measure_outstanding(rows, samples, shapes)
         columns = {
             "observed_at": samples.polls.at_us[sources.place],
             "since_last_s": samples.since_last_s[sources.place],

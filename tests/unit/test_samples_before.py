@@ -119,27 +119,27 @@ def seconds_of(rows: pa.Table) -> list[int]:
     return [int(moment.timestamp()) - END_S for moment in rows["observed_at"].to_pylist()]
 
 
-def test_two_windows_and_one_row_before_them_are_read() -> None:
+def test_four_windows_and_one_row_before_them_are_read() -> None:
     rows = make_rows([minutes(-60, 0)])
-    assert seconds_of(select_last(rows, END, CLUSTERS, set())) == [-180, -120, -60]
+    assert seconds_of(select_last(rows, END, CLUSTERS, set())) == [-300, -240, -180, -120, -60]
 
 
 def test_of_a_job_that_stopped_all_is_read() -> None:
     rows = make_rows([minutes(-60, 0)])
     assert select_last(rows, END, CLUSTERS, {"j"}) == rows
-    assert len(select_last(rows, END, CLUSTERS, {"other"})) == 3
+    assert len(select_last(rows, END, CLUSTERS, {"other"})) == 5
 
 
 def test_the_length_of_windows_is_that_of_the_cluster() -> None:
     rows = make_rows([minutes(-60, 0)])
     longer = select_last(rows, END, {"c": Cluster(window_s=300)}, set())
-    assert seconds_of(longer) == [-660, *range(-600, 0, 60)]
+    assert seconds_of(longer) == [-1260, *range(-1200, 0, 60)]
     assert seconds_of(select_last(rows, END, {}, set())) == [
-        second for second in range(-3600, 0, 60) if second >= -2 * Cluster().window_s - 60
+        second for second in range(-3600, 0, 60) if second >= -4 * Cluster().window_s - 60
     ]
 
 
 def test_a_row_of_fewer_subtasks_does_not_stand_for_the_one_before() -> None:
     """Such a row is left out of windows: the newest that stays is needed as well."""
-    rows = make_rows([[*minutes(-10, -4, subtasks=2.0), *minutes(-4, -3, subtasks=1.0), *minutes(-2, 0, subtasks=2.0)]])
-    assert seconds_of(select_last(rows, END, CLUSTERS, set())) == [-300, -240, -120, -60]
+    rows = make_rows([[*minutes(-10, -6, subtasks=2.0), *minutes(-6, -5, subtasks=1.0), *minutes(-2, 0, subtasks=2.0)]])
+    assert seconds_of(select_last(rows, END, CLUSTERS, set())) == [-420, -360, -120, -60]

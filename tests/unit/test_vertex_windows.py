@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
@@ -36,13 +35,6 @@ SOURCES = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Value:
-    """What Spark hands to its workers."""
-
-    value: JobShapes
-
-
 def polled(
     job: str, second: float, job_id: str = "a", operator: str = "Source: x", **values: float
 ) -> dict[str, object]:
@@ -62,9 +54,7 @@ def batches(rows: list[dict[str, object]], size: int = 1000) -> list[pa.RecordBa
 def windows(
     rows: list[dict[str, object]], size: int = 1000, shapes: JobShapes | None = None
 ) -> list[dict[str, object]]:
-    return [
-        row for batch in read_windows(batches(rows, size), WINDOWS, Value(shapes or {})) for row in batch.to_pylist()
-    ]
+    return [row for batch in read_windows(batches(rows, size), WINDOWS, shapes or {}) for row in batch.to_pylist()]
 
 
 def fleet() -> list[dict[str, object]]:
@@ -121,7 +111,7 @@ def test_samples_of_sources_show_their_age_and_what_arrives() -> None:
         polled("rides", 300, in_total=160.0, pending=0.0),
         polled("rides", 310, in_total=210.0, pending=10.0),
     ]
-    result = [row for batch in read_sources(batches(rows), SOURCES, Value({})) for row in batch.to_pylist()]
+    result = [row for batch in read_sources(batches(rows), SOURCES, {}) for row in batch.to_pylist()]
     assert [row["since_last_s"] for row in result] == [None, 20.0, 270.0, 10.0]
     assert [row["age_s"] for row in result] == [56.0, 112.0, 0.0, 2.0]  # at 50 in 280 s, by the known ones
     assert [row["target_per_s"] for row in result] == [None, None, None, 6.0]
