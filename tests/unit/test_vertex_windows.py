@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -187,3 +190,29 @@ def test_a_checkpoint_bounds_the_age_by_the_clock_of_the_polls():
     sooner = {**done, "triggered_at": 1000 * (START_S + 20)}
     shapes = read_shapes(names, pa.Table.from_pylist([{"cluster": "c", "job_id": "a", **sooner}]))
     assert of_source(filling(280), shapes)[-1]["age_s"] == pytest.approx(20.0)
+
+
+def test_the_age_of_a_recorded_overload_is_near_the_true_one() -> None:
+    """Of a real Flink (tests/unit/test_outstanding.py)."""
+    with (Path(__file__).parents[1] / "support" / "recordings" / "overload_split.csv").open() as file:
+        recorded = list(csv.DictReader(file))
+    feeders = {"source": [], "slow": ["source"], "sink": ["slow"], "others": ["source"]}
+    rows = []
+    for name in sorted(feeders, key=lambda one: one != "source"):
+        for row in recorded:
+            told = {"in_total": row[f"{name}_taken"], "out_total": row[f"{name}_sent"]}
+            told |= {"pending": row["pending"]} if name == "source" else {}
+            operator = f"Source: {name}" if name == "source" else name
+            values = {key: float(one or "nan") for key, one in told.items()}
+            rows.append(polled("bufA", float(row["at_s"]) - START_S, "a", operator, **values) | {"vertex_id": name})
+    true_s = {float(row["at_s"]): float(row["true_age_s"] or "nan") for row in recorded}
+    errors = []
+    for row in windows(rows, shapes={("c", "a"): JobShape(feeders)}):
+        if row["operator"] == "Source: source":
+            end_s = row["window_start"].timestamp() + 60
+            last_s = max(at_s for at_s in true_s if at_s < end_s)
+            if true_s[last_s] > 30:
+                errors.append([abs(one - true_s[last_s]) for one in (row["age_s"], row["latency_ms"] / 1000.0)])
+    error_s, before_s = np.mean(errors, axis=0)
+    assert len(errors) > 4
+    assert error_s < min(11.0, before_s / 3.0)
