@@ -163,19 +163,38 @@ def test_an_hour_is_the_same_however_much_was_read_before_it():
     assert whole[-1]["age_s"] == pytest.approx(200 * 7180 / 700)
 
 
-def test_a_backlog_that_stands_while_its_source_has_idle_time_is_no_work():
-    """Of a dynamic Kafka source a cluster was taken away: 500,000 stay pending at 1,000/s and 58% idle."""
-    times = {"busy_total_ms": 420.0, "busy_max_total_ms": 420.0, "idle_total_ms": 580.0, "backpressured_total_ms": 0.0}
+IDLE = {"busy_total_ms": 420.0, "busy_max_total_ms": 420.0, "idle_total_ms": 580.0, "backpressured_total_ms": 0.0}
+
+
+def stuck(**others: float) -> list[dict[str, object]]:
+    """Windows of a source of 1,000/s that reports 500,000 for two hours; ``others``: its time, ms per second."""
+    times = IDLE | others
     rows = [
         polled("rides", at, in_total=1000.0 * at, pending=5e5, **{name: each * at for name, each in times.items()})
         for at in range(0, 7200, 60)
     ]
-    shapes = {("c", "a"): JobShape({"aaa": []})}
-    result = windows(rows, shapes=shapes)
+    return windows(rows, shapes={("c", "a"): JobShape({"aaa": []})})
+
+
+def test_a_backlog_that_stands_while_its_source_has_idle_time_is_no_work():
+    """Of a dynamic Kafka source a cluster was taken away."""
+    result = stuck()
     assert {row["pending_records"] for row in result} == {5e5}
     assert {(row["outstanding_records"], row["age_s"]) for row in result[5:]} == {(0.0, 0.0)}  # the next hour, too
-    busy = [row | {"idle_total_ms": 0.0, "busy_total_ms": 1000.0 * (at * 60)} for at, row in enumerate(rows)]
-    assert windows(busy, shapes=shapes)[-1]["age_s"] == pytest.approx(500.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"idle_total_ms": 20.0, "busy_total_ms": 980.0},  # it works as fast as it can
+        {"busy_max_total_ms": 1000.0},  # one subtask does
+        {"backpressured_total_ms": 500.0, "busy_total_ms": 0.0},  # it is held up
+        {"busy_max_total_ms": math.nan},  # nobody knows
+    ],
+)
+def test_a_backlog_of_a_source_without_idle_time_is_work(others: dict[str, float]):
+    last = stuck(**others)[-1]
+    assert (last["outstanding_records"], last["age_s"]) == (5e5, pytest.approx(500.0, rel=0.01))
 
 
 def test_a_checkpoint_bounds_the_age_by_the_clock_of_the_polls():
