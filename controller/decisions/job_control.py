@@ -197,9 +197,9 @@ class JobControl:
         """Return what a decision is made from, or why there is none now."""
         try:
             observed = replace(observe_followed(self.actuator, task.job, history, known), late_s=task.late_s)
-            seen_at_s = self.clock() if known is None else known_at_s
+            read_at_s = self.clock() if known is None else known_at_s
             limits = task.read_limits()
-            history = align_times(history, observed.told_at_s, seen_at_s, limits)
+            history = align_times(history, observed.told_at_s, read_at_s, limits)
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:
             return Action(Verb.WAIT, Reason.NO_REPLY, str(error))

@@ -21,8 +21,8 @@ def check_job_names(pattern: str) -> str:
         raise ValueError(f"is no regular expression ({error})") from error
     if pattern.count(_PART) != 1:
         raise ValueError("needs one part (?P<job>...), which is the name of the job")
-    if found := _NOT_ALIKE.search(pattern):
-        raise ValueError(f"has {found[0]!r}, which Spark reads otherwise; use (?:...), sets, *, +, ?, \\d, \\w and \\s")
+    if match := _NOT_ALIKE.search(pattern):
+        raise ValueError(f"has {match[0]!r}, which Spark reads otherwise; use (?:...), sets, *, +, ?, \\d, \\w and \\s")
     return pattern
 
 
