@@ -134,7 +134,7 @@ def _list_times(records: Iterable[Mapping[str, Any]]) -> list[int]:
 
 
 def _is_idle(record: Mapping[str, Any]) -> bool:
-    return record["kind"] == Kind.OVERVIEW and json.loads(record["body"]).get("jobs-running") == 0
+    return bool(record["kind"] == Kind.OVERVIEW and json.loads(record["body"]).get("jobs-running") == 0)
 
 
 def _read_times(path: Path) -> list[int] | None:
