@@ -21,7 +21,7 @@ from fleet.health import Fault, describe_age
 from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
-from fleet.shown import show_rate, show_time
+from fleet.shown import show_due, show_rate, show_time
 from models.control.log_lines import describe_change
 
 
@@ -31,7 +31,7 @@ def describe_step(step: StepFact, now_s: float) -> str:
     expected = f"load q90 {show_rate(step.load_q90_per_s)}, capacity {show_rate(step.capacity_per_s)}{late}"
     change = describe_change(step.parallelism_from, step.parallelism_to)
     return (
-        f"{show_time(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {step.slots_from} -> {step.slots_to} slots "
+        f"{show_due(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {step.slots_from} -> {step.slots_to} slots "
         f"({change}); {expected}; {step.reason}"
     )
 

@@ -18,7 +18,7 @@ from fleet.metrics import format_metrics
 from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
-from fleet.shown import describe_hold, show_time
+from fleet.shown import describe_hold, show_due, show_time
 from include.atomic_write import write_text
 from include.utc import DAY_S
 
@@ -46,7 +46,7 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
         f"Planned within 6 h: {len(steps)} steps on {len({(s.cluster, s.job) for s in steps})} jobs (make plan)",
     ]
     lines += [
-        f"  {show_time(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> {one.slots_to} slots"
+        f"  {show_due(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> {one.slots_to} slots"
         for one in steps[:3]
     ]
     return lines

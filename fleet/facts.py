@@ -221,6 +221,7 @@ class ModelFacts:
         version: of those.
         gate: verdict on the newest training: first, passed, failed or kept.
         gate_at_s, gate_detail: of that verdict.
+        errors: what is predicted (capacity, recovery, latency) -> mean relative error of those in use; None: not known.
     """
 
     trained_at_s: float | None = None
@@ -228,6 +229,7 @@ class ModelFacts:
     gate: str = ""
     gate_at_s: float | None = None
     gate_detail: str = ""
+    errors: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

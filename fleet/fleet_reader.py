@@ -231,6 +231,7 @@ def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
         gate=newest["gate"] or "",
         gate_at_s=newest["as_of"].timestamp(),
         gate_detail=newest["gate_detail"] or "",
+        errors={name: in_use[f"{name}_mape"] for name in ("capacity", "recovery", "latency") if accepted},
     )
 
 

@@ -13,6 +13,7 @@ from fleet.lost_tables import LostTable
 from include.settings import Health
 from include.stage_states import StageState
 from include.utc import DAY_S, HOUR_S
+from models.training.gate import LARGE_ERROR, name_large_errors
 
 EVERYWHERE = "all"
 Q90 = 0.9
@@ -27,6 +28,7 @@ class Fault(StrEnum):
     METRICS_OLD = "metrics_old"
     MODELS_OLD = "models_old"
     CHAMPION_REFUSED = "champion_refused"
+    MODELS_OFF = "models_off"
     MODELS_LOST = "models_lost"
     TABLE_LOST = "table_lost"
     RAW_FOLDER_GONE = "raw_folder_gone"
@@ -115,7 +117,14 @@ def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[Healt
         *(Fault.CHAMPION_REFUSED, EVERYWHERE, is_refused, float(is_refused), 0.0, "verdict", detail),
         "look at the training's run in MLflow: make ui",
     )
-    return [age, gate]
+    largest = max((error for error in models.errors.values() if error is not None), default=None)
+    named = name_large_errors(models.errors)
+    off = HealthFact(
+        *(Fault.MODELS_OFF, EVERYWHERE, bool(named), largest, LARGE_ERROR, "share"),
+        named or "no error of the models in use is larger than what they predict",
+        "plans go by it: look at the training's run in MLflow (make ui), or take models back: make models",
+    )
+    return [age, gate, off]
 
 
 def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health, now_s: float) -> list[HealthFact]:

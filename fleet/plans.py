@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fleet.facts import FleetFacts, StepFact
+from fleet.facts import FleetFacts, JobFacts, StepFact
 from include.tables.plan_row import PlanRow
 
 PLANNED = "planned"
@@ -48,14 +48,25 @@ def select_steps(steps: Sequence[StepFact], now_s: float) -> tuple[StepFact, ...
     return tuple(step for step in steps if step.valid_until_s is None or step.valid_until_s > now_s)
 
 
+def _is_done(job: JobFacts, step: StepFact) -> bool:
+    """Whether a step was sent, or the job ran as it wants when the controller last wrote."""
+    last, sent = job.last_decision, job.last_rescale
+    was_sent = sent is not None and sent.step_id == step.step_id
+    return was_sent or (last is not None and dict(last.parallelism_from) == dict(step.parallelism_to))
+
+
 def select_due(facts: FleetFacts, hours: float, jobs: Iterable[str] = ()) -> list[StepFact]:
-    """Return the steps that are to be sent within so many hours, of some jobs (``cluster/job``) or all, by time."""
+    """Return the steps that are to be sent within so many hours, of some jobs (``cluster/job``) or all, by time.
+
+    Those whose time has passed are among them while they are valid and were not carried out.
+    """
     until_s, wanted = facts.at_s + 3600 * hours, set(jobs)
     due = (
         step
         for job in facts.jobs
         if not wanted or f"{job.cluster}/{job.job}" in wanted
         for step in job.steps
-        if step.apply_at_s is not None and facts.at_s <= step.apply_at_s <= until_s
+        if step.apply_at_s is not None and step.apply_at_s <= until_s
+        if step.apply_at_s >= facts.at_s or not _is_done(job, step)
     )
     return sorted(due, key=lambda step: (step.apply_at_s or 0.0, step.cluster, step.job))

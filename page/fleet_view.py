@@ -29,12 +29,12 @@ CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
             *(Fault.STAGE_FAILING, Fault.STAGE_EMPTY, Fault.DISK_FULL),
         ),
     ),
-    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.MODELS_LOST, Fault.COVERAGE_OFF)),
+    ("models", (Fault.MODELS_OLD, Fault.CHAMPION_REFUSED, Fault.MODELS_LOST, Fault.MODELS_OFF, Fault.COVERAGE_OFF)),
     (
         "jobs",
         (
             *(Fault.TABLE_LOST, Fault.WAITS_FOR_PERSON, Fault.FOREIGN_CHANGE),
-            *(Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK),
+            *(Fault.JOB_LATE, Fault.JOB_DOWN, Fault.STEPS_REFUSED, Fault.STEPS_ROLLED_BACK),
         ),
     ),
 )

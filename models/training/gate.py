@@ -8,8 +8,8 @@ figure of an earlier training is kept, so that nothing has to become better for 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -19,6 +19,8 @@ from models.arrays import Floats
 
 CHANCE_SD: Final = 2.0
 """A mean difference within so many of its standard deviations may be chance."""
+LARGE_ERROR: Final = 1.0
+"""A mean relative error that is larger exceeds what is predicted: of no use, whatever it is compared with."""
 
 
 class Verdict(StrEnum):
@@ -148,6 +150,22 @@ def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: 
     if decisive:
         return Gate(Verdict.PASSED, reasons, compared, retained)
     return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, retained)
+
+
+def name_large_errors(errors: Mapping[str, float | None]) -> str:
+    """Return which mean relative errors, by what is predicted, are too large to be of use; empty where none is.
+
+    >>> name_large_errors({"recovery": 3.99, "latency": 0.1, "capacity": None})
+    'recovery is off by 399% on what was held back'
+    """
+    large = [(name, error) for name, error in errors.items() if error is not None and error > LARGE_ERROR]
+    return ", ".join(f"{name} is off by {error:.0%} on what was held back" for name, error in large)
+
+
+def warn_of_errors(gate: Gate, errors: Mapping[str, float | None]) -> Gate:
+    """Return the gate whose detail names the errors that are too large to be of use, whatever the verdict."""
+    named = name_large_errors(errors)
+    return replace(gate, detail=f"{gate.detail}; but {named}") if named else gate
 
 
 _UNPROVEN = "nothing was held back to compare it with, so its intervals are widened"

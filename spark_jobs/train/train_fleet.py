@@ -17,7 +17,7 @@ from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.merging import merge_jobs
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
-from models.training.gate import Gate, Verdict
+from models.training.gate import Gate, Verdict, warn_of_errors
 from models.training.job_facts import JobFacts
 from models.training.job_gate import Choice, JobJudgement, apply_orders, judge_jobs, judge_with_jobs
 from models.training.job_tests import find_since
@@ -240,6 +240,7 @@ def train_fleet(
     made = choose_models(assembled.bundle, bundle, judged, gate, orders)
     coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
     measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
+    gate = warn_of_errors(gate, {name: measured[f"{name}_mape"] for name in ("capacity", "recovery", "latency")})
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
     result: dict[str, object] = {
         "model_version": model_version,

@@ -77,6 +77,8 @@ def test_thresholds_come_from_the_settings() -> None:
         (replace(MODELS, gate="failed"), {Fault.CHAMPION_REFUSED}),
         (replace(MODELS, gate="kept"), {Fault.CHAMPION_REFUSED}),
         (ModelFacts(), {Fault.MODELS_OLD}),
+        (replace(MODELS, errors={"recovery": 0.99, "latency": None}), set()),
+        (replace(MODELS, errors={"recovery": 3.99, "latency": None}), {Fault.MODELS_OFF}),
     ],
 )
 def test_models(models: ModelFacts, expected: set[str]) -> None:

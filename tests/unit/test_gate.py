@@ -17,7 +17,7 @@ from include.settings import Training
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
-from models.training.gate import Criterion, Gate, Verdict, compare, judge
+from models.training.gate import Criterion, Gate, Verdict, compare, judge, warn_of_errors
 from models.training.job_tests import LEAST_S, find_since
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores, capacity_errors
@@ -238,3 +238,13 @@ def test_a_95_percent_band_that_holds_too_little_is_worse() -> None:
     gate = verdict(rows, has_champion=True)
     assert gate.verdict is Verdict.FAILED
     assert "distance of the coverage of the 95% band from 95% 45.00% against 5.00%" in gate.detail
+
+
+def test_an_error_larger_than_what_is_predicted_passes_no_gate_without_a_word() -> None:
+    first = judge([], has_champion=False, champion_knows=0)
+    warned = warn_of_errors(first, {"capacity": 0.186, "recovery": 3.99, "latency": 13.64})
+    assert warned.verdict is Verdict.FIRST
+    named = "recovery is off by 399% on what was held back, latency is off by 1364% on what was held back"
+    assert warned.detail == f"{first.detail}; but {named}"
+    for fine in ({"recovery": 1.0, "latency": math.nan}, {"recovery": None}, {}):
+        assert warn_of_errors(first, fine) == first

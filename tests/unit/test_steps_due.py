@@ -1,0 +1,59 @@
+"""What plans send next: also what was due before, while it is valid and was not carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cli.plan import describe_plan
+from fleet.facts import DecisionFact, FleetFacts, JobFacts
+from fleet.plans import list_steps, select_due
+from include.tables.plan_row import PlanRow
+
+NOON_S = 1_795_003_200.0
+AT_S = NOON_S + 1200
+ONE, FOUR = {"a": 1}, {"a": 4}
+DUE, LATER = list_steps(
+    [
+        PlanRow(
+            cluster="prod",
+            job="q2",
+            step_id=step_id,
+            status="planned",
+            as_of_s=NOON_S,
+            apply_at_s=at_s,
+            valid_until_s=AT_S + 3600,
+            parallelism_from=ONE,
+            parallelism_to=FOUR,
+            slots_from=1,
+            slots=4,
+        )
+        for step_id, at_s in (("due", NOON_S + 300), ("later", NOON_S + 1800))
+    ]
+)
+LAST = DecisionFact(
+    *("prod", "q2", NOON_S, "wait", "cooldown", "", "", "plan", "due", "auto", False, "RUNNING", 1, 4, ONE, FOUR)
+)
+
+
+def facts(**known: DecisionFact | None) -> FleetFacts:
+    decided = {"last_decision": LAST, "last_rescale": None, **known}
+    job = JobFacts(
+        "prod", "q2", "auto", "RUNNING", 1, **decided, plan_status="planned", plan_reason="", plan_as_of_s=NOON_S
+    )
+    return FleetFacts(AT_S, jobs=(replace(job, steps=(DUE, LATER)),))
+
+
+def test_a_step_whose_time_has_passed_is_due_since_then() -> None:
+    steps = select_due(facts(), 6)
+    assert steps == [DUE, LATER]
+    first, second, stays = describe_plan(facts(), steps, 6)
+    assert first.startswith("due since 12:05Z prod/q2: 1 -> 4 slots")
+    assert second.startswith("12:30Z prod/q2: 1 -> 4 slots")
+    assert stays.startswith("0 of 1 jobs stay")
+
+
+def test_a_step_that_was_carried_out_is_not_due() -> None:
+    runs = replace(LAST, reason="runs_as_requested", parallelism_from=FOUR)
+    for known in ({"last_rescale": LAST}, {"last_decision": runs}):
+        assert select_due(facts(**known), 6) == [LATER]
+    assert select_due(facts(last_decision=None), 6) == [DUE, LATER]
