@@ -11,6 +11,7 @@ from benchmarks.chaos.proxy import Put
 from benchmarks.chaos.run_settings import CONFIRM_S, HOLD_S
 from benchmarks.chaos.world import Span, Wrong
 
+_NOTICED_S = 200.0  # within which a controller, or the next after its lease, sees what a person has changed
 _RACES_S = 1.0  # what left before a person's change may arrive just after it: Flink has no conditional request
 
 
@@ -55,6 +56,8 @@ def find_violations(record: Record) -> list[Violation]:
         *_find_sent_in_silence(record),
         *_undone_changes(record, matched),
         *_several_writers(record, matched),
+        *_find_wrong_blame(record),
+        *_find_left_alone(record),
         *(Violation(one.invariant, one.at_s, one.detail) for one in record.wrongs),
     ]
     return sorted(result, key=lambda one: one.at_s)
@@ -140,6 +143,22 @@ def _several_writers(record: Record, matched: Iterable[LogRow | None]) -> Iterat
             detail = f"term {row.lease_number} after {newest}: {_describe(record, put)}"
             yield Violation("one writer at a time", put.received_s, detail)
         newest = max(newest, row.lease_number)
+
+
+def _find_wrong_blame(record: Record) -> Iterator[Violation]:
+    """A job is left alone for somebody else's change only where somebody has changed it."""
+    for row in record.rows:
+        ages_s = [row.committed_s - one.at_s for one in record.changes if one.job == row.job]
+        if row.reason == "foreign_change" and not any(0 <= age_s <= _NOTICED_S for age_s in ages_s):
+            yield Violation("nobody is blamed for what Flink or the controller did", row.committed_s, row.detail)
+
+
+def _find_left_alone(record: Record) -> Iterator[Violation]:
+    """Of a job that is late by the polls, the log says since when: a person is told, unless it is helped in time."""
+    for row in record.rows:
+        if row.is_left_alone:
+            detail = f"{row.job}: {row.reason}, records wait for {row.observed['late_s']:.0f} s"
+            yield Violation("a late job is helped, or a person is told why not", row.committed_s, detail)
 
 
 def _describe(record: Record, put: Put) -> str:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from include.commit_once import commit_path
 from include.tables import CONTROL_LOG
 
+_LATE_AFTER_S = 60.0  # planner.costs.late_after_s
 _COLUMNS = [
     *("job", "job_id", "lease_number", "entry", "verb", "reason", "detail", "answer", "origin", "step_id", "mode"),
     *("is_dry_run", "decided_at_s", "observed", "request", "history"),
@@ -59,6 +60,13 @@ class LogRow:
     def place(self) -> tuple[int, int]:
         """Its place among the rows of its job."""
         return self.lease_number, self.entry
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether its job is late by the polls and the row does not tell a person."""
+        late_s = self.observed.get("late_s")
+        is_late = isinstance(late_s, int | float) and late_s > _LATE_AFTER_S
+        return is_late and not self.answer and self.history.get("late_since_s") is None
 
     @property
     def held_until_s(self) -> float:

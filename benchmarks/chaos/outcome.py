@@ -91,8 +91,9 @@ def _stand(last: LogRow, ticks: int) -> Outcome | None:
     is_passing = last.reason in PASSING or last.answer != ""
     if ticks < (PASSES_TICKS if is_passing else STANDS_TICKS):
         return None
-    if last.reason in HELD:
+    if last.reason in HELD and not last.is_left_alone:
         return Outcome("held", last.reason)
     if last.answer:
         return Outcome("refused", last.answer.partition(":")[0])
-    return Outcome("refused", last.reason) if last.verb == "refuse" else None
+    is_refused = last.verb == "refuse" and not last.is_left_alone
+    return Outcome("refused", last.reason) if is_refused else None

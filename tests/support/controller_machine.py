@@ -19,6 +19,13 @@ from controller.actuators.actuator import RequestConflictError, RequestRefusedEr
 from controller.decisions.job_control import JobControl
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import LogEntry
+from controller.log.log_codec import RowStamp, row_of
+from fleet.decisions import decision_of
+from fleet.facts import JobFacts
+from fleet.health import Fault, judge_jobs
+from include.arrow_rows import arrow_rows
+from include.settings import Health
+from include.tables import CONTROL_LOG
 from include.utc import DAY_S, HOUR_S
 from models.control.bounds import bound_target
 from models.control.limits import Limits
@@ -27,6 +34,7 @@ from models.control.state import Intention, Mode, Origin
 from models.policies.memory import dump, load
 
 JOB = "c/orders"
+HEALTH = Health()
 TICK_S = 60.0
 BASE = Limits(
     mode=Mode.AUTO,
@@ -79,6 +87,8 @@ class ControllerMachine(RuleBasedStateMachine):
         self.jobs = 1
         self.steps = 0
         self.behind_s = 0.0  # of the controllers' clocks
+        self.late_s: float | None = 0.0  # how long records wait, by the polls
+        self.late_at_s: float | None = None  # since when a controller sees that they wait too long
         self.taken_back: list[tuple[float, dict[str, int]]] = []
         self.broke: list[dict[str, int]] = []  # under which the job failed, not lifted by a person
 
@@ -171,13 +181,27 @@ class ControllerMachine(RuleBasedStateMachine):
 
         controller = JobControl(Dying(), Fenced(), check_lease, self.clock)
         with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
-            control_job(controller, JOB, self.desired, self.read_limits, self.outcome)
+            control_job(controller, JOB, self.desired, self.read_limits, self.outcome, self.late_s)
             ledger.keep()
+            self.check_late_job()
         ledger.forget()
         log.begin(10**9, None)
         for violation in violations:
             raise violation
         assert len(flink.sent) - sent_before <= 1
+
+    def check_late_job(self) -> None:
+        """Whatever keeps a controller from helping a late job, it is helped within a time, or a person is told why."""
+        flink, limits = self.flink, self.limits
+        if flink.is_silent or self.late_s is None or self.late_s <= limits.late_after_s:
+            self.late_at_s = None
+            return
+        self.late_at_s = flink.now_s if self.late_at_s is None else self.late_at_s
+        if flink.now_s - self.late_at_s <= HEALTH.job_late_s:
+            return
+        is_helped = any(flink.now_s - at_s <= HEALTH.job_late_s for at_s, _ in flink.sent)
+        told = _tell_person(self.log.read_last(JOB), self.clock())
+        assert is_helped or any(str(self.log.entries[-1].action.reason) in one for one in told), "nobody is told"
 
     def note_recorded(self, entry: LogEntry) -> None:
         """Note what the log says that a controller may send, or has not sent."""
@@ -347,9 +371,14 @@ class ControllerMachine(RuleBasedStateMachine):
         assert len(self.flink.sent) == sent
         self._go_on(number + 1)
 
+    @rule(late_s=st.sampled_from([0.0, 40.0, 70.0, 700.0, None]), count=st.integers(0, 20))
+    def records_wait(self, late_s: float | None, count: int) -> None:
+        self.late_s = late_s
+        self._go_on(count)
+
     @rule(seconds=st.sampled_from([30.0, 2 * HOUR_S]))
     def the_clock_is_set_back(self, seconds: float) -> None:
-        self.behind_s += seconds
+        self.behind_s, self.late_at_s = self.behind_s + seconds, None
         self.flink.ledger.set_clock_back(self.flink.now_s)
         self._go_on(1)
 
@@ -573,6 +602,16 @@ class ControllerMachine(RuleBasedStateMachine):
         history = self.log.read_history(JOB)
         assert history.in_flight is None
         assert dict(observed.running) == bound_target(wanted, observed, BASE) == wanted
+
+
+def _tell_person(last: LogEntry | None, now_s: float) -> list[str]:
+    """Return what a person is told of a job that is late, as `make status` and messages have it."""
+    if last is None:
+        return []
+    (row,) = arrow_rows(CONTROL_LOG, [row_of(last, RowStamp(1, 1, ""))]).to_pylist()
+    cluster, _, job = JOB.partition("/")
+    facts = JobFacts(cluster, job, "auto", "", None, decision_of(row), None, "", "", None)
+    return [one.detail for one in judge_jobs([facts], [], HEALTH, now_s) if one.name == Fault.JOB_LATE]
 
 
 def settings_of(examples: int) -> settings:

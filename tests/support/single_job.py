@@ -16,6 +16,7 @@ def control_job(
     desired: Intention | None,
     read_limits: Callable[[], Limits],
     outcome: OutcomeCheck = NOT_JUDGED,
+    late_s: float | None = None,
 ) -> Action:
     """Return what is decided on a job of which a control has this task alone."""
-    return control.control_jobs([JobTask(job, desired, read_limits, outcome)])[job]
+    return control.control_jobs([JobTask(job, desired, read_limits, outcome, late_s=late_s)])[job]

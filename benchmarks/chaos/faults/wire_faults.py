@@ -103,11 +103,9 @@ _REFUSALS = dict.fromkeys(
     ("request redirected", "request answered with HTML", "request answered 500"),
     ("confirmed*", "refused: blocked_target", "refused: refused_by_flink", "refused: refused"),
 )
-# What Flink has accepted and what is not in force later looks as if a person had taken it back.
-_MAY_END = _REFUSALS | {"request answered 200 and not handed on": ("held*", "confirmed*")}
 
 FAULTS = (
-    *(Fault(name, PUTS, trouble_put(trouble), _MAY_END.get(name, CONFIRMED)) for name, trouble in _OF_PUTS.items()),
+    *(Fault(name, PUTS, trouble_put(trouble), _REFUSALS.get(name, CONFIRMED)) for name, trouble in _OF_PUTS.items()),
     Fault("request delayed beyond its deadline", PUTS, delay_beyond_deadline),
     *(Fault(name, REPLIES, trouble_replies(trouble)) for name, trouble in _OF_REPLIES.items()),
     Fault(

@@ -94,6 +94,28 @@ def test_a_request_under_an_older_lease_is_noticed():
     assert "one writer at a time" in violated([put(1.1, 2), put(3.1, 3)], rows)
 
 
+def test_a_hold_for_a_change_that_nobody_made_is_noticed():
+    blamed = row(300.0, "refuse", "foreign_change")
+    change = PersonChange("clicks", {"v": 3}, 290.0, True)
+    wrong = "nobody is blamed for what Flink or the controller did"
+    assert violated([], [blamed], [change]) == []
+    for changes in ([], [replace(change, at_s=301.0)], [replace(change, at_s=50.0)], [replace(change, job="billing")]):
+        assert violated([], [blamed], changes) == [wrong]
+
+
+LATE, NOTED = {"late_s": 61.0}, {**OPEN, "late_since_s": 1.0}
+
+
+def test_a_late_job_of_which_nobody_is_told_is_noticed_and_no_hold_is_its_end():
+    alone = row(1.0, "refuse", "held", observed=LATE)
+    told = replace(alone, history=NOTED)
+    assert violated([], [alone]) == ["a late job is helped, or a person is told why not"]
+    for fine in (told, replace(alone, observed={"late_s": 60.0}), replace(alone, observed={"late_s": None})):
+        assert violated([], [fine]) == []
+    assert judged(alone, ticks=100) is None
+    assert judged(told) == Outcome("held", "held")
+
+
 TARGET = {"enrich": 2}
 AT_TARGET = JobState(TARGET, TARGET)
 ELSEWHERE = JobState({"enrich": 1}, {"enrich": 1})
