@@ -21,7 +21,15 @@ from controller.decisions.before_request import (
 )
 from controller.decisions.open_requests import OpenRequests
 from controller.decisions.priorities import Claims
-from controller.log.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
+from controller.log.control_log import (
+    NO_PROVENANCE,
+    ControlLog,
+    EntryRefusedError,
+    LogEntry,
+    Provenance,
+    explain_wish,
+    is_news,
+)
 from models.control.clock_steps import align_times
 from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits
@@ -111,7 +119,11 @@ class JobControl:
         actions: dict[str, Action] = {}
         decided = self._decide(tasks, actions, known)
         self._ask_for_checkpoints(decided)
-        decided = [(task, entry) for task, entry in decided if is_news(entry, self.log.read_last(task.job))]
+        decided = [
+            (task, replace(entry, wish_changed=explain_wish(entry, last)))
+            for task, entry in decided
+            if is_news(entry, last := self.log.read_last(task.job))
+        ]
         if not decided:
             return actions
         self.check_lease()
@@ -277,7 +289,7 @@ class JobControl:
         return None if is_same else f"{again.reason}: {again.detail}"
 
     def _answer(self, entry: LogEntry, answer: str, history: JobHistory) -> LogEntry:
-        return replace(entry, answer=answer, answered_at_s=self.clock(), history=history)
+        return replace(entry, answer=answer, answered_at_s=self.clock(), history=history, wish_changed="")
 
 
 def _form_entry(task: JobTask, case: Case, action: Action) -> LogEntry:

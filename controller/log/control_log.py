@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from include.utc import HOUR_S
 from models.control.reasons import Reason
 from models.control.reconcile import SENDS, Action, Case, desired_parallelism
-from models.control.state import JobHistory, Origin
+from models.control.state import Intention, JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
 """Reasons of waiting that the entries before and after already tell."""
@@ -52,6 +52,7 @@ class LogEntry:
         answer: what became of the request at once; empty in the entry that is recorded before it is sent.
         answered_at_s: when, epoch seconds.
         provenance: of the intention.
+        wish_changed: why something else is wanted than in the entry before; empty where it is not.
     """
 
     job: str
@@ -61,6 +62,7 @@ class LogEntry:
     answer: str = ""
     answered_at_s: float | None = None
     provenance: Provenance = NO_PROVENANCE
+    wish_changed: str = ""
 
     @property
     def sends(self) -> bool:
@@ -112,6 +114,26 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
         return True
     repeated_s = min(_REPEATED.get(entry.action.reason, math.inf), NEEDS_HELP_S if needs_help else math.inf)
     return entry.case.now_s - last.case.now_s >= repeated_s
+
+
+def explain_wish(entry: LogEntry, last: LogEntry | None) -> str:
+    """Return why something else is wanted than in the last entry of the job; empty where it is not."""
+    wanted, before = desired_parallelism(entry.case), None if last is None else desired_parallelism(last.case)
+    if last is None or before is None:
+        return "" if wanted is None else _name_wish(wanted)
+    if wanted is None:
+        is_over = entry.case.now_s > before.valid_until_s
+        why = "its time is over" if is_over else entry.case.remark or "the last evaluation leaves the job as it is"
+        return f"{_name_wish(before)}: no longer, {why}"
+    if dict(wanted.parallelism) == dict(before.parallelism):
+        return ""
+    if entry.case.desired == last.case.desired:
+        return f"limits, free slots or the job itself allow something else of the same: {_name_wish(wanted)}"
+    return f"{_name_wish(wanted)}; before: {_name_wish(before)}"
+
+
+def _name_wish(wanted: Intention) -> str:
+    return f"{wanted.origin}: {wanted.reason}"
 
 
 class EntryRefusedError(ValueError):

@@ -20,7 +20,7 @@ _NEWEST = ("cluster", "job", "lease_number", "entry", "at")
 _DECODED = (
     *_NEWEST,
     *("verb", "reason", "detail", "answer", "is_dry_run", "decided_at_s", "observed", "desired", "limits", "outcome"),
-    *("history_before", "history", "request", "operators", "plan_as_of", "model_version"),
+    *("history_before", "history", "request", "operators", "plan_as_of", "model_version", "wish_changed"),
 )
 
 

@@ -66,6 +66,7 @@ def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
         "mode": str(effective_mode(case)),
         "is_dry_run": action.is_dry_run,
         **_changes(case, action, names),
+        "wish_changed": entry.wish_changed or None,
         "decided_at_s": case.now_s,
         "observed": dump(case.observed),
         "desired": _dump(case.desired),
@@ -127,6 +128,7 @@ def entry_of(row: Mapping[str, Any]) -> LogEntry:
             plan_as_of_s=None if plan_as_of is None else plan_as_of.timestamp(),
             model_version=row["model_version"],
         ),
+        wish_changed=row["wish_changed"] or "",
     )
 
 

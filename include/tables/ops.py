@@ -86,6 +86,7 @@ CONTROL_LOG = Table(
         "parallelism_to": PARALLELISM,  # requested, or desired where nothing is requested
         "slots_from": "INT",
         "slots_to": "INT",
+        "wish_changed": "STRING",  # why something else is wanted than in the row before; null where it is not
         "decided_at_s": "DOUBLE",  # exact; from it and the next six the decision can be made again
         "observed": "STRING",  # JSON, as the five that follow
         "desired": "STRING",

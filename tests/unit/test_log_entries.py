@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 
-from controller.log.control_log import LogEntry, Provenance, decision_of, is_news
+from controller.log.control_log import LogEntry, Provenance, decision_of, explain_wish, is_news
 from controller.log.last_entries import KnownJob
 from controller.log.log_codec import RowStamp, entry_of, row_of
+from include.arrow_rows import arrow_rows
+from include.tables import CONTROL_LOG
 from models.control.case import OutcomeCheck, Verb
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
@@ -50,6 +53,38 @@ def test_a_step_that_the_reactive_controller_names_anew_is_no_news_until_it_want
     last = held("s1", origin=Origin.REACTIVE)
     assert not is_news(held("s2", origin=Origin.REACTIVE), last)
     assert is_news(held("s2", 6, Origin.REACTIVE), last)
+
+
+def wants(count: int | None, reason: str, origin: Origin = Origin.REACTIVE, **known: Any) -> LogEntry:
+    wish = None if count is None else Intention({"a": count, "b": count}, origin, "s", reason, NOW_S + 600)
+    return entry_for(plain_case(desired=wish, **known))
+
+
+def test_a_wish_that_changes_names_why_beside_why_there_was_another() -> None:
+    four = wants(4, "load at 400/s")
+    assert explain_wish(four, None) == explain_wish(four, wants(None, "")) == "reactive: load at 400/s"
+    assert explain_wish(four, wants(4, "load at 390/s")) == ""
+    assert explain_wish(wants(None, ""), wants(None, "")) == explain_wish(wants(None, ""), None) == ""
+    six = wants(6, "load at 600/s", Origin.PLAN)
+    assert explain_wish(six, four) == "plan: load at 600/s; before: reactive: load at 400/s"
+    narrower = wants(4, "load at 400/s", limits=Limits(mode=Mode.AUTO, slots_max=3))
+    allowed = "limits, free slots or the job itself allow something else of the same: reactive: load at 400/s"
+    assert explain_wish(narrower, four) == allowed
+
+
+def test_a_wish_that_is_gone_says_why() -> None:
+    four = wants(4, "load at 400/s")
+    gone = "reactive: load at 400/s: no longer, "
+    assert explain_wish(wants(None, ""), four) == f"{gone}the last evaluation leaves the job as it is"
+    remarked = replace(wants(None, ""), case=replace(wants(None, "").case, remark="its sources are idle"))
+    assert explain_wish(remarked, four) == f"{gone}its sources are idle"
+    assert explain_wish(wants(None, "", now_s=NOW_S + 601), four) == f"{gone}its time is over"
+
+
+def test_why_a_wish_has_changed_is_read_as_it_was_written() -> None:
+    entry = replace(wants(4, "load at 400/s"), wish_changed="reactive: load at 400/s")
+    (written,) = arrow_rows(CONTROL_LOG, [row(entry)]).to_pylist()
+    assert entry_of(written).wish_changed == entry.wish_changed
 
 
 def test_another_target_under_the_same_name_of_a_step_is_news() -> None:

@@ -112,6 +112,7 @@ def world():
             result = {job: action.reason for job, action in controller.control_jobs(tasks).items()}
             return {job.removeprefix("c/"): reason for job, reason in result.items()}
 
+        tick.log = log
         return tick
 
     start()(a=None, b=None, c=None, d=None)
@@ -258,6 +259,22 @@ def test_forty_jobs_in_need_are_all_asked_within_three_turns(world) -> None:
         cluster.fill()
         tick(**{name: Rise(4) for name in names})
     assert {job for job, _ in cluster.sent} == {f"c/{name}" for name in names}
+
+
+def test_the_row_of_a_decision_says_why_the_wish_has_changed(world) -> None:
+    tick = world[1](replace(AUTO, in_blackout=True))
+
+    def said() -> str:
+        return tick.log.read_last("c/a").wish_changed
+
+    tick(a=Rise(3))
+    assert said() == "reactive: it is late"
+    tick(a=Rise(3))
+    assert said() == "reactive: it is late"  # no other row
+    tick(a=5)
+    assert said() == "plan: load rises; before: reactive: it is late"
+    tick(a=None, b=Rise(3))
+    assert said() == "plan: load rises; before: reactive: it is late"
 
 
 def test_rescales_that_nobody_has_counted_are_too_many() -> None:
