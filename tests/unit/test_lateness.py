@@ -74,7 +74,7 @@ def test_a_request_that_is_withdrawn_before_it_leaves_does_not_make_the_job_late
 
 
 def test_a_cluster_whose_clock_is_wrong_has_late_jobs_all_the_same() -> None:
-    given = case(101.0, observed=replace(RUNS, told_at_s=NOW_S - 4 * 3600))
+    given = plain_case(observed=replace(RUNS, late_s=101.0, told_at_s=NOW_S - 4 * 3600))
     assert reconcile(given).reason == "clock_differs"
     assert since(given) == (NOW_S, None)
 
