@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from live_replies import T0_S, Job
 from rehearsal import build_rehearsal
 
+from controller.outcomes.measure_outcome import find_lateness_s
 from controller.view.fleet_view import MISSED_POLLS, _graph_of
 from controller.view.plan_rows import GraphOperator, JobGraphRow
 
@@ -43,6 +46,26 @@ def test_of_two_jobs_of_one_name_that_both_run_none_is_evaluated(ticker, clock):
     clock["s"] += polls[-1]
     assert ticker.tick().seen == 0
     assert len(ticker.view.seen["c", "orders"]) == 2
+
+
+def test_a_job_that_ended_by_a_failure_stays_in_view_until_one_of_its_name_runs(ticker, clock):
+    ticker.add_records([LOST.job(0), LOST.plan(1), LOST.job(POLL_S, state="FAILED")])
+    clock["s"] += POLL_S
+    ticker.tick()
+    view = ticker.view.jobs["c", "orders"]
+    assert (view.has_failed, view.seen) == (True, None)
+    assert find_lateness_s(view, clock["s"]) == math.inf
+    ticker.add_records([PRESENT.job(2 * POLL_S), PRESENT.plan(2 * POLL_S + 1)])
+    clock["s"] += POLL_S
+    assert ticker.tick().seen == 1
+    assert ticker.view.jobs["c", "orders"].has_failed is False
+
+
+def test_a_job_that_somebody_stopped_is_gone(ticker, clock):
+    ticker.add_records([LOST.job(0), LOST.plan(1), LOST.job(POLL_S, state="CANCELED")])
+    clock["s"] += POLL_S
+    ticker.tick()
+    assert ticker.view.jobs == {}
 
 
 def test_a_graph_keeps_what_ingestion_knows_and_has_flinks_defaults_for_the_rest():
