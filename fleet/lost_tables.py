@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
-
-from deltalake import DeltaTable
 
 from include import tables
 from include.control.controlled_lake import LEASES_FOLDER
@@ -14,6 +14,7 @@ from include.stage_names import Stage
 from include.stage_states import StageState
 from include.tables import Table
 
+_BEGINS = re.compile(r"0{20}\.json|\d{20}\.checkpoint\..+")
 _INGESTED = (
     *(tables.BRONZE_METRICS, tables.BRONZE_JOB_EVENTS, tables.OBSERVATIONS, tables.JOBS, tables.JOB_GRAPHS),
     *(tables.OPERATOR_KEYS, tables.RESCALES, tables.FILES, tables.QUALITY),
@@ -54,11 +55,13 @@ def find_lost_tables(lake: str, states: Sequence[StageState]) -> list[LostTable]
         states: how the tasks ended.
     """
     known = {table.name: table for table in vars(tables).values() if isinstance(table, Table)}
-    present = {name for name, table in known.items() if DeltaTable.is_deltatable(f"{lake}/{table.relative_path}")}
+    present = {name for name, table in known.items() if _has_log(lake, table.relative_path)}
     lost: dict[str, str] = {}
     for name, table in known.items():
         if name not in present and _has_files(lake, table.relative_path):
             lost[name] = "its files are there, its log (_delta_log) is not"
+        elif _is_no_folder(lake, table.relative_path):
+            lost[name] = "what has its name is no folder that can be read"
     for table, others in _BESIDE:
         if table.name in present:
             _note(lost, present, others, f"{table.name}, which is written after or with it, is there")
@@ -77,13 +80,27 @@ def _note(lost: dict[str, str], present: set[str], expected: Sequence[Table], wh
             lost.setdefault(table.name, why)
 
 
+def _has_log(lake: str, path: str) -> bool:
+    """Return whether a log begins: with its first commit, or with a checkpoint of all before it."""
+    return any(size and _BEGINS.fullmatch(name) for name, size in _list_files(lake, f"{path}/_delta_log"))
+
+
 def _has_files(lake: str, path: str, prefix: str = "") -> bool:
     """Return whether a folder holds a file whose name begins so."""
+    return any(name.startswith(prefix) for name, _ in _list_files(lake, path))
+
+
+def _list_files(lake: str, path: str) -> Iterator[tuple[str, int]]:
+    """Return name and bytes of the files below a folder; nothing without one."""
     folder = local_folder(lake)
     if folder is not None:
-        return any(one.is_file() for one in (folder / path).rglob(f"{prefix}*")) if (folder / path).is_dir() else False
-    return any(
-        one["path"].rsplit("/", 1)[-1].startswith(prefix)
-        for listed in open_store(lake).list(f"{path}/", chunk_size=50)
-        for one in listed
-    )
+        files = (one for one in (folder / path).rglob("*") if one.is_file()) if (folder / path).is_dir() else ()
+        yield from ((one.name, one.stat().st_size) for one in files)
+        return
+    for listed in open_store(lake).list(f"{path}/", chunk_size=50):
+        yield from ((one["path"].rsplit("/", 1)[-1], one["size"]) for one in listed)
+
+
+def _is_no_folder(lake: str, path: str) -> bool:
+    folder = local_folder(lake)
+    return folder is not None and os.path.lexists(folder / path) and not (folder / path).is_dir()

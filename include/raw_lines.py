@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.domain.quarantine_rules import Rule
+from include.place import is_object
 
 PIECE_BYTES = 16 * 2**20
 LONGEST_LINE_BYTES = 64 * 2**20
@@ -81,6 +82,8 @@ def read_chunks(path: Path) -> Iterator[bytes]:
         UnreadableFileError: it cannot be opened, or read to its end.
     """
     try:
+        if not is_object(path) and path.exists() and not (path.is_file() or path.is_dir()):  # it may never end
+            raise UnreadableFileError("no regular file")
         with path.open("rb") as binary:
             while chunk := binary.read(CHUNK_BYTES):
                 yield chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,48 @@ def test_a_control_log_that_is_gone_is_known_by_the_numbers_beside_the_leases(tm
 
 def test_a_table_that_only_further_stages_write_is_not_missed(tmp_path: Path) -> None:
     assert names_of(make_lake(tmp_path, *INGESTED, tables.JOB_DAYS, tables.POLICY_MEMORY)) == []
+
+
+def cut_log(folder: Path) -> None:
+    """A restore that lost the first commits, and has no checkpoint of them."""
+    (first,) = (folder / "_delta_log").glob("*.json")
+    first.rename(first.with_name("00000000000000000007.json"))
+
+
+def empty_commit(folder: Path) -> None:
+    """A disk that lost its power before the first commit was on it."""
+    (folder / "_delta_log" / "00000000000000000000.json").write_bytes(b"")
+
+
+def keep_checksums(folder: Path) -> None:
+    """A copy that passed the JSON over."""
+    cut_log(folder)
+    (folder / "_delta_log" / "00000000000000000007.json").rename(folder / "_delta_log" / "00000000000000000000.crc")
+
+
+def put_file(folder: Path) -> None:
+    """An archive in the place of the folder that it was made of."""
+    shutil.rmtree(folder)
+    folder.write_bytes(b"tar")
+
+
+def break_link(folder: Path) -> None:
+    """A table on another disk that is not mounted."""
+    shutil.rmtree(folder)
+    folder.symlink_to(folder.parent / "not-mounted")
+
+
+@pytest.mark.parametrize("damage", [cut_log, empty_commit, keep_checksums, put_file, break_link])
+@pytest.mark.parametrize("table", [tables.PLANS, tables.MODEL_VERSIONS, tables.QUALITY])
+def test_further_ways_in_which_a_table_is_lost(tmp_path: Path, table: Table, damage: Callable[[Path], None]) -> None:
+    lake = make_lake(tmp_path, *PLANNED)
+    damage(tmp_path / table.relative_path)
+    assert names_of(lake) == [table.name]
+
+
+def test_a_log_that_begins_with_a_checkpoint_is_whole(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path, *PLANNED)
+    table = DeltaTable(str(tmp_path / tables.PLANS.relative_path))
+    table.create_checkpoint()
+    (tmp_path / tables.PLANS.relative_path / "_delta_log" / "00000000000000000000.json").unlink()
+    assert names_of(lake) == []

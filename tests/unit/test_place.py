@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.embedded import below
-from include.place import ObjectPath, is_object, local_beside, place
+from include.place import NameRefusedError, ObjectPath, is_object, join_name, local_beside, place
 
 ROOT = place("s3a://bucket/run/raw")
 FILE = ROOT / "cluster=c" / "date=2026-01-01" / "poll-1.jsonl.gz"
@@ -50,3 +50,26 @@ def test_what_no_bucket_can_hold_lies_beside_the_checkout():
     assert made["TIDEWISE__PATHS__RAW"] == "s3://bucket/run/raw"
     assert made["TIDEWISE__SPARK__PACKAGE_ZIP"].endswith("/out/bucket_run/tidewise.zip")
     assert "bucket_run/mlflow.db" in made["TIDEWISE__MLFLOW__TRACKING_URI"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", ".", "..", "a/../../b", "a/./b", "a//b", "a/", "/a", "//a", "a\0b", "../" * 3000 + "a"),
+        *("file:///etc/passwd", "s3://bucket/a"),
+    ],
+)
+def test_a_name_from_a_file_that_leaves_its_root_is_refused(tmp_path, name):
+    with pytest.raises(NameRefusedError, match="is no name of a file below"):
+        join_name(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "...", "..a/b..", "%2e%2e/a", "..\\a", "~/a", "date=2026-01-01/p ä.parquet", "$HOME/a"]
+)
+def test_a_name_from_a_file_is_taken_as_it_is(tmp_path, name):
+    path = join_name(tmp_path, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    assert path.resolve().is_relative_to(tmp_path.resolve())
+    assert str(path) == f"{tmp_path}/{name}"

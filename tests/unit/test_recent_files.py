@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import tracemalloc
 import zlib
@@ -231,3 +232,35 @@ def test_a_cluster_that_cannot_be_read_keeps_no_other_from_the_start(tmp_path) -
     ticker = SimpleNamespace(add_records=polled.extend)
     warmed = warm_up(cast(Ticker, ticker), settings_for(tmp_path), ["no\0name", "c"], AS_OF.timestamp())
     assert (warmed, len(polled)) == (1, 1)
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def link_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def pad_with_nul(path: Path) -> None:
+    """A file whose blocks were given before a power cut, and not yet filled."""
+    path.write_bytes(bytes(8192))
+
+
+@pytest.mark.parametrize("make", [make_pipe, link_device, link_itself, make_folder, pad_with_nul])
+@pytest.mark.parametrize("name", ["odd.jsonl", "odd.jsonl.gz"])
+@pytest.mark.covers("harm unreadable-file")
+def test_what_is_no_file_holds_no_start_up(tmp_path, make, name: str) -> None:
+    """A pipe that nobody writes to would be waited for, a device would never end."""
+    write(tmp_path, [line("12:01")])
+    make(hour_directory(tmp_path, "c", AS_OF) / name)
+    assert read(tmp_path) == ["12:01"]
+    assert read_runs(tmp_path, "c", AS_OF.replace(minute=0) + timedelta(hours=1)) == {}
