@@ -194,12 +194,15 @@ def join_name(root: Path, name: str) -> Path:
     """Return the path of a name, or of several with slashes, that came from a file: always below the root.
 
     Raises:
-        NameRefusedError: it is absolute, empty, or has a part that is none (``..``, ``.``, nothing, a NUL).
+        NameRefusedError: it is absolute, empty, has a part that is none (``..``, ``.``, nothing, a NUL), or is behind a
+            link that leads out of the root.
     """
     parts = name.split("/")
-    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+    result = root.joinpath(*parts)
+    is_odd = any(part in {"", ".", ".."} or "\0" in part for part in parts)
+    if is_odd or not result.resolve().is_relative_to(root.resolve()):
         raise NameRefusedError(f"{name!r} is no name of a file below {root}")
-    return root.joinpath(*parts)
+    return result
 
 
 def is_object(path: Path) -> bool:

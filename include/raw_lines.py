@@ -1,8 +1,8 @@
 """The one reader of raw files: numbered lines, piece by piece, so that a large file never stands in memory as text.
 
-What may be wrong with a file (a damaged or cut deflate stream, one that expands beyond measure, a file that cannot be
-opened or read) is a :class:`DamagedFileError` after the lines before it.  An empty file has no lines, of a line without
-an end the beginning is kept, and bytes that are no UTF-8 are the reader's to refuse or to replace.
+What may be wrong with a file (a damaged or cut deflate stream, one that expands beyond measure, another compression,
+one that cannot be opened or read) is a :class:`DamagedFileError` after the lines before it.  An empty file has no
+lines, of a line without an end the beginning is kept, and bytes that are no UTF-8 are the reader's matter.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ EXPANSION_MAX = 500
 CHUNK_BYTES = 2**20  # what zlib did not get to is copied at each step
 _GZIP = 31  # zlib's code for "a gzip member, header and checksum included"
 _GZIP_MAGIC = b"\x1f\x8b"
+_NOT_READ = {
+    **{_GZIP_MAGIC: "gzip within gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"},
+    **{b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"},
+}
+"""First bytes of what would else be quarantined as thousands of lines that are no text."""
 
 
 class DamagedFileError(Exception):
@@ -58,7 +63,7 @@ def number_lines(name: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, pa.S
         return
     is_gzip = name.endswith(".gz") or first.startswith(_GZIP_MAGIC)
     restored = chain([first], given)
-    for text, end in _pieces(_decompress(restored) if is_gzip else restored):
+    for text, end in _pieces(_refuse_packed(_decompress(restored) if is_gzip else restored)):
         lines = _split(text, end)
         yield number, lines
         number += len(lines)
@@ -89,6 +94,15 @@ def read_chunks(path: Path) -> Iterator[bytes]:
                 yield chunk
     except OSError as error:
         raise UnreadableFileError(f"{type(error).__name__}: {error.strerror or error}") from error
+
+
+def _refuse_packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    start = next(chunks, b"")
+    for magic, form in _NOT_READ.items():
+        if start.startswith(magic):
+            raise DamagedFileError(f"its content is compressed ({form}): plain lines are read, or gzip of them")
+    yield start
+    yield from chunks
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:

@@ -73,3 +73,17 @@ def test_a_name_from_a_file_is_taken_as_it_is(tmp_path, name):
     path.write_bytes(b"x")
     assert path.resolve().is_relative_to(tmp_path.resolve())
     assert str(path) == f"{tmp_path}/{name}"
+
+
+@pytest.mark.parametrize("name", ["link/evil.py", "link/a/b", "file"])
+def test_a_link_leads_no_name_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path)
+    (root / "file").symlink_to(tmp_path / "elsewhere.py")
+    with pytest.raises(NameRefusedError, match="no name of a file below"):
+        join_name(root, name)
+    (tmp_path / "shown").symlink_to(root)
+    (root / "folder").mkdir()
+    (root / "beside").symlink_to("folder")
+    assert join_name(tmp_path / "shown", "beside/x") == tmp_path / "shown" / "beside" / "x"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
+import lzma
 import random
+import zipfile
 import zlib
 from collections.abc import Iterator
 
@@ -68,6 +72,41 @@ def test_damage_is_told_after_the_whole_lines_before_it(damaged, says):
 def test_what_is_no_utf8_stays_as_it_came():
     [(_, lines)] = number_lines("x.jsonl", [b"\xff\xfe\n"])
     assert lines.cast(pa.binary()).to_pylist() == [b"\xff\xfe"]
+
+
+def zipped(text: bytes) -> bytes:
+    with zipfile.ZipFile(made := io.BytesIO(), "w") as folder:
+        folder.writestr("x.jsonl", text)
+    return made.getvalue()
+
+
+def arrow_packed(codec: str) -> bytes:
+    return pa.compress(TEXT * 40, codec, asbytes=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (packed(packed(TEXT)), "gzip within gzip"),
+        (bz2.compress(TEXT), "bzip2"),
+        (lzma.compress(TEXT), "xz"),
+        (zipped(TEXT), "zip"),
+        (arrow_packed("zstd"), "zstd"),
+        (arrow_packed("lz4"), "lz4"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_another_compression_is_named_once_and_is_no_thousand_lines(content: bytes, form: str) -> None:
+    for name, one in (("x.jsonl", content), ("x.jsonl.gz", packed(content))):
+        with pytest.raises(DamagedFileError, match=rf"compressed \({form}\): plain lines are read, or gzip"):
+            lines_of(name, one)
+
+
+def test_a_file_that_ends_within_a_character_keeps_the_lines_before_it(tmp_path) -> None:
+    (tmp_path / "x.jsonl").write_bytes("first\nzwölf".encode()[:-3])
+    (tmp_path / "y.jsonl.gz").write_bytes(packed("first\n€".encode()[:-1]))
+    assert list(read_text_lines(tmp_path / "x.jsonl")) == ["first", "zw\ufffd"]
+    assert list(read_text_lines(tmp_path / "y.jsonl.gz")) == ["first", "\ufffd"]
 
 
 @pytest.mark.covers("ingest_review 2.7")
