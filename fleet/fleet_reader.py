@@ -68,8 +68,17 @@ class FleetReader:
         """Return the fleet at a time, epoch seconds.
 
         Raises:
-            DeltaError, OSError: a table cannot be read.
+            DeltaError, OSError: a table cannot be read; lost ones are named.
         """
+        try:
+            return self._read(now_s)
+        except (DeltaError, OSError) as error:
+            lost = self.find_lost_tables()
+            if not lost:
+                raise
+            raise DeltaError("; ".join(map(str, lost))) from error
+
+    def _read(self, now_s: float) -> FleetFacts:
         settings = self.settings
         light = self.log.read_light(now_s)
         last = self.log.read_whole_of(*self.log.read_newest(now_s))

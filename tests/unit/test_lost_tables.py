@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from fleet.fleet_reader import FleetReader
+from fleet.health import Fault
 from fleet.lost_tables import find_lost_tables
 from include import tables
 from include.arrow_rows import arrow_rows
+from include.settings import check_settings
 from include.stage_states import StageState
 from include.tables import Table
 
@@ -111,6 +115,22 @@ def test_further_ways_in_which_a_table_is_lost(tmp_path: Path, table: Table, dam
     lake = make_lake(tmp_path, *PLANNED)
     damage(tmp_path / table.relative_path)
     assert names_of(lake) == [table.name]
+
+
+@pytest.mark.parametrize("damage", [cut_log, empty_commit, keep_checksums, put_file, break_link])
+@pytest.mark.parametrize("table", [tables.PLANS, tables.CONTROL_LOG])
+def test_the_fleet_names_the_table_whether_it_can_be_read_without_or_not(
+    tmp_path: Path, table: Table, damage: Callable[[Path], None]
+) -> None:
+    lake = make_lake(tmp_path, *PLANNED, tables.CONTROL_LOG)
+    damage(tmp_path / table.relative_path)
+    reader = FleetReader(check_settings({"paths": {"lake": lake, "raw": lake}}), {})
+    try:
+        reported = [one.detail for one in reader.read(1_795_000_000.0).health if one.name == Fault.TABLE_LOST]
+    except DeltaError as error:
+        reported = [str(error)]
+    assert len(reported) == 1
+    assert reported[0].startswith(f"the table {table.name} is lost: ")
 
 
 def test_a_log_that_begins_with_a_checkpoint_is_whole(tmp_path: Path) -> None:
