@@ -145,7 +145,7 @@ def test_a_job_that_waits_for_slots_keeps_no_other_from_its_turn() -> None:
     assert (set(requests.rescaling), requests.slots) == (set(), {"c/j": 2})
     begins = replace(job.history, in_flight=replace(job.history.in_flight, slots_came_at_s=NOW_S))
     requests.note_observed("c/j", job.cases[-1].observed, begins)
-    assert requests.rescaling == {"c/j"}
+    assert requests.rescaling == {"c/j": 2}
 
 
 def test_the_time_is_the_cluster_s_setting() -> None:
