@@ -41,7 +41,7 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
-SCENARIO_HELP = f"loads and disturbances on which plans should lose: {', '.join(SCENARIOS)} (default: none of them)"
+SCENARIO_HELP = f"other loads, disturbances and times that changes take: {', '.join(SCENARIOS)} (default: none of them)"
 
 
 def build_parser() -> CommandParser:
@@ -153,8 +153,8 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
         f"{conditions.training.lookback_days} days); cold start",
         f"{seeds} seeds, the same for all candidates: {disturbances.failures_per_day} failure a day of about "
         f"{disturbances.failure_downtime_s:g} s and what came since the last checkpoint "
-        f"({disturbances.checkpoint_interval_s:g} s interval); rescales {least:g}-{most:g} s; measured rates "
-        f"+-{disturbances.measurement_noise:.0%}, true capacity +-{disturbances.capacity_noise:.0%}; "
+        f"({disturbances.checkpoint_interval_s:g} s interval); rescales {least:g}-{most:g} s, once a checkpoint is "
+        f"completed; measured rates +-{disturbances.measurement_noise:.0%}, true capacity +-{disturbances.capacity_noise:.0%}; "
         f"{conditions.limits.cooldown_s:g} s between rescales",
     ]
 

@@ -21,6 +21,7 @@ SLOTS = 32
 # The trace's peak needs so much of the maximum parallelism.
 PEAK_SHARE = 0.7
 HOUR_BINS = 3600 // BIN_S
+_JOB_KEYS = frozenset({"name", "operators", "slots_max", "sources"})
 FILE_HELP = """A job file is JSON:
   {"name": "my-job", "slots_max": 32,
    "operators": [{"name": "source", "upstream": [], "per_subtask_per_s": 20000, "contention": 0.02,
@@ -188,6 +189,9 @@ def read_job(text: str) -> ReplayJob:
 
 
 def _parse_job(read: dict[str, Any]) -> ReplayJob:
+    strangers = sorted(set(read) - _JOB_KEYS)
+    if strangers:
+        raise SpecError(f"a job has no {', '.join(strangers)}, but {', '.join(sorted(_JOB_KEYS))}")
     operators = tuple(
         OperatorSpec(
             **{

@@ -1,4 +1,4 @@
-"""Loads and disturbances on which plans should lose, made from a trace: ``--scenario NAME``."""
+"""Loads, disturbances and times that changes take, made from a trace: ``--scenario NAME``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.replay.replay_jobs import PEAK_SHARE
 from benchmarks.replay.replay_traces import DAY_BINS, Trace
-from lab.replay.conditions import Disturbances
+from lab.replay.conditions import AT_ONCE, Disturbances
 from models.arrays import Floats
 
 HOUR_BINS = DAY_BINS // 24
@@ -96,6 +96,28 @@ SCENARIOS: Mapping[str, Scenario] = {
     "failures_1": Scenario("a failure a day, as in the other tables"),
     "failures_5": Scenario("five failures a day", disturbances=replace(Disturbances(), failures_per_day=5)),
     "downtime_10s": Scenario("every rescale and restart takes 10 s", disturbances=_downtimes(10.0)),
+    "downtime_45s": Scenario("every rescale and restart takes 45 s", disturbances=_downtimes(45.0)),
     "downtime_10min": Scenario("every rescale and restart takes 10 minutes", disturbances=_downtimes(600.0)),
+    "at_once": Scenario("a rescale waits for nothing and takes 30 to 60 s", disturbances=AT_ONCE),
+    **{
+        f"slots_{wait_s}s": Scenario(
+            f"slots that are missing come {wait_s} s after they are asked for",
+            disturbances=Disturbances(slots_wait_s=float(wait_s)),
+        )
+        for wait_s in (0, 60, 180, 600)
+    },
+    **{
+        f"checkpoint_{interval_s}s": Scenario(
+            f"a checkpoint every {interval_s} s, which a rescale waits for",
+            disturbances=Disturbances(checkpoint_interval_s=float(interval_s)),
+        )
+        for interval_s in (60, 180)
+    },
+    **{
+        f"taskmanagers_{slots}": Scenario(
+            f"whole TaskManagers of {slots} slots are paid", disturbances=Disturbances(taskmanager_slots=slots)
+        )
+        for slots in (4, 8)
+    },
 }
 """Name -> scenario."""

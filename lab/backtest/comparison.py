@@ -143,6 +143,7 @@ def fit_disturbances(models: JobModels, failures_per_day: float) -> Disturbances
         failure_downtime_sd=recovery.downtime_restart_sd_s / max(recovery.downtime_restart_s, 1.0),
         checkpoint_interval_s=_fit_interval_s(recovery, usual.checkpoint_duration_s),
         measurement_noise=float(np.median(noise)) if noise else usual.measurement_noise,
+        waits_for_checkpoint=False,  # the controller asks for one with its request (apply.trigger_checkpoint)
     )
 
 

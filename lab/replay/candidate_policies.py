@@ -109,7 +109,8 @@ def build_driver(
         return HostedDriver.of(name, policy(name), parameters)
     if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)
-        return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
+        ahead_s = conditions.cadence.round_to_ticks(conditions.disturbances.mean_wait_s)
+        return ScheduleDriver(times_s, workload.spec.graph().names, parallelism, ahead_s)
     made = policy(name, parameters or None)
     return HostedDriver.of(name, change(made) if change else made)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from include.settings import FleetLimits, Forecast, Planner, Training
 from include.settings.slot_schedules import SlotSchedule
 from include.utc import DAY_S
+from lab.simulation.change_times import RESTORE_S, STOP_S, ChangeTimes
 from models.capacity.fleet_prior import FleetPrior
 from models.forecasting.known_events import KnownEvent
 
@@ -57,6 +58,10 @@ class Cadence:
         """Steps in a window."""
         return self.window_s // self.step_s
 
+    def round_to_ticks(self, wait_s: float) -> int:
+        """Return how much sooner to ask for what takes so long, seconds: whole ticks, the nearest."""
+        return round(wait_s / self.tick_s) * self.tick_s
+
     @property
     def steps_per_poll(self) -> int:
         """Steps between two polls."""
@@ -81,34 +86,36 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbances:
-    """What happens to a job whatever its policy does.
+class Disturbances(ChangeTimes):
+    """What happens to a job whatever its policy does; what a rescale waits for as in :class:`ChangeTimes`.
 
     Attributes:
-        rescale_downtime_s: least and most of a rescale's downtime, uniform between them.
+        rescale_downtime_s: least and most of a rescale's downtime, uniform between them: the stop, and until tasks have
+            restored their state.
         failures_per_day: at times that are uniform in a day.
         failure_at_s: failures that are known, seconds since the start, in the place of drawn ones; None without.
         failure_downtime_s, failure_downtime_sd: of a failure, mean and relative deviation; Phoebe's failures are
             noticed and restarted within 90-130 s.
         failure_noticed_s: until then Flink shows a failed job as running (its default `heartbeat.timeout`).
-        checkpoint_interval_s, checkpoint_duration_s: what came in since the last completed one is processed again.
         measurement_noise: relative deviation of a window's true rates.
         capacity_noise, capacity_memory_s: relative deviation and memory of what an operator really processes.
         settle_s: a window is disturbed until so long after a restart, as in the ingest stage.
     """
 
-    rescale_downtime_s: tuple[float, float] = (30.0, 60.0)
+    rescale_downtime_s: tuple[float, float] = (STOP_S[0] + RESTORE_S, STOP_S[1] + RESTORE_S)
     failures_per_day: int = 1
     failure_downtime_s: float = 125.0
     failure_downtime_sd: float = 0.08
     failure_noticed_s: float = 50.0
-    checkpoint_interval_s: float = 60.0
-    checkpoint_duration_s: float = 5.0
     measurement_noise: float = 0.05
     capacity_noise: float = 0.02
     capacity_memory_s: float = 600.0
     settle_s: float = 30.0
     failure_at_s: tuple[float, ...] | None = None
+
+
+AT_ONCE = Disturbances(rescale_downtime_s=(30.0, 60.0), waits_for_checkpoint=False)
+"""As tables were made before changes took their time: a rescale waits for nothing, which is kinder than Flink."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,18 +38,22 @@ class ScheduleDriver:
         times_s: (n,) epoch seconds, ascending.
         operators: (O,) names.
         parallelism: (n, O) from each time on.
+        rises_ahead_s: how much sooner rises are asked for, since they take their time.
     """
 
     times_s: Ints
     operators: tuple[str, ...]
     parallelism: Ints
+    rises_ahead_s: float = 0.0
 
     def first_memory(self) -> None:
         """Return no memory."""
 
     def tick(self, snapshot: TickSnapshot, memory: None) -> tuple[Mapping[str, int] | None, None]:
         """Return the configuration of this time."""
-        at = int(np.searchsorted(self.times_s, snapshot.now_s, side="right")) - 1
+        span_s = (snapshot.now_s, snapshot.now_s + self.rises_ahead_s)
+        at, ahead = np.searchsorted(self.times_s, span_s, side="right") - 1
         if at < 0:
             return None, memory
-        return dict(zip(self.operators, self.parallelism[at].tolist(), strict=True)), memory
+        most = max(self.parallelism[at : ahead + 1], key=lambda counts: int(counts.max()))
+        return dict(zip(self.operators, most.tolist(), strict=True)), memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from lab.replay.random_draws import RandomDraws
 from lab.replay.row_states import RowStates, StepPath
 from models.arrays import Bools, Floats, Ints
 from models.bundle.job_models import EventKind
+
+_ROUNDED_S = 1e-6  # a checkpoint is completed just when it begins a rescale
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,11 @@ class Downtime:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure that a seed has drawn; seconds since the start of the run."""
+    """A failure that a seed has drawn, or a stop for a rescale; seconds since the start of the run."""
 
     at_s: float
     downtime_s: float
+    kind: EventKind = "restart"
 
 
 class FailureModel:
@@ -86,7 +90,7 @@ class FailureModel:
     def fail(
         self, failure: Failure, states: RowStates, row: int, path: StepPath, place: int, *, window: int, step: int
     ) -> Downtime | None:
-        """Fail one job within a step: it is down and replays from its last completed checkpoint.
+        """Fail or stop one job within a step: it is down and replays from its last completed checkpoint.
 
         A job that is down already does not fail again: None.
 
@@ -112,7 +116,9 @@ class FailureModel:
         down = self.compute_down_share(window, np.array([step_begins_s]), np.array([until_s]))
         path.up[place] = np.maximum(path.up[place] - down[0], 0.0)
         states.down_from[row], states.down_until[row] = failure.at_s, until_s
-        return Downtime("restart", failure.at_s, failure.downtime_s, age_s)
+        return Downtime(
+            failure.kind, failure.at_s, failure.downtime_s, math.nan if failure.kind == "rescale" else age_s
+        )
 
     def _find_restored(
         self, failed_s: float, states: RowStates, row: int, processed: Floats, window: int
@@ -130,7 +136,7 @@ class FailureModel:
         """
         interval_s, duration_s = self._disturbances.checkpoint_interval_s, self._disturbances.checkpoint_duration_s
         age_s = failed_s - max(float(states.down_until[row]), 0.0)
-        completed = (age_s - duration_s) // interval_s
+        completed = (age_s - duration_s + _ROUNDED_S) // interval_s
         if completed < 1:
             return states.restored[row], age_s
         age_s -= completed * interval_s

@@ -31,7 +31,7 @@ class ReplayResult:
     Attributes:
         names, seeds: (J,) of each row.
         ledger: what each window took.
-        refused: (J,) requests that came while the job was down or too soon after a rescale.
+        refused: (J,) requests that came while the job was down, while another one was waited for, or too soon after it.
         arrivals_per_s: (W, S).
     """
 
@@ -128,6 +128,7 @@ class ReplayRun:
             if target is None:
                 continue
             is_reached = snapshot.is_up or (candidate.asks_in_restarts and snapshot.is_restarting)
+            is_reached &= not state.engine.is_waiting(row)
             if not is_reached or now_s - self._rescaled_s[row] < state.conditions.limits.cooldown_s:
                 self._refused[row] += 1
                 continue

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lab.simulation.state import NEVER
 from models.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A rescale that is not carried out yet: its (O,) target, and when its slots are there, seconds since the start."""
+
+    target: Ints
+    ready_s: float
 
 
 @dataclass(slots=True)
@@ -20,6 +28,7 @@ class RowStates:
         down_from, down_until: (J,) last downtime, seconds since the start.
         restored: (J, S) records processed at the last restart, from where a failure before the next checkpoint replays.
         recent: (J, K + 1, S) records processed at the ends of the last window's steps.
+        requests: row -> what it waits for.
     """
 
     parallelism: Ints
@@ -28,6 +37,7 @@ class RowStates:
     down_until: Floats
     restored: Floats
     recent: Floats
+    requests: dict[int, Request] = field(default_factory=dict)
 
     @classmethod
     def running(cls, parallelism: Ints, rows: int, sources: int, steps: int) -> RowStates:
@@ -49,19 +59,22 @@ class StepPath:
     Attributes:
         up: (n, K) share of each step in which the row ran.
         wanted, emitted: (n, K, S) records/s.
+        capacity: (n, K, O) records/s.
         backlog: (n, K + 1, S) at the ends of steps, the beginning first.
     """
 
     up: Floats
     wanted: Floats
     emitted: Floats
+    capacity: Floats
     backlog: Floats
 
     @classmethod
-    def allocate_arrays(cls, backlog: Floats, steps: int) -> StepPath:
-        """Return a path to be filled, of rows that are up and begin with a backlog, (n, S)."""
+    def allocate_arrays(cls, backlog: Floats, capacity: Floats, steps: int) -> StepPath:
+        """Return a path to be filled, of rows that are up and begin with a backlog, (n, S), and a capacity, (n, O)."""
         n, sources = backlog.shape
-        shape = (n, steps, sources)
-        path = cls(np.ones((n, steps)), np.zeros(shape), np.zeros(shape), np.zeros((n, steps + 1, sources)))
+        wanted, emitted = np.zeros((2, n, steps, sources))
+        of_steps = np.repeat(capacity[:, None], steps, axis=1)
+        path = cls(np.ones((n, steps)), wanted, emitted, of_steps, np.zeros((n, steps + 1, sources)))
         path.backlog[:, 0] = backlog
         return path

@@ -19,13 +19,13 @@ class Ledger:
     """What each window of each row took, (W, J).
 
     Attributes:
-        slots: highest parallelism of the job's operators: operators share slots.
-        rescales: that began with the window.
+        slots: that were paid, a mean: as many as the highest parallelism of the job's operators, which share slots.
+        rescales: that were asked for with the window.
         late_s: seconds late.
         lag_record_s: integral of the backlog, record seconds.
     """
 
-    slots: Ints
+    slots: Floats
     rescales: Ints
     late_s: Floats
     lag_record_s: Floats
@@ -34,11 +34,11 @@ class Ledger:
     def empty(cls, windows: int, rows: int) -> Ledger:
         """Return a ledger to be filled."""
         shape = (windows, rows)
-        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
+        return cls(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
 
     def enter(self, window: int, metrics: WindowMetrics) -> None:
         """Enter what a window took, besides its rescales."""
-        self.slots[window] = metrics.parallelism.max(axis=1)
+        self.slots[window] = metrics.paid
         self.late_s[window] = metrics.late_s
         self.lag_record_s[window] = metrics.lag_record_s
 

@@ -38,22 +38,24 @@ class WindowFlows:
         load = np.tile(load_per_s, (rows, 1))
         return cls(load, busy, np.zeros(busy.shape), np.ones((rows, 1)), np.zeros(rows), np.zeros(rows))
 
-    def set_from_steps(
-        self, rows: Ints, path: StepPath, network: Network, capacity: Floats, steps_per_poll: int
-    ) -> None:
-        """Set the flows of some rows from their steps; ``capacity`` is theirs, (n, O).
+    def set_from_steps(self, rows: Ints, path: StepPath, network: Network, steps_per_poll: int) -> None:
+        """Set the flows of some rows from their steps.
 
-        A row that stood still for a while is measured between the polls between which it ran: Flink's counters begin
-        anew with a restart.  Where there are no such two polls, the means are those over the whole window.
+        A row that stood still for a while is measured between the polls between which it ran, after a rescale with the
+        new parallelism: Flink's counters begin anew with a restart.  A poll shows counters that are up to a step old
+        (Flink fetches them), so the first of a run may be of the one before.  Where there are no such two polls, the
+        means are those over the whole window.
         """
         load = network.compute_load(path.emitted)  # (n, K, O)
         up = path.up[:, :, None]
-        busy = load / capacity[:, None]
-        held_up = network.find_backpressured(path.wanted, path.emitted, load, capacity[:, None] * up)
+        busy = load / path.capacity
+        held_up = network.find_backpressured(path.wanted, path.emitted, load, path.capacity * up)
         backpressured = np.where(held_up, np.maximum(up - busy, 0.0), 0.0)
         self.load_per_s[rows], self.busy[rows] = load.mean(axis=1), busy.mean(axis=1)
         self.backpressured[rows], self.up[rows, 0] = backpressured.mean(axis=1), path.up.mean(axis=1)
-        ran: Bools = np.asarray((path.up >= 1.0).reshape(len(rows), -1, steps_per_poll).all(axis=2), bool)
+        runs = (path.up >= 1.0) & (path.capacity == path.capacity[:, -1:]).all(axis=2)
+        runs[:, 1:] &= runs[:, :-1]
+        ran: Bools = np.asarray(runs.reshape(len(rows), -1, steps_per_poll).all(axis=2), bool)
         for place in np.flatnonzero(ran.any(axis=1) & ~ran.all(axis=1)).tolist():
             measured, row = np.repeat(ran[place], steps_per_poll), rows[place]
             self.load_per_s[row], self.busy[row] = (
@@ -77,6 +79,7 @@ class WindowMetrics:
         disturbed: (J,) it overlaps a downtime or the time to settle after one.
         late_s: (J,) seconds during which the oldest unprocessed record was older than the target.
         lag_record_s: (J,) integral of the backlog over the window.
+        paid: (J,) mean slots of the TaskManagers that the row has or waits for.
     """
 
     parallelism: Ints
@@ -90,3 +93,4 @@ class WindowMetrics:
     disturbed: Bools
     late_s: Floats
     lag_record_s: Floats
+    paid: Floats

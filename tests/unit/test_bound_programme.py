@@ -16,7 +16,7 @@ from lab.replay.bound.known_run import KnownRun
 from lab.replay.bound.programme import BoundProgramme
 from lab.replay.bound.solve_bound import Bound, BoundDriver, solve_bound
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates
-from lab.replay.conditions import Conditions, Disturbances, Prices
+from lab.replay.conditions import AT_ONCE, Conditions, Disturbances, Prices
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws
 from lab.replay.replay_run import ReplayResult, ReplayRun
@@ -55,7 +55,7 @@ def tiny(means_per_s: tuple[float, ...], spec: JobSpec = TINY) -> Workload:
 
 
 def conditions(*, failure_at_s: tuple[float, ...] = (), stop_s: tuple[float, float] = (30.0, 60.0)) -> Conditions:
-    return Conditions(disturbances=replace(Disturbances(), failure_at_s=failure_at_s, rescale_downtime_s=stop_s))
+    return Conditions(disturbances=replace(AT_ONCE, failure_at_s=failure_at_s, rescale_downtime_s=stop_s))
 
 
 def costs(result: ReplayResult, slots_max: int, prices: Prices) -> Floats:
@@ -96,6 +96,21 @@ def test_the_bound_is_the_cost_of_the_best_of_all_schedules(means_per_s: tuple[f
     bound, cheapest = solve_bound(load, 0, known).least["all"], find_cheapest(load, known)
     assert bound <= cheapest + 1e-9
     assert bound >= 0.97 * cheapest
+
+
+@pytest.mark.parametrize("slots_wait_s", [0.0, 600.0])
+@pytest.mark.parametrize("means_per_s", LOADS)
+def test_the_bound_knows_the_times_that_changes_take(means_per_s: tuple[float, ...], slots_wait_s: float) -> None:
+    """Changes that come within windows may come cheaper than those that come with them, by no more than half a percent.
+
+    Slots that take ten minutes are asked for, and paid, before the load that needs them.
+    """
+    known = Conditions(disturbances=Disturbances(failure_at_s=(), slots_wait_s=slots_wait_s))
+    load = tiny(means_per_s)
+    bound, cheapest = solve_bound(load, 0, known).least["all"], find_cheapest(load, known)
+    assert 0.85 * cheapest <= bound <= 1.005 * cheapest
+    at_once = solve_bound(load, 0, Conditions(disturbances=Disturbances(failure_at_s=()))).least["all"]
+    assert bound == at_once if slots_wait_s == 0 else bound >= at_once
 
 
 def test_of_several_sources_the_bound_is_not_above_any_schedule() -> None:
@@ -140,7 +155,7 @@ def test_values_grow_with_the_age_of_the_oldest_record_and_of_the_checkpoint() -
 
 
 def test_no_policy_is_below_the_bound_and_its_own_is_just_above() -> None:
-    known, load = Conditions(), workload(0.25)
+    known, load = Conditions(disturbances=AT_ONCE), workload(0.25)
     bounds: dict[int, Bound] = {seed: solve_bound(load, seed, known) for seed in (1,)}
     others = build_candidates(["ds2", "clairvoyant"], load, known)
     own = CandidatePolicy("bound", BoundDriver(bounds), True)

@@ -22,7 +22,7 @@ from controller.view.plan_rows import Remembered
 from include.policy_catalogue import Decides, catalogue
 from include.settings import Cluster, Settings, Steps
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates
-from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.conditions import AT_ONCE, Conditions
 from lab.replay.drivers import Driver
 from lab.replay.replay_run import ReplayRun
 from lab.replay.tick_snapshot import TickSnapshot
@@ -51,7 +51,7 @@ SPEC = JobSpec(
     fetch_delay_s=0.0,
     failures_per_week=0.0,
 )
-QUIET = Disturbances(rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
+QUIET = replace(AT_ONCE, rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
 CONDITIONS = Conditions(disturbances=QUIET)
 AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS} - {CORRECTED}
 OF_EACH_KIND = {

@@ -22,6 +22,7 @@ QUIET = Disturbances(
     capacity_noise=0.0,
     rescale_downtime_s=(40.0, 40.0),
     failure_downtime_sd=0.0,
+    waits_for_checkpoint=False,
 )
 LINE = JobSpec(
     "line",
@@ -114,6 +115,48 @@ def test_a_failure_is_recovered_from_as_in_the_simulator() -> None:
     assert sum(one.lag_record_s[0] for one in mine) == pytest.approx(lag_record_s, rel=0.05)
     rates = [np.mean([one.in_per_s[0, 0] for one in theirs[n : n + 30]]) for n in range(0, len(theirs), 30)]
     np.testing.assert_allclose([one.in_per_s[0, 0] for one in mine], rates, atol=rate * step_s / 300)
+
+
+def test_a_rescale_waits_for_slots_and_a_checkpoint_and_reads_again() -> None:
+    """Checkpoints are completed at 80, 140, ... 620 s: the first after the slots' coming begins the stop."""
+    flink = replace(QUIET, waits_for_checkpoint=True, slots_wait_s=600.0, checkpoint_duration_s=20.0)
+    ours = engine(LINE, np.full((30 * 6, 1), 200.0), [[1, 2, 1]], flink)
+    ours.rescale(0, np.array([1, 4, 1]))
+    seen = [ours.advance() for _ in range(3)]
+    assert [int(one.parallelism[0, 1]) for one in seen] == [2, 2, 4]
+    assert [float(one.paid[0]) for one in seen] == [4.0, 4.0, 4.0]  # from the request on
+    assert [(one.kind, one.at_s, one.downtime_s) for one in ours.downtimes[0]] == [("rescale", 620.0, 40.0)]
+    # Until it stops the job is at its limit; then what came in 20 s of checkpoint and 40 s of stop is worked off.
+    assert seen[2].lag_record_s[0] > 0.5 * 200.0 * 60.0**2
+    ours.rescale(0, np.array([1, 3, 1]))  # a fall waits for the checkpoint of 920 s alone, and is paid until then
+    assert ours.advance().paid[0] == pytest.approx(3.0 + 20.0 / 300.0)
+    assert ours.downtimes[0][1].at_s == 920.0
+
+
+def test_a_job_that_fails_while_it_waits_comes_back_with_what_is_there() -> None:
+    flink = replace(
+        QUIET,
+        waits_for_checkpoint=True,
+        slots_wait_s=90.0,
+        failures_per_day=1,
+        failure_at_s=(70.0,),
+        failure_downtime_s=60.0,
+    )
+    ours = engine(LINE, np.full((30, 1), 200.0), [[1, 2, 1]], flink)
+    ours.rescale(0, np.array([1, 4, 1]))
+    assert int(ours.advance().parallelism[0, 1]) == 4
+    assert [(one.kind, one.at_s, one.downtime_s) for one in ours.downtimes[0]] == [("restart", 70.0, 60.0)]
+
+
+def test_a_rise_within_the_taskmanagers_of_a_job_waits_for_no_slots() -> None:
+    flink = replace(QUIET, slots_wait_s=600.0, taskmanager_slots=4)
+    ours = engine(LINE, np.full((60, 1), 100.0), [[1, 2, 1]], flink)
+    ours.rescale(0, np.array([1, 4, 1]))
+    assert [one.at_s for one in ours.downtimes[0]] == [0.0]
+    assert ours.advance().paid[0] == 4.0
+    ours.rescale(0, np.array([1, 5, 1]))
+    assert ours.is_waiting(0)
+    assert ours.advance().paid[0] == 8.0
 
 
 def test_rows_of_one_job_are_allocated_as_jobs_of_a_fleet() -> None:
@@ -228,7 +271,7 @@ def test_random_draws_depend_on_seed_and_window_only() -> None:
     assert np.array_equal(drawn[0].measured, drawn[1].measured)
     assert not np.array_equal(drawn[0].failure_at_s, drawn[2].failure_at_s)
     assert len(drawn[0].failure_at_s) in {2, 3}
-    assert ((drawn[0].rescale_downtime_s >= 30) & (drawn[0].rescale_downtime_s <= 60)).all()
+    assert ((drawn[0].rescale_downtime_s >= 22) & (drawn[0].rescale_downtime_s <= 40)).all()
     assert RandomDraws.from_seed(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
 
 

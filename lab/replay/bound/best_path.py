@@ -32,7 +32,10 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
             at = int(np.searchsorted(middles_s, age_s[0, 0]))
             checkpoint = 0 if is_down else programme.find_checkpoint(stop.until_s, window)
             flat = (checkpoint * programme.slots_max + place) * len(ages_s) + at
-            rescale, target = programme.stop_for_rescale(window, kind), int(choice.target[at])
+            rescale, target = (
+                programme.stop_for_rescale(window, kind),
+                int(choice.target[min(place, len(choice.target) - 1), at]),
+            )
             # A rescale to as many slots is possible only where another operator changes; it is left out.
             if rescale is not None and target != place and choice.rescales[flat // 8] >> (7 - flat % 8) & 1:
                 place, stop = target, rescale

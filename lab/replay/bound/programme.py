@@ -4,8 +4,10 @@
                         rescale + min_k' slots(k') + late' + V_w'(k', a'', c'') ),    V_W = 0
 
 c is the age of the checkpoint that the next failure will find, which follows from when the job last began to run.  A
-rescale takes effect at once; V_w' is of the first window that begins with the job running again.  A job that is down
-after a failure has values of its own.  Ages are rounded down to a grid; V grows with both, so it is a lower bound.
+rescale takes effect with a window: it was asked for as much sooner as it waits, and slots that it waits for are paid
+from then on.  Where a fall waits for a checkpoint, the job keeps its capacity for the window and pays less already.
+V_w' is of the first window that begins with the job running again.  A job that is down after a failure has values of
+its own.  Ages are rounded down to a grid; V grows with both, so it is a lower bound.
 
 | symbol | meaning |
 | --- | --- |
@@ -55,7 +57,7 @@ class Choice:
 
     Attributes:
         rescales: whether to rescale: bits of a (C, P, A) array, of a job that is down (1, P, A).
-        target: (A,) place of the number of slots to rescale to.
+        target: (P, A) place of the number of slots to rescale to, or (1, A) where it is the same from every number.
     """
 
     rescales: bytes
@@ -127,8 +129,11 @@ class BoundProgramme:
         self.checkpoint_ages_s = least_s + interval_s * np.arange(checkpoints) / checkpoints
         self.slots_max = known.capacity_per_s.shape[1]
         self.window_s = known.steps * known.step_s
-        share = np.arange(1.0, self.slots_max + 1) / self.slots_max
+        count = known.disturbances.count_paid
+        share = np.array([count(slots) for slots in range(1, self.slots_max + 1)]) / self.slots_max
         self.slot_cost = (prices.slots * self.window_s / 60.0 * share)[:, None]  # (P, 1) of a window
+        waits = known.disturbances.slots_wait_s / self.window_s
+        self.wait_cost = np.maximum(self.slot_cost - self.slot_cost.T, 0.0)[..., None] * waits  # (P to, P from, 1)
         self._values: dict[int, Values] = {}
         self._end = known.windows
 
@@ -206,16 +211,27 @@ class BoundProgramme:
         """Return the lower cost of staying, (..., P, A), and of the best rescale, and which it is."""
         stop = self.stop_for_rescale(window, failure)
         if stop is None:
-            return stay, Choice(bytes(-(-stay.size // 8)), np.zeros(stay.shape[-1], np.int64))
-        change = self.prices.rescale + self._run(window, stop)
+            return stay, Choice(bytes(-(-stay.size // 8)), np.zeros((1, stay.shape[-1]), np.uint16))
+        change = self.prices.rescale + self._run(window, stop)[:, None]
+        if not self.known.disturbances.is_at_once:
+            change = change + self.wait_cost
+        if self.known.disturbances.waits_for_checkpoint and not self.joins_ages:
+            falls = np.tri(self.slots_max, k=-1, dtype=bool).T[..., None]
+            change = np.where(falls, self.prices.rescale + self._fall(window, stop), change)
         best = change.min(axis=0)
-        target = change.argmin(axis=0)
+        target = change.argmin(axis=0).astype(np.uint16)
         return np.minimum(stay, best), Choice(np.packbits(best < stay).tobytes(), target)
 
     def _run(self, window: int, stop: Stop) -> Floats:
         """Return the cost from a window on of all slots and ages of the grid; the slots change at its end at best."""
         end = run_window(self.known, window, slice(None), self.ages_s[None], stop)
         return self._add_cost(window, end)
+
+    def _fall(self, window: int, stop: Stop) -> Floats:
+        """Return (P to, P from, A) the cost where a job pays for other slots than it has in the window."""
+        end = run_window(self.known, window, slice(None), self.ages_s[None], stop)
+        flat = WindowEnd(end.late_s.reshape(1, -1), end.age_s.reshape(1, -1), end.stop)
+        return self._add_cost(window, flat).reshape(self.slots_max, self.slots_max, -1)
 
     def _add_cost(self, window: int, end: WindowEnd) -> Floats:
         """Return the cost of a window and of what follows, (P, A), or (C, P, A) where the checkpoint is open."""

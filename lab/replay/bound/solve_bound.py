@@ -69,7 +69,7 @@ def solve_bound(workload: Workload, seed: int, conditions: Conditions) -> Bound:
     least = {segment: solution.least[begin] for segment, begin in begins.items()}
     least["all"] = float(solution.first.up[checkpoint, first_slots - 1, 0])
     least["first_day"] = float(programme.solve(day).first.up[checkpoint, first_slots - 1, 0])
-    return Bound(least, _schedule_path(workload, path, first_slots, cadence.window_s))
+    return Bound(least, _schedule_path(workload, path, first_slots, conditions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +108,19 @@ def solve_least(workload: Workload, seed: int, conditions: Conditions, ages_s: F
         joined = BoundProgramme(known, conditions.prices, joins_ages=True)
         path, oldest_s = follow_choices(joined, joined.solve(), first_slots)
         ages_s = build_ages_s(known.lag_target_s, COARSE_FINE, min(DENSE_SHARE * oldest_s, _DENSE_UNTIL_S))
-        schedule = _schedule_path(workload, path, first_slots, cadence.window_s)
+        schedule = _schedule_path(workload, path, first_slots, conditions)
     programme = BoundProgramme(known, conditions.prices, joins_ages=False, ages_s=ages_s)
     checkpoint = programme.find_checkpoint(Stop().until_s, 0)
     least = float(programme.solve().first.up[checkpoint, first_slots - 1, 0])
     return LeastCost(least, schedule, ages_s)
 
 
-def _schedule_path(workload: Workload, path: Ints, first_slots: int, window_s: int) -> ScheduleDriver:
-    changes = np.flatnonzero(np.diff(path, prepend=first_slots))
+def _schedule_path(workload: Workload, path: Ints, first_slots: int, conditions: Conditions) -> ScheduleDriver:
+    cadence, changes = conditions.cadence, np.flatnonzero(np.diff(path, prepend=first_slots))
     parallelism = np.tile(path[changes, None], (1, len(workload.spec.operators)))
-    return ScheduleDriver(workload.start_s + changes * window_s, workload.spec.graph().names, parallelism)
+    ahead_s = cadence.round_to_ticks(conditions.disturbances.mean_wait_s)
+    times_s = workload.start_s + changes * cadence.window_s
+    return ScheduleDriver(times_s, workload.spec.graph().names, parallelism, ahead_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,11 @@ def test_scenarios_change_what_happens_to_the_job() -> None:
     assert [SCENARIOS[f"failures_{n}"].disturbances.failures_per_day for n in (0, 1, 5)] == [0, 1, 5]
     assert SCENARIOS["downtime_10min"].disturbances.rescale_downtime_s == (600.0, 600.0)
     assert SCENARIOS["downtime_10s"].disturbances.failure_downtime_s == 60.0
+    assert SCENARIOS["downtime_45s"].disturbances.rescale_downtime_s == (45.0, 45.0)
+    assert [SCENARIOS[f"slots_{s}s"].disturbances.slots_wait_s for s in (0, 60, 180, 600)] == [0, 60, 180, 600]
+    assert [SCENARIOS[f"checkpoint_{s}s"].disturbances.checkpoint_interval_s for s in (60, 180)] == [60, 180]
+    assert SCENARIOS["at_once"].disturbances.is_at_once
+    assert not SCENARIOS["slots_0s"].disturbances.is_at_once
 
 
 def test_a_ratio_that_is_the_same_everywhere_has_no_width() -> None:

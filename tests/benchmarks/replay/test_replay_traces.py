@@ -187,6 +187,9 @@ def test_a_job_may_come_from_a_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({**described, "sources": {"out": {}}}), encoding="utf-8")
     with pytest.raises(SpecError, match="not sources"):
         read_job(str(path))
+    path.write_text(json.dumps({**described, "checkpoint_interval_s": 180, "nonsense": 1}), encoding="utf-8")
+    with pytest.raises(SpecError, match="has no checkpoint_interval_s, nonsense"):
+        read_job(str(path))
     path.write_text('{"name": "mine"}', encoding="utf-8")
     with pytest.raises(SpecError, match="--help"):
         read_job(str(path))
