@@ -154,7 +154,8 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
         f"{seeds} seeds, the same for all candidates: {disturbances.failures_per_day} failure a day of about "
         f"{disturbances.failure_downtime_s:g} s and what came since the last checkpoint "
         f"({disturbances.checkpoint_interval_s:g} s interval); rescales {least:g}-{most:g} s, once a checkpoint is "
-        f"completed; measured rates +-{disturbances.measurement_noise:.0%}, true capacity +-{disturbances.capacity_noise:.0%}; "
+        f"completed; measured rates +-{disturbances.measurement_noise:.0%}, "
+        f"true capacity +-{disturbances.capacity_noise:.0%}; "
         f"{conditions.limits.cooldown_s:g} s between rescales",
     ]
 
