@@ -55,7 +55,10 @@ def dhalion_on_heron(seconds: float = 7200.0) -> HeronRun:
     spec = JobSpec("heron", operators, slots_max=_LIMIT, state_bytes_per_record=0.0)
     graph, names = spec.graph(), spec.graph().names
     now = np.array([1, 1, 1])
-    bed, rates = Testbed([spec], now[None], step_s=_WINDOW_S), np.array([[SENTENCES_PER_S, 0.0, 0.0]])
+    bed, rates = (
+        Testbed([spec], now[None], step_s=_WINDOW_S, has_buffers=False),
+        np.array([[SENTENCES_PER_S, 0.0, 0.0]]),
+    )
     path, windows, last_s = [(1, 1)], [], 0.0
     while bed.time_s < seconds:
         windows.append(bed.run(rates, _WINDOW_S))

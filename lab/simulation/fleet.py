@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.simulation.buffers import SEGMENT_BYTES, count_segments
 from lab.simulation.capacity import compute_capacity_curve, compute_gains
 from lab.simulation.queueing import Network
-from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
+from lab.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounts, SpecError
 from models.arrays import Bools, Floats, Ints
 
 
@@ -28,9 +29,10 @@ class Fleet:
         counted_in: (J, O) numRecordsIn of a vertex per record in.
         burst_s: (J, O) period of an operator that emits in bursts, infinite for the others.
         waits_in_poll: (J, O) sources that wait inside ``pollNext``.
+        feeds, forward: (J, O, O) whether an operator feeds another, and does so without an exchange.
         curves: (J, O, P + 1) capacity C(p) in records/s.
         p_max: (J, O) bound of parallelism, 1 for padding.
-        interval_s, checkpoint_rate, barrier_delay_s, restart_s, restore_rate, detection_s, retention_s,
+        interval_s, checkpoint_rate, barrier_delay_s, record_bytes, restart_s, restore_rate, detection_s, retention_s,
             bytes_per_record, fetch_delay_s: (J,) per job, named as in :class:`JobSpec`.
     """
 
@@ -43,11 +45,14 @@ class Fleet:
     counted_in: Floats
     burst_s: Floats
     waits_in_poll: Bools
+    feeds: Bools
+    forward: Bools
     curves: Floats
     p_max: Ints
     interval_s: Floats
     checkpoint_rate: Floats
     barrier_delay_s: Floats
+    record_bytes: Floats
     restart_s: Floats
     restore_rate: Floats
     detection_s: Floats
@@ -68,6 +73,12 @@ class Fleet:
     def capacity(self, parallelism: Ints) -> Floats:
         """Return the capacity at the given parallelism, (J, O) records/s; padding gives 0."""
         return np.take_along_axis(self.curves, parallelism[..., None], axis=2)[..., 0]
+
+    def compute_room(self, parallelism: Ints) -> Floats:
+        """Return how many input records fit into the buffers before each operator at a parallelism, (J, O)."""
+        p = parallelism.astype(np.float64)
+        segments = np.where(self.feeds, count_segments(p[:, :, None], p[:, None, :], self.forward), 0.0).sum(axis=1)
+        return np.asarray(segments * (SEGMENT_BYTES / self.record_bytes[:, None]))
 
 
 def _ancestors(spec: JobSpec) -> Bools:
@@ -103,17 +114,19 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
     jobs, width = len(specs), max(len(spec.operators) for spec in specs)
     p_top = max(spec.slots_max for spec in specs)
     gain, mean_gain = np.zeros((2, jobs, width, width))
-    above = np.zeros((jobs, width, width), dtype=np.bool_)
+    above, feeds, forward = np.zeros((3, jobs, width, width), dtype=np.bool_)
     curves, output_ratio, counted_in = np.zeros((jobs, width, p_top + 1)), *np.zeros((2, jobs, width))
     burst_s, waits_in_poll = np.full((jobs, width), np.inf), np.zeros((jobs, width), dtype=np.bool_)
     present, is_source = np.zeros((jobs, width), dtype=np.bool_), np.zeros((jobs, width), dtype=np.bool_)
     p_max = np.ones((jobs, width), dtype=np.int64)
     for j, spec in enumerate(specs):
-        n = len(spec.operators)
+        n, names = len(spec.operators), [operator.name for operator in spec.operators]
         gain[j, :n, :n], mean_gain[j, :n, :n] = compute_gains(spec, through_bursts=False), compute_gains(spec)
         above[j, :n, :n], present[j, :n] = _ancestors(spec), True
         output_ratio[j, :n] = list(spec.output_ratios.values())
         for i, operator in enumerate(spec.operators):
+            upstream = [names.index(name) for name in operator.upstream]
+            feeds[j, upstream, i], forward[j, upstream, i] = True, operator.ship is Ship.FORWARD
             is_source[j, i], counted_in[j, i] = not operator.upstream, _count_in(operator)
             burst_s[j, i], waits_in_poll[j, i] = operator.burst_s or np.inf, operator.waits_in_poll
             curves[j, i] = compute_capacity_curve(operator, p_top)
@@ -128,11 +141,14 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
         counted_in=counted_in,
         burst_s=burst_s,
         waits_in_poll=waits_in_poll,
+        feeds=feeds,
+        forward=forward,
         curves=curves,
         p_max=p_max,
         interval_s=_column(specs, "checkpoint_interval_s"),
         checkpoint_rate=_column(specs, "checkpoint_bytes_per_s"),
         barrier_delay_s=_column(specs, "barrier_delay_s"),
+        record_bytes=_column(specs, "record_bytes"),
         restart_s=_column(specs, "restart_base_s"),
         restore_rate=_column(specs, "restore_bytes_per_s"),
         detection_s=_column(specs, "detection_s"),

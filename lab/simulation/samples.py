@@ -125,12 +125,12 @@ class SampleRecorder:
         """Keep what a poll at the state's time observes."""
         rate, through, working, busy, backpressured, idle = self._sums / self._steps
         retained, fleet = self.samples, self._fleet
+        fetching_s = fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
         retained.at_s[index] = state.time_s
         for name, origin in _FROM_STATE.items():
             getattr(retained, name)[index] = getattr(state, origin)
         retained.in_per_s[index], retained.taken_per_s[index] = rate * fleet.counted_in, rate
         retained.out_per_s[index] = through * fleet.output_ratio
         retained.busy[index], retained.backpressured[index], retained.idle[index] = busy, backpressured, idle
-        retained.pending[index] = (
-            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
-        )
+        waiting = state.backlog - state.buffered
+        retained.pending[index] = waiting + np.where(fleet.is_source, rate, 0.0) * fetching_s

@@ -122,8 +122,9 @@ class JobSpec:
         slots_max: most subtasks that any operator may have.
         checkpoint_interval_s: I.
         checkpoint_bytes_per_s: how fast state is written.
-        barrier_delay_s: for how long a barrier waits behind records in buffers; a checkpoint takes so much longer, and
-            a rescale processes again what was emitted meanwhile.  0: a rescale processes nothing again.
+        barrier_delay_s: for how long a barrier waits besides its wait behind records in buffers; a checkpoint takes so
+            much longer, and a rescale processes again what was emitted meanwhile.
+        record_bytes: of a record in a buffer, which decides how many wait between operators; infinite: none.
         restart_base_s: downtime of a rescale without state.
         restore_bytes_per_s: how fast state is read back: D grows by state / this.
         detection_s: added to D when the restart is a failure that must first be noticed.
@@ -140,6 +141,7 @@ class JobSpec:
     checkpoint_interval_s: float = 120.0
     checkpoint_bytes_per_s: float = 600e6
     barrier_delay_s: float = 0.0
+    record_bytes: float = 100.0
     restart_base_s: float = 28.0
     restore_bytes_per_s: float = 250e6
     detection_s: float = 18.0
@@ -161,6 +163,8 @@ class JobSpec:
             raise SpecError(f"job {self.name!r}: checkpoint_interval_s and state_retention_s must be positive")
         if not 0 <= self.barrier_delay_s < math.inf:
             raise SpecError(f"job {self.name!r}: barrier_delay_s must be finite and not negative")
+        if not self.record_bytes > 0:
+            raise SpecError(f"job {self.name!r}: record_bytes must be positive")
         if self.slots_max < 1:
             raise SpecError(f"job {self.name!r}: slots_max must be at least 1")
 

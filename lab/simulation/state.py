@@ -52,11 +52,13 @@ class FleetState:
         parallelism: (J, O), 0 for padding.
         due_records, emitted, replayed, backlog: (J, O) records of sources as they take them in, whatever leaves their
             chains; the first three are totals since the start.
+        buffered: (J, O) records of the backlog that sources took in and that wait in buffers.
         held, fired: (J, O) records that an operator which emits in bursts took in: gathered for the next burst, and
             fired but not emitted yet.
         records_in, records_out: (J, O) Flink's counters of a vertex since the job last started.
         records_taken: (J, O) records that it took in since then, whatever counts them.
         busy_s, backpressured_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
+        transit_s: (J,) how old what waits in buffers is when it is processed: so long does a barrier wait.
         down_from, down_until: (J,) last downtime, :data:`NEVER` before the first.
         trigger_next: (J,) when the next checkpoint is triggered.
         pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then, of
@@ -74,6 +76,7 @@ class FleetState:
     emitted: Floats
     replayed: Floats
     backlog: Floats
+    buffered: Floats
     held: Floats
     fired: Floats
     records_in: Floats
@@ -82,6 +85,7 @@ class FleetState:
     busy_s: Floats
     backpressured_s: Floats
     idle_s: Floats
+    transit_s: Floats
     down_from: Floats
     down_until: Floats
     trigger_next: Floats
@@ -137,6 +141,7 @@ _GRIDS = (
     "emitted",
     "replayed",
     "backlog",
+    "buffered",
     "held",
     "fired",
     *COUNTERS,
@@ -144,6 +149,7 @@ _GRIDS = (
     "done_position",
 )
 _ROWS = (
+    "transit_s",
     "down_from",
     "down_until",
     "trigger_next",
@@ -173,7 +179,8 @@ def begin_restart(
     before, age_s = state.parallelism[job].copy(), 0.0
     if kind is RestartKind.FAILURE or fleet.barrier_delay_s[job] > 0:
         in_bursts = fleet.in_bursts[job]
-        rewind = np.where(in_bursts, 0.0, state.emitted[job] - state.replayed[job] - state.done_position[job])
+        taken = state.emitted[job] - state.replayed[job]
+        rewind = np.where(in_bursts, 0.0, np.maximum(taken - state.done_position[job], 0.0))
         state.held[job], state.fired[job] = np.where(in_bursts, state.done_position[job], 0.0), 0.0
         state.replayed[job] += rewind
         state.backlog[job] += rewind
@@ -189,6 +196,7 @@ def begin_restart(
     state.parallelism[job] = np.where(fleet.present[job], np.clip(target, 1, fleet.p_max[job]), 0)
     state.down_from[job], state.down_until[job] = at_s, at_s + duration
     state.trigger_next[job], state.pending_done[job] = at_s + duration + fleet.interval_s[job], np.inf
+    state.buffered[job], state.transit_s[job] = 0.0, 0.0  # what was in buffers is read again
     for counter in COUNTERS:
         getattr(state, counter)[job] = 0.0
     state.restarts[job] += 1
@@ -205,6 +213,6 @@ def begin_restart(
 
 
 def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> Floats:
-    """Return (J,) how long a checkpoint takes now: at most half the interval and the barrier's delay."""
+    """Return (J,) how long a checkpoint takes now: at most half the interval to be written, and the barrier's wait."""
     written_s = np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)
-    return written_s + fleet.barrier_delay_s
+    return written_s + fleet.barrier_delay_s + state.transit_s

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.simulation.buffers import fill
 from lab.simulation.bursts import find_blocked, fire
 from lab.simulation.fleet import Fleet
 from lab.simulation.state import FleetState, compute_checkpoint_duration
@@ -47,7 +48,8 @@ def _take_checkpoints(fleet: Fleet, state: FleetState, moved: Floats, step_s: fl
     due = (state.trigger_next < end) & np.isinf(state.pending_done)
     if due.any():
         share = np.clip((state.trigger_next - state.time_s) / step_s, 0.0, 1.0)[:, None]
-        before = np.where(fleet.in_bursts, state.held + state.fired, state.emitted - state.replayed)
+        taken = state.emitted - state.replayed + state.buffered
+        before = np.where(fleet.in_bursts, state.held + state.fired, taken)
         position = before + share * moved
         state.pending_position = np.where(due[:, None], position, state.pending_position)
         state.pending_trigger = np.where(due, state.trigger_next, state.pending_trigger)
@@ -126,14 +128,30 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, 
         blocked = find_blocked(fleet, state, available, step_s)
         available, wanted = available * (1.0 - blocked), wanted + state.fired / step_s
     emit = fleet.network.allocate(wanted, available)
-    load = fleet.network.compute_load(emit)
-    through = np.where(fleet.in_bursts, emit, load)
     arrived, emitted = rate_per_s * rest * step_s, np.where(fleet.in_bursts, 0.0, emit) * step_s
-    _take_checkpoints(fleet, state, np.where(fleet.in_bursts, load * step_s - emit * step_s, emitted), step_s)
+    backlog = np.maximum(state.backlog + arrived - emitted, 0.0)
+    room = np.where(up > 0.0, fleet.compute_room(state.parallelism), 0.0)
+    filling = fill(
+        fleet.network,
+        room,
+        state.buffered,
+        np.where(fleet.is_source, backlog, 0.0),
+        wanted=wanted,
+        emitted=emit,
+        available=available,
+        step_s=step_s,
+    )
+    load = fleet.network.compute_load(emit)
+    held_up = fleet.network.find_backpressured(wanted, emit, load, available) & filling.is_full[:, None]
+    load = np.where(filling.above, fleet.network.compute_load(filling.taken), load)
+    through = np.where(fleet.in_bursts, emit, load)
+    moved = emitted + filling.buffered - state.buffered
+    _take_checkpoints(fleet, state, np.where(fleet.in_bursts, load * step_s - emit * step_s, moved), step_s)
     _gather(fleet, state, load * step_s, emit * step_s)
     state.due_records += arrived
     state.emitted += emitted
-    state.backlog = np.maximum(state.backlog + arrived - emitted, 0.0)
+    state.backlog, state.buffered = backlog, filling.buffered
+    state.transit_s = np.divide(filling.buffered, emit, out=np.zeros_like(emit), where=emit > 0.0).max(axis=1)
     state.records_in += load * fleet.counted_in * step_s
     state.records_out += through * fleet.output_ratio * step_s
     state.records_taken += load * step_s
@@ -143,7 +161,6 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, 
     state.time_s = end
     working = np.divide(load, capacity, out=np.zeros_like(load), where=capacity > 0.0)
     waiting = np.maximum(np.where(fleet.present, up - working, 0.0), 0.0)
-    held_up = fleet.network.find_backpressured(wanted, emit, load, available)
     backpressured = np.where(held_up, waiting, np.minimum(blocked, waiting))
     idle = waiting - backpressured
     busy, idle = np.where(fleet.waits_in_poll, working + idle, working), np.where(fleet.waits_in_poll, 0.0, idle)

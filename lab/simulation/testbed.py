@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -59,6 +60,7 @@ class Testbed:
         step_s: length of a step of the queueing model.
         seed: of measurement noise and downtimes.
         measurement_noise: relative standard deviation of a window's true rates (capacity as it is measured).
+        has_buffers: whether records wait between operators, as they do in Flink; simulators of papers have no buffers.
     """
 
     __test__ = False  # not a test, whatever its name
@@ -71,8 +73,9 @@ class Testbed:
         step_s: float = 1.0,
         seed: int = 0,
         measurement_noise: float = 0.0,
+        has_buffers: bool = True,
     ) -> None:
-        self.fleet = pack(specs)
+        self.fleet = pack(specs if has_buffers else [replace(spec, record_bytes=math.inf) for spec in specs])
         self.state = FleetState.running(self.fleet, parallelism, np.zeros(self.fleet.shape))
         self.restarts: list[Restart] = []
         self._step_s = step_s
@@ -154,8 +157,8 @@ class Testbed:
         with np.errstate(divide="ignore", invalid="ignore"):
             capacity = np.where(busy > 0.0, rate / busy, np.nan) * factor
             arrived = np.where(fleet.is_source, due_records / seconds, np.nan)
-            backlog = np.where(fleet.is_source, state.backlog, np.nan)
-            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0)
+            backlog = np.where(fleet.is_source, state.backlog - state.buffered, np.nan)
+            waiting_s = np.where(arrived > 0.0, state.backlog / arrived, 0.0)
             waiting_s += fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
         return Window(
             start_s=began_s,

@@ -41,7 +41,7 @@ def needed(rate: float) -> list[int]:
 
 def drive(policy, rates, *, hide_arrivals: bool = False, windows: int = 8):
     """Give each rate to the job for some windows; return the configurations run, by rate."""
-    bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0)
+    bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0, has_buffers=False)
     running, memory, paths = [1, 1, 1], policy.first_memory(), []
     for rate in rates:
         path = [tuple(running)]
@@ -108,7 +108,7 @@ def test_big_ds2_goes_through_the_big_phase_although_arrivals_are_known() -> Non
 
 
 def test_the_big_phase_stops_at_the_limit() -> None:
-    bed = Testbed([JOB], np.full((1, 3), 4, np.int64), step_s=10.0)
+    bed = Testbed([JOB], np.full((1, 3), 4, np.int64), step_s=10.0, has_buffers=False)
     observed = observations([bed.run(np.array([[20_000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
     hidden = replace(observed, target_data_rate_per_s=np.full((1, 3), np.nan))
     limits = dict.fromkeys(GRAPH.names, 4)
@@ -130,7 +130,7 @@ def test_a_balanced_job_is_left_alone_and_no_window_counts_twice() -> None:
 
 
 def test_disturbed_windows_and_those_of_another_parallelism_do_not_decide() -> None:
-    bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0)
+    bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0, has_buffers=False)
     observed = observations([bed.run(np.array([[9000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
     disturbed = replace(observed, disturbed=np.ones(1, bool))
     schedule, memory = ContTune().decide(situation(disturbed, [1, 1, 1]), Memory())

@@ -88,7 +88,7 @@ def test_readings_tell_backpressure_from_queues_on_a_simulated_job() -> None:
         OperatorSpec("sink", ("map",), 50.0, contention=0.0),
     )
     spec = JobSpec("job", operators, slots_max=10)
-    bed = Testbed([spec], np.array([[1, 2, 1]]), step_s=10.0)
+    bed = Testbed([spec], np.array([[1, 2, 1]]), step_s=10.0, has_buffers=False)
     observed = observations([bed.run(np.array([[400.0, 0.0, 0.0]]), 60.0)], 0, 3)
     graph = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("sink", ("map",))))
     result = readings(graph, observed, {"source": 1, "map": 2, "sink": 1}, np.full(3, 10))
@@ -111,7 +111,7 @@ def test_the_order_in_which_branches_are_listed_does_not_matter() -> None:
     for listed in (branches, branches[::-1]):
         sink = OperatorSpec("sink", ("b", "a"), 1e6, contention=0.0)
         spec = JobSpec("job", (OperatorSpec("source", (), 1e6, contention=0.0), *listed, sink), slots_max=10)
-        bed = Testbed([spec], np.ones((1, 4), np.int64), step_s=10.0)
+        bed = Testbed([spec], np.ones((1, 4), np.int64), step_s=10.0, has_buffers=False)
         observed = observations([bed.run(np.array([[400.0, 0.0, 0.0, 0.0]]), 60.0)], 0, 4)
         graph = spec.graph()
         one = readings(graph, observed, dict.fromkeys(graph.names, 1), np.full(4, 10))

@@ -72,7 +72,12 @@ def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], pa
     wave = 1.0 + 0.25 * np.sin(np.arange(steps) / 40.0)
     rates = wave[:, None] * np.array(base)
     ours = engine(spec, rates, parallelism)
-    bed = Testbed([JobSpec(f"{n}", spec.operators, slots_max=8) for n in range(3)], np.array(parallelism), step_s=10.0)
+    bed = Testbed(
+        [JobSpec(f"{n}", spec.operators, slots_max=8) for n in range(3)],
+        np.array(parallelism),
+        step_s=10.0,
+        has_buffers=False,
+    )
     wide = np.zeros((steps, 3, len(spec.operators)))
     wide[:, :, : len(base)] = rates[:, None, :]
     for number in range(12):

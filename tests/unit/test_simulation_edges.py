@@ -36,7 +36,7 @@ def side_outputs(**source: Any) -> JobSpec:
         OperatorSpec("small", ("route",), 300.0, 0.0, selectivity=0.0),
         OperatorSpec("join", ("route", "Source: rates"), 2500.0, 0.0, selectivity=0.0),
     )
-    return JobSpec("side-outputs", operators, failures_per_week=0.0, restart_base_s=30.0)
+    return JobSpec("side-outputs", operators, failures_per_week=0.0, restart_base_s=30.0, record_bytes=np.inf)
 
 
 def started(fleet: Fleet, p: int = 1) -> FleetState:
@@ -195,7 +195,7 @@ def test_a_window_emits_in_bursts_what_it_gathered_and_loses_nothing() -> None:
 
 
 def test_a_burst_that_the_successor_cannot_take_blocks_the_window() -> None:
-    fleet = pack([window_job(1000.0)])  # takes 500/s in the mean, 150 s for each burst
+    fleet = pack([window_job(1000.0, record_bytes=np.inf)])  # takes 500/s in the mean, 150 s for each burst
     state = started(fleet)
     while state.time_s < 300.0:
         step(fleet, state, 1000.0, step_s=30.0)

@@ -77,7 +77,7 @@ def test_no_operator_takes_more_than_its_capacity() -> None:
 
 
 def test_a_slow_operator_limits_the_source_and_presses_those_above_it() -> None:
-    fleet = pack([chain()])
+    fleet = pack([chain(record_bytes=np.inf)])
     state = started(fleet)
     flow = advance(fleet, state, at_source(fleet, 3000.0), np.ones(fleet.shape), 10.0)
     np.testing.assert_allclose(flow.in_per_s[0], [2000.0, 2000.0, 1000.0, 1000.0])  # map halves, slow takes 1000/s
@@ -97,7 +97,7 @@ def test_below_saturation_nothing_waits() -> None:
 
 
 def test_two_sources_share_a_slow_join_in_proportion_and_leave_nothing_free() -> None:
-    fleet = pack([two_sources()])
+    fleet = pack([dataclasses.replace(two_sources(), record_bytes=np.inf)])
     flow = advance(fleet, started(fleet), at_source(fleet, 4000.0, 2000.0), np.ones(fleet.shape), 10.0)
     np.testing.assert_allclose(flow.in_per_s[0], [2000.0, 1000.0, 3000.0, 3000.0])
 

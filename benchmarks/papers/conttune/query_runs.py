@@ -108,7 +108,7 @@ def run_tuner(query: Query, tuner: Tuner, seeds: int) -> Outcome:
     specs = [query.job(f"{query.name}-{number}") for number in range(len(flat))]
     operators = len(specs[0].operators)
     start = np.ones((len(flat), operators), np.int64)
-    bed = Testbed(specs, start, step_s=WATCH_S, seed=1, measurement_noise=query.noise)
+    bed = Testbed(specs, start, step_s=WATCH_S, seed=1, measurement_noise=query.noise, has_buffers=False)
     unit = np.zeros(operators)
     unit[: len(query.unit_per_s)] = list(query.unit_per_s.values())
     parts = {name: np.zeros(flat.shape) for name in (*_WHOLE, *_REAL)}

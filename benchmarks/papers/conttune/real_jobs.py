@@ -131,7 +131,7 @@ def control(name: str, options: Options, seed: int, folder: Path | None = None) 
     running = {operator: count for operator, _, count in job.operators}
     limits = dict.fromkeys(graph.names, SLOTS)
     start = np.array([list(running.values())], np.int64)
-    bed = Testbed([simulated], start, step_s=STEP_S, seed=seed, measurement_noise=NOISE)
+    bed = Testbed([simulated], start, step_s=STEP_S, seed=seed, measurement_noise=NOISE, has_buffers=False)
     share = np.array([job.sources.get(operator, 0.0) for operator in graph.names])
     options = replace(options, thresholds=Thresholds(decision=DECISION))
     memory, tunings, changes = Memory(), 0, 0

@@ -133,7 +133,14 @@ def play(
     now = np.ones((len(tuners), len(names)), np.int64)
     now[:, ~is_source] = app.start
     windows_n = SLOT_S // _WINDOW_S
-    bed = Testbed(specs, now, step_s=_WINDOW_S, seed=seed, measurement_noise=noise * float(np.sqrt(windows_n - 1)))
+    bed = Testbed(
+        specs,
+        now,
+        step_s=_WINDOW_S,
+        seed=seed,
+        measurement_noise=noise * float(np.sqrt(windows_n - 1)),
+        has_buffers=False,
+    )
     tasks, means, ends, capacity = [], [], [], []
     for offered in offered_per_s:
         rates = np.where(is_source, offered, 0.0) * np.ones((len(tuners), 1))
@@ -178,7 +185,7 @@ def throughput_map(app: Application) -> Floats:
     """Return (10, 10) the rate that each configuration of two operators takes from the source, records/s."""
     grid = [(first, second) for first in range(1, MAX_TASKS + 1) for second in range(1, MAX_TASKS + 1)]
     specs = [replace(app.spec, name=str(index)) for index in range(len(grid))]
-    bed = Testbed(specs, np.array([(1, *pair) for pair in grid]), step_s=_WINDOW_S)
+    bed = Testbed(specs, np.array([(1, *pair) for pair in grid]), step_s=_WINDOW_S, has_buffers=False)
     window = bed.run(np.tile([app.source_per_s, 0.0, 0.0], (len(grid), 1)), _WINDOW_S)
     return np.asarray(window.in_per_s[:, 0].reshape(MAX_TASKS, MAX_TASKS), float)
 

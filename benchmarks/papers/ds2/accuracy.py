@@ -33,7 +33,7 @@ def cells(indicated: Runs) -> list[Cell]:
     for place, ((query, around), spec) in enumerate(zip(keys, specs, strict=True)):
         at[place, len(spec.operators) - 1] = np.clip(ends[query] + AROUND[around], 1, SLOTS)
     rates = np.stack([source_rates(query, _WIDTH) for query, _ in keys])
-    bed = Testbed(specs, at)
+    bed = Testbed(specs, at, has_buffers=False)
     for _ in range(round(DURATION_S / 30.0)):
         window = bed.run(rates, 30.0)
     result = []

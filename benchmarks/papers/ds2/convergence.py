@@ -91,7 +91,7 @@ def runs(options: ManagerOptions, starts: Sequence[int] = EVERY_START) -> Runs:
 def smallest() -> dict[str, int]:
     """Return query -> smallest parallelism of its main operator that does not hold a source back, tried one by one."""
     keys, specs, at, rates = _fleet(EVERY_START)
-    window = Testbed(specs, at, step_s=INTERVAL_S).run(rates, INTERVAL_S)
+    window = Testbed(specs, at, step_s=INTERVAL_S, has_buffers=False).run(rates, INTERVAL_S)
     held_back = np.asarray((window.backpressured > 0.0).any(axis=1))
     return {
         query: min(p for row, (one, p) in enumerate(keys) if one == query and not held_back[row]) for query in CURVES

@@ -50,7 +50,7 @@ class Driver:
         step_s: float = 1.0,
         as_measured: Callable[[Window], Window] | None = None,
     ) -> None:
-        self.testbed = Testbed(specs, parallelism, step_s=step_s)
+        self.testbed = Testbed(specs, parallelism, step_s=step_s, has_buffers=False)
         self.actions: list[list[Action]] = [[] for _ in specs]
         self.memories = [policy.first_memory() for _ in specs]
         self.windows: list[Window] = []

@@ -48,7 +48,7 @@ def _deciding_s() -> float:
     """Return the processor time of one decision, mean over the six queries."""
     specs = [job(query, query) for query in QUERIES]
     rates = np.stack([source_rates(query, _WIDTH) for query in QUERIES])
-    window = Testbed(specs, np.ones((len(specs), _WIDTH), np.int64)).run(rates, INTERVAL_S)
+    window = Testbed(specs, np.ones((len(specs), _WIDTH), np.int64), has_buffers=False).run(rates, INTERVAL_S)
     policy, seconds = Ds2(AS_PUBLISHED), 0.0
     for row, spec in enumerate(specs):
         situation = situation_after(

@@ -73,7 +73,7 @@ def late_share(query: str, workers: int) -> float:
         ),
         slots_max=SLOTS,
     )
-    testbed = Testbed([fused], np.array([[workers, workers]]))
+    testbed = Testbed([fused], np.array([[workers, workers]]), has_buffers=False)
     rates = np.array([[total, 0.0]])
     epochs = [testbed.run(rates, EPOCH_S) for _ in range(EPOCHS)]
     return float(np.mean([window.backlog[0, 0] > 0.0 for window in epochs]))

@@ -28,7 +28,7 @@ def run_simulated(paper: PaperPolicy, seed: int = 0) -> Trial:
     """Run a policy on the simulated job."""
     spec = describe_job(paper.paper)
     graph, width = spec.graph(), len(spec.operators)
-    testbed = Testbed([spec], np.ones((1, width), np.int64), seed=seed, measurement_noise=_NOISE)
+    testbed = Testbed([spec], np.ones((1, width), np.int64), seed=seed, measurement_noise=_NOISE, has_buffers=False)
     trial, windows = Trial(), list[Window]()
     decider = Decider(paper, graph, trial)
     for end_s in range(WINDOW_S, TOTAL_S + 1, WINDOW_S):

@@ -125,7 +125,7 @@ class Bench:
         self._jobs = [(system, number) for system in systems for number in range(len(profiles))]
         specs = [phoebe_setup.job(f"{system.name}-{number}", _curve(experiment)) for system, number in self._jobs]
         first = [[system.first_workers or experiment.first_workers] for system, _ in self._jobs]
-        self._testbed = Testbed(specs, np.array(first, np.int64), seed=0)
+        self._testbed = Testbed(specs, np.array(first, np.int64), seed=0, has_buffers=False)
         self._latency_draws = job_generator(0, experiment.name, "latency")
         self._reactive_draws = job_generator(0, experiment.name, "reactive")
         self._arrivals = np.stack([experiment.repetition(number) for number in range(len(profiles))])  # (R, T)
