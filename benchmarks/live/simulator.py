@@ -159,7 +159,7 @@ def simulate_run(run: RunResult, calibration: Calibration, correction: Correctio
         rates = np.zeros((1, len(spec.operators)))
         rates[0, 0] = rate
         window = testbed.run(rates, 1.0)
-        backlog = float(window.backlog[0, 0])
+        backlog = float(testbed.state.backlog[0, 0])  # what is in buffers is not worked off
         age_s = float(window.latency_ms[0, 0]) / 1000
         slots = int(window.parallelism[0].max())
         readings.append(Reading(float(second), bool(window.up[0]), slots, (wanted, wanted), backlog, age_s, age_s))
