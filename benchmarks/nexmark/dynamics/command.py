@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.dynamics.jobs import JOBS
 from benchmarks.nexmark.dynamics.measures import judge_events
-from benchmarks.nexmark.dynamics.policies import AUTOSCALERS, NAMES, TIDEWISE
+from benchmarks.nexmark.dynamics.policies import AUTOSCALERS, NAMES
 from benchmarks.nexmark.dynamics.run import Conditions, run_side_by_side
 from benchmarks.nexmark.dynamics.schedule import make_schedule
 from benchmarks.nexmark.dynamics.tables import print_tables
@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     """Entry point; a run that has ended is in ``<out>/nexmark_dynamics.json``, and another is added to it."""
     parser = CommandParser(prog="nexmark --dynamics", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", nargs="+", choices=sorted(JOBS), default=list(JOBS))
-    parser.add_argument("--policies", nargs="+", choices=NAMES, default=[TIDEWISE, "autoscaler-port-2min"])
+    parser.add_argument("--policies", nargs="+", choices=NAMES, default=["tidewise", "autoscaler-port-2min"])
     parser.add_argument("--minutes", type=number(3, 600), default=44.0, help="of a run, after its start")
     parser.add_argument("--checkpoint-every-s", type=number(10, 600), default=60.0, help="interval of checkpoints")
     parser.add_argument("--autoscaler-jar", type=Path, help="flink-autoscaler-standalone, for its own process")

@@ -16,7 +16,12 @@ from lab.local_flink.processes import start_process
 
 SLOTS_MAX = 6
 WINDOW_S, POLL_EVERY_S, DECIDE_EVERY_S = 60, 15.0, 60
-TIDEWISE = "tidewise"
+CLUSTER = "tidewise"
+TIDEWISE: Mapping[str, tuple[int, float, int]] = {
+    "tidewise": (WINDOW_S, POLL_EVERY_S, DECIDE_EVERY_S),
+    "tidewise-defaults": (300, 60.0, 300),
+}
+"""Its controller -> windows, polls and evaluations, s: as short as the others' here, and the defaults of its settings."""
 _ACTS: Mapping[str, str] = {
     "job.autoscaler.enabled": "true",
     "job.autoscaler.vertex.max-parallelism": str(SLOTS_MAX),
@@ -36,7 +41,7 @@ PORTS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "conttune": ("conttune_a3", {}),
 }
 """Policies of the catalogue, asked each minute about the same windows; the first two hold the autoscaler's rules."""
-NAMES = (TIDEWISE, *AUTOSCALERS, *PORTS)
+NAMES = (*TIDEWISE, *AUTOSCALERS, *PORTS)
 
 
 def make_rival(name: str) -> Rival | None:
@@ -53,31 +58,32 @@ def start_actor(name: str, out: Path, rest_url: str, jar: Path | None) -> subpro
         rest_url: of the cluster.
         jar: of the autoscaler.
     """
-    if name == TIDEWISE:
-        return start_process([sys.executable, "-m", "controller"], out / "actor.log", _write_settings(out, rest_url))
+    if name in TIDEWISE:
+        environment = _write_settings(out, rest_url, *TIDEWISE[name])
+        return start_process([sys.executable, "-m", "controller"], out / "actor.log", environment)
     if name in AUTOSCALERS:
         assert jar is not None
         return start_autoscaler(jar, rest_url, out / "actor.log", DECIDE_EVERY_S)
     return None
 
 
-def _write_settings(out: Path, rest_url: str) -> dict[str, str]:
+def _write_settings(out: Path, rest_url: str, window_s: int, poll_every_s: float, apply_every_s: int) -> dict[str, str]:
     path = out / "tidewise.toml"
     text = f"""
-[clusters.{TIDEWISE}]
+[clusters.{CLUSTER}]
 rest_url = "{rest_url}"
-window_s = {WINDOW_S}
-poll_every_s = {POLL_EVERY_S:g}
+window_s = {window_s}
+poll_every_s = {poll_every_s:g}
 slots_max = {SLOTS_MAX}
 
-[clusters.{TIDEWISE}.limits]
+[clusters.{CLUSTER}.limits]
 mode = "auto"
 
 [apply]
 tick_s = 5
 
 [planner.timing]
-apply_every_s = {DECIDE_EVERY_S}
+apply_every_s = {apply_every_s}
 """
     write_text(path, text)
     return {**below(out), SETTINGS_FILE_VARIABLE: str(path)}

@@ -15,6 +15,7 @@ from deltalake.exceptions import TableNotFoundError
 from benchmarks.nexmark.dynamics.jobs import JOBS, AgeReader, Job, find_costly, submit
 from benchmarks.nexmark.dynamics.policies import (
     AUTOSCALERS,
+    CLUSTER,
     DECIDE_EVERY_S,
     POLL_EVERY_S,
     SLOTS_MAX,
@@ -104,8 +105,8 @@ class World:
         self._stack = ExitStack()
         self._stack.enter_context(self._cluster)
         self.client = JobClient(self._cluster.rest_url, read_timeout_s=_REPLIES_S)
-        self._source = RestSource(self.client, TIDEWISE, time.time)
-        self._history = PollHistory({TIDEWISE: WINDOW_S}, polls=400, settle_s=60)
+        self._source = RestSource(self.client, CLUSTER, time.time)
+        self._history = PollHistory({CLUSTER: WINDOW_S}, polls=400, settle_s=60)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -157,7 +158,7 @@ class World:
 
     def finish(self) -> dict[str, Series]:
         """Return the series of the jobs, with what Tidewise's log says."""
-        for row in _read_log(self._out / "lake") if self.policy == TIDEWISE else ():
+        for row in _read_log(self._out / "lake") if self.policy in TIDEWISE else ():
             job = self.jobs.get(str(row["job"]))
             to, since = (_read_map(row[name]) for name in ("parallelism_to", "parallelism_from"))
             names = [] if job is None else [name for name in to if name.startswith(job.job.costly)]
