@@ -21,7 +21,7 @@ TIDEWISE: Mapping[str, tuple[int, float, int]] = {
     "tidewise": (WINDOW_S, POLL_EVERY_S, DECIDE_EVERY_S),
     "tidewise-defaults": (300, 60.0, 300),
 }
-"""Its controller -> windows, polls and evaluations, s: as short as the others' here, and the defaults of its settings."""
+"""Its controller -> windows, polls and evaluations, s: as short as the others here, and those of its defaults."""
 _ACTS: Mapping[str, str] = {
     "job.autoscaler.enabled": "true",
     "job.autoscaler.vertex.max-parallelism": str(SLOTS_MAX),
