@@ -16,6 +16,7 @@ from benchmarks.nexmark.dynamics.policies import AUTOSCALERS, NAMES
 from benchmarks.nexmark.dynamics.run import Conditions, run_side_by_side
 from benchmarks.nexmark.dynamics.schedule import make_schedule
 from benchmarks.nexmark.dynamics.tables import print_tables
+from benchmarks.nexmark.dynamics.verdicts import list_shortfalls
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.out_lock import hold_folder
 from include.atomic_write import write_json, write_text
@@ -52,7 +53,9 @@ def main(argv: Sequence[str]) -> int:
                     print(f"discarded: {run['cpu_share']:.0%} of all processors busy, which is no measurement")
                     return 1
                 write_json(path, {"runs": [*_read_runs(path), run]})
-        tables = print_tables(_read_runs(path))
+        runs = _read_runs(path)
+        short = [f"- {text}" for text in list_shortfalls(runs)] or ["- nothing"]
+        tables = "\n".join([print_tables(runs), "", "### What falls short during a change", "", *short])
     except UsageError as error:
         print(f"nexmark: {error}", file=sys.stderr)
         return EXIT_USAGE

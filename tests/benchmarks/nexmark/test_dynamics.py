@@ -10,6 +10,7 @@ from benchmarks.nexmark.dynamics.measures import judge_events
 from benchmarks.nexmark.dynamics.schedule import HIGH, LOW, Event, Kind, make_schedule, make_trace
 from benchmarks.nexmark.dynamics.series import Series, Window
 from benchmarks.nexmark.dynamics.tables import print_tables
+from benchmarks.nexmark.dynamics.verdicts import list_shortfalls
 
 RISE = Event(Kind.STEEP_RISE, 300, 900)
 
@@ -87,3 +88,32 @@ def test_the_load_rises_and_falls_at_the_events() -> None:
     assert points[60 + steep.begins_s] == points[60 + fall.begins_s - 1] == 100 * HIGH
     assert points[60 + (slow.begins_s + slow.ends_s) // 2] == 100 * HIGH
     assert [second for second, _ in trace] == sorted(points)
+
+
+def run_of(**changes: object) -> dict[str, object]:
+    row = dict.fromkeys(("error_s", "formula_s", "error_in_all_s", "formula_in_all_s", "caught_up_minutes"))
+    row |= {"kind": "steep rise", "wish_minutes": 1.5, "largest_age_s": 60.0, "wishes": 2, "taken_back": 0}
+    row |= {"smaller_while_behind": 0, "caught_up_minutes": 3.0}
+    rival = {"kind": "steep rise", "caught_up_minutes": 4.0, "largest_age_s": 70.0}
+    return {"outcomes": {"tidewise": {"q3": [row | changes]}, "autoscaler-2min": {"q3": [rival]}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"error_s": 10.5}, "error of the age 10.5 s"),
+        ({"error_in_all_s": 6.0, "formula_in_all_s": 11.0}, "of backlog / rate 11.0 s"),
+        ({"taken_back": 1}, "1 steps taken back"),
+        ({"smaller_while_behind": 1}, "fewer slots"),
+        ({"wish_minutes": 2.5}, "first wish after 2.5 minutes"),
+        ({"wish_minutes": None}, "no wish"),
+        ({"wishes": 3}, "3 wishes at one load"),
+        ({"caught_up_minutes": 5.0}, "caught up after 5.0 minutes, autoscaler-2min after 4.0"),
+        ({"caught_up_minutes": None}, "caught up not within the event"),
+    ],
+)
+def test_what_does_not_hold_is_said(changes: dict[str, object], named: str) -> None:
+    assert list_shortfalls([run_of()]) == []
+    (text,) = list_shortfalls([run_of(**changes)])
+    assert text.startswith("tidewise, q3, steep rise: ")
+    assert named in text
