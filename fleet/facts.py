@@ -44,7 +44,7 @@ class StepFact:
         apply_at_s, effective_at_s, valid_until_s: when it is sent, in effect, and followed by the next.
         load_q50_per_s, load_q90_per_s: highest forecast of a bin of the step, all sources, records/s.
         capacity_per_s, capacity_lower_per_s, capacity_upper_per_s: what the configuration sustains, records/s.
-        p_late: probability that the load exceeds the capacity in the worst bin of the step.
+        late_minutes: expected while the step runs; None where its plan does not say.
         recovery_s: expected downtime and catch-up.
         slot_hours_saved: against staying as it is over the step; negative: added.
         reason, warning: sentences for a person.
@@ -66,7 +66,7 @@ class StepFact:
     capacity_per_s: float | None
     capacity_lower_per_s: float | None
     capacity_upper_per_s: float | None
-    p_late: float | None
+    late_minutes: float | None
     recovery_s: float | None
     slot_hours_saved: float | None
     policy: str

@@ -29,7 +29,7 @@ def step_of(row: PlanRow) -> StepFact:
         capacity_per_s=row.expected_capacity_per_s,
         capacity_lower_per_s=row.expected_capacity_lower_per_s,
         capacity_upper_per_s=row.expected_capacity_upper_per_s,
-        p_late=row.p_late,
+        late_minutes=row.expected_late_minutes,
         recovery_s=row.expected_recovery_s,
         slot_hours_saved=row.slot_hours_saved,
         policy=row.policy or "",

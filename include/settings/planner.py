@@ -57,6 +57,9 @@ class Costs(Section):
         3.0, ge=1, le=1e6, description="a planned rescale must promise to save so many times its cost"
     )
     late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
+    late_share_goal: Share = Field(
+        0.01, description="share of a day that a job may be late; pages show in red where more is expected"
+    )
     recovery_within_s: float | None = Field(
         None,
         gt=0,

@@ -57,6 +57,8 @@ class PlanRow:
     expected_capacity_upper_per_s: float | None = _of_job("DOUBLE")
     expected_utilisation: float | None = _of_job("DOUBLE")  # q50 load / expected capacity
     p_late: float | None = _of_job("DOUBLE")  # probability that load exceeds capacity in the worst bin
+    expected_late_minutes: float | None = _of_job("DOUBLE")  # while the step runs; null of a policy that prices none
+    day_late_minutes: float | None = _of_job("DOUBLE")  # the same of the job over the whole plan, in each of its rows
     expected_recovery_s: float | None = _of_job("DOUBLE")
     lead_time_s: float | None = _of_job("DOUBLE")
     band_load_low_per_s: float | None = _of_job("DOUBLE")  # it goes out as planned while the load is no lower

@@ -179,10 +179,12 @@ class Schedule:
     Attributes:
         operators: (O,) names in the order of the steps' arrays.
         decisions: at least one; a schedule without any change holds one that says so.
+        late_minutes: expected of the job until its end; None of a policy that does not price them.
     """
 
     operators: tuple[str, ...]
     decisions: tuple[Decision, ...]
+    late_minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from models.programme.error_shapes import cumulate
 from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.programme import Sizes, Terms, Values
-from models.scheduling.reason import format_clock, format_rate
+from models.scheduling.reason import format_clock, format_count, format_duration, format_late, format_rate
 
 _SHOWN: Final = 24  # steps: two hours
 _SCORE: Final = 1.2816  # of the band that is shown, 10% to 90%
-_LEAST_SHARE: Final = 0.005
 _SOURCES: Final = {
     "": "level held",
     "champion": "the forecast's shape at the measured height",
@@ -33,14 +32,18 @@ class Choice:
     Attributes:
         place: of the size among those that were compared; 0 to stay.
         slots_from, slots_to: before and after.
-        saved: what the other decision would cost more until ``until_s``: staying, or the best change where it stays;
-            negative where that is cheaper, but late if the load is as expected.
+        saved: what the other decision would cost more until ``until_s``, late minutes and stops included: staying, or
+            the best change where it stays; negative where that is cheaper, but late if the load is as expected.
+        saved_unit: of that: slot-hours, or late minutes where slots cost nothing.
         other_slots: of that best change; those of before where nothing but staying was possible.
         until_s: end of the programme's horizon, epoch seconds.
         load_low_per_s, load_high_per_s: band of the load of the next two hours, 10% to 90% at its lowest and highest.
         load_per_s: highest load expected in that time.
         capacity_per_s: what the size sustains, with caution.
-        late_chance: highest probability in that time that the load exceeds the capacity; 1 of a job that is late.
+        lasts_s: for so long a decision is compared with staying.
+        late_minutes, stay_late_minutes: expected in that time, and by staying.
+        age_s: of the backlog.
+        is_late: whether that is late.
         path: what the load is expected to follow; empty where its level is held.
         forecast_weight: share of the plan's forecast in that.
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
@@ -51,13 +54,18 @@ class Choice:
     slots_from: int
     slots_to: int
     saved: float
+    saved_unit: str
     other_slots: int
     until_s: int
     load_low_per_s: float
     load_high_per_s: float
     load_per_s: float
     capacity_per_s: float
-    late_chance: float
+    lasts_s: int
+    late_minutes: float
+    stay_late_minutes: float
+    age_s: float
+    is_late: bool
     path: str
     forecast_weight: float
     forecast_missed: float
@@ -70,6 +78,8 @@ def choose_size(
     outlook: LoadOutlook,
     terms: Terms,
     *,
+    expect_late: Callable[[int], float],
+    lasts_s: int,
     age_s: float,
     now_s: int,
     place: int | None = None,
@@ -81,6 +91,8 @@ def choose_size(
         values: of the programme.
         outlook: of the load.
         terms: of the job.
+        expect_late: returns the late minutes that are expected with a size, by its place.
+        lasts_s: in this time.
         age_s: of the oldest record.
         now_s: epoch seconds.
         place: of the size that was decided for already; None for the cheapest.
@@ -89,22 +101,24 @@ def choose_size(
     gain = values.stay - float(values.go[best]) if best else 0.0
     place = (best if gain > 0 else 0) if place is None else place
     saved = values.stay - float(values.go[place]) if place else -gain
-    capacity = float(np.exp(sizes.log_capacity[place, 0]))
-    spread = np.hypot(outlook.sd[:_SHOWN], sizes.sd[place] * capacity / (capacity + outlook.offset))
-    at = (math.log(capacity + outlook.offset) - outlook.mean[:_SHOWN]) / spread
-    chance = float(1.0 - np.interp(at, *cumulate(outlook.shape)).min())
+    unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)
     return Choice(
         place=place,
         slots_from=round(float(sizes.slots[0])),
         slots_to=round(float(sizes.slots[place])),
-        saved=saved,
+        saved=saved / (price or 1.0),
+        saved_unit=unit,
         other_slots=round(float(sizes.slots[best])),
         until_s=now_s + EVALUATIONS * STEP_S,
         load_low_per_s=float(outlook.quantile_per_s(-_SCORE, _SHOWN).min()),
         load_high_per_s=float(outlook.quantile_per_s(_SCORE, _SHOWN).max()),
         load_per_s=float(outlook.quantile_per_s(0.0, _SHOWN).max()),
-        capacity_per_s=capacity,
-        late_chance=1.0 if age_s > terms.late_after_s else chance,
+        capacity_per_s=float(np.exp(sizes.log_capacity[place, 0])),
+        lasts_s=lasts_s,
+        late_minutes=expect_late(place),
+        stay_late_minutes=expect_late(0),
+        age_s=age_s,
+        is_late=age_s > terms.late_after_s,
         path=outlook.followed.source,
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
@@ -113,25 +127,49 @@ def choose_size(
 
 
 def describe_choice(choice: Choice, now_s: int) -> str:
-    """Return the reason of a decision: differences of the figures that it was made from."""
+    """Return the reason of a decision: a short sentence, and after it the figures that it was made from."""
     low, high = format_rate(choice.load_low_per_s), format_rate(choice.load_high_per_s)
     followed = _SOURCES[choice.path]
     if not math.isnan(choice.forecast_missed):
         followed += f"; the forecast misses by {choice.forecast_missed:.0%}, weight {choice.forecast_weight:g}"
     if choice.event:
         followed += f"; {choice.event}"
-    is_change = choice.place > 0
+    late, stay_late = format_late(choice.late_minutes), format_late(choice.stay_late_minutes)
+    lateness = f"{late} expected in {format_duration(choice.lasts_s)}"
+    if choice.place and late != stay_late:
+        lateness += f", {stay_late} by staying"
+    carry = f"{format_count(choice.slots_to, 'slot')} {'carries' if choice.slots_to == 1 else 'carry'}"
     parts = [
-        f"{choice.slots_from} -> {choice.slots_to} slots" if is_change else f"{choice.slots_to} slots stay",
-        f"load expected at {low} to {high}/s for 2 h ({followed}); "
-        f"{choice.slots_to} carry {format_rate(choice.capacity_per_s)}/s",
+        _describe_purpose(choice, high),
+        lateness,
+        f"load of {low} to {high}/s for 2 h ({followed})",
+        f"{carry} {format_rate(choice.capacity_per_s)}/s",
+        _describe_cost(choice, now_s),
     ]
-    until = format_clock(choice.until_s, now_s)
-    other = "staying costs" if is_change else f"{choice.other_slots} would cost"
-    costs = f"{other} {choice.saved:.2f} more by {until}"
+    return "; ".join(filter(None, parts))
+
+
+def _describe_purpose(choice: Choice, high: str) -> str:
+    """Return what is done, why, and what that saves or prevents, in twelve words at most."""
+    if not choice.place:
+        stays = f"{format_count(choice.slots_to, 'slot')} {'stays' if choice.slots_to == 1 else 'stay'}"
+        return f"{stays}: " + (f"records wait for {choice.age_s:.0f} s" if choice.is_late else f"load up to {high}/s")
+    change = f"{choice.slots_from} -> {format_count(choice.slots_to, 'slot')}"
+    prevented = choice.stay_late_minutes - choice.late_minutes
+    gain = f"prevents {format_late(prevented)}" if prevented >= 1 else "cheaper than staying"
+    if choice.slots_to < choice.slots_from:
+        gain = f"saves {(choice.slots_from - choice.slots_to) * choice.lasts_s / 3600:.1f} slot-hours"
+    elif choice.is_late:
+        return f"{change} to catch up: {gain}"
+    return f"{change}: load up to {high}/s, {gain}"
+
+
+def _describe_cost(choice: Choice, now_s: int) -> str:
+    """Return what the other decision would cost; empty where there is none."""
+    if not choice.place and choice.other_slots == choice.slots_to:
+        return ""
+    other = "staying costs" if choice.place else f"{choice.other_slots} would cost"
+    more, until = f"{abs(choice.saved):.1f} {choice.saved_unit}", format_clock(choice.until_s, now_s)
     if choice.saved < 0:
-        costs = f"{other} {-choice.saved:.2f} less by {until}, and is late if the load is as expected"
-    if not is_change and choice.other_slots == choice.slots_to:
-        costs = ""
-    risk = "less than 1%" if choice.late_chance < _LEAST_SHARE else f"{choice.late_chance:.0%}"
-    return ": ".join(parts) + "".join(f"; {part}" for part in (costs, f"{risk} risk of being late") if part)
+        return f"{other} {more} less by {until}, and is late if the load is as expected"
+    return f"{other} {more} more by {until}, late minutes and stops at their prices"

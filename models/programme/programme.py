@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from models.arrays import Floats
+from include.utc import MINUTE_S
+from models.arrays import Floats, Ints
 from models.programme.error_shapes import Weights, cumulate
-from models.programme.horizon import Levels
+from models.programme.horizon import LEVELS, Levels
 from models.programme.load_paths import STEP_S
 from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, run_steps, weigh_age, weigh_ages
 
@@ -111,6 +112,13 @@ def _round_down(seconds: float) -> float:
     return float(round(seconds / _DOWN_STEP_S) * _DOWN_STEP_S)
 
 
+def _code_spreads(sizes: Sizes) -> tuple[tuple[float, ...], Ints]:
+    """Return the transients that are told apart, and (K,) which of them each size has."""
+    coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
+    spreads, which = np.unique(coded, return_inverse=True)
+    return tuple(np.exp(spreads).round(5).tolist()), which
+
+
 @lru_cache(maxsize=256)
 def _tabulate(sds: tuple[float, ...], shape: Weights, terms: Terms, steps: int) -> Any:
     """Return what one step of the programme does to a job, (U * D, 2A * (A + 1)).
@@ -167,9 +175,7 @@ def walk_back(
     the load is known.  Going is without the price of the rescale.
     """
     ages = np.array(list_ages(terms.late_after_s))
-    coded = np.rint(np.log(np.maximum(sizes.sd, _LEAST_SD)) * _SD_STEPS) / _SD_STEPS
-    spreads, which = np.unique(coded, return_inverse=True)
-    sds = tuple(np.exp(spreads).round(5).tolist())
+    sds, which = _code_spreads(sizes)
     first = replace(terms, wait_s=0.0)
     runs = replace(first, down_s=0.0)
     # (D, A, A) weights of the ages at which a job is stopped, after the wait at its load over its capacity
@@ -204,6 +210,49 @@ def walk_back(
             if terms.wait_s:
                 change = np.matmul(stopped[places[step - 1]], change[..., None])[..., 0]  # (K, Z, A)
             np.minimum(stay, change, out=value[..., :count, 0])
+
+
+def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:
+    """Return (K,) the age of the backlog after a step under the expected load.
+
+    Args:
+        age_s: at its beginning.
+        stop_s: (K,) during which a size is down.
+        length_s: of the step.
+        ratio: (K,) capacity over load.
+    """
+    return np.asarray(np.maximum(age_s + stop_s + (length_s - stop_s) * (1.0 - ratio), 0.0))
+
+
+def expect_late_minutes(
+    sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms, *, path: Sequence[int]
+) -> Floats:
+    """Return late minutes that are expected in each step of a path: those that the programme prices.
+
+    The backlog is the one that the expected load leads to.  In a step the load is spread as far as it is not known one
+    step before: whatever else it becomes until then, the programme would answer.
+
+    Args:
+        sizes: of the job, the running one first.
+        levels: of the load.
+        shape: of the transients.
+        age_s: of the oldest record now.
+        terms: of the job.
+        path: the size in each step, as many steps as are asked for.
+    """
+    terms = replace(terms, wait_s=0.0, late_price=terms.late_price or 1.0)
+    ages, (sds, which) = np.array(list_ages(terms.late_after_s)), _code_spreads(sizes)
+    place, late_minutes = 0, []
+    for step, after in enumerate(path):
+        length_s, stop_s = levels.steps[step] * STEP_S, terms.rescale_s * (after != place)
+        table = _tabulate(sds, shape, terms if step == 0 else replace(terms, down_s=0.0), levels.steps[step])
+        rows = which[after] * len(GRID) + find_places(levels.log_load[step] - sizes.log_capacity[after, step])
+        late = table[rows].reshape(len(rows), 2, len(ages), -1)[:, int(after != place), :, -1] @ weigh_age(age_s, ages)
+        known = levels.chances[step][0 if step == 0 else LEVELS.index(0.0)]
+        late_minutes.append(min(float(known @ late) / terms.late_price, length_s / MINUTE_S))
+        ratio = np.exp(sizes.log_capacity[after, step] - known @ levels.log_load[step])
+        age_s, place = float(age_after(age_s, np.array(stop_s), length_s, ratio)), after
+    return np.array(late_minutes)
 
 
 def _price_recovery(sizes: Sizes, levels: Levels, shape: Weights, terms: Terms) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from models.programme.horizon import LEVELS, Levels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.path_costs import EXPECTED, Costs, PathCosts, charge
-from models.programme.programme import Sizes, Terms, Values, walk_back
+from models.programme.programme import Sizes, Terms, Values, age_after, expect_late_minutes, walk_back
 from models.programme.window_tables import list_ages, weigh_age
 from models.scheduling.step_band import StepBand
 
@@ -57,11 +57,13 @@ class Trajectory:
         turns: the changes, by time.
         values: of the first decision.
         ages_s: (J,) of the backlog at the beginning of each step.
+        path: (J,) the size in each step.
     """
 
     turns: tuple[Turn, ...]
     values: Values
-    ages_s: tuple[float, ...] = ()
+    ages_s: tuple[float, ...]
+    path: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,10 @@ class Day:
         ages = np.array(list_ages(self.terms.late_after_s))
         return PathCosts.of(self.costs, ages, _follow(self, self.costs, 0.0).ages_s, self.terms.rescale_price)
 
+    def expect_late(self, path: Sequence[int]) -> Floats:
+        """Return the late minutes that are expected in each step of a path."""
+        return expect_late_minutes(self.sizes, self.levels, self.outlook.shape, self.age_s, self.terms, path=path)
+
     def follow(self, tolerance: float, paid: Floats | None = None, *, avoids_lateness: bool = False) -> Trajectory:
         """Return what the programme decides while the load is as expected.
 
@@ -124,7 +130,8 @@ def _follow(
     """Return the decisions along the expected load, at the ages that they lead to or at those that are given."""
     sizes, levels, outlook, terms = day.sizes, day.levels, day.outlook, day.terms
     ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
-    every, place, age, turns, begin, ages_s = np.arange(len(sizes.slots)), 0, day.age_s, [], None, []
+    every, place, age, turns, begin = np.arange(len(sizes.slots)), 0, day.age_s, list[Turn](), None
+    ages_s, path = list[float](), list[int]()
     ratios = np.exp(sizes.log_capacity - levels.log_load[:, EXPECTED])  # (K, J)
     for step, count in enumerate(levels.steps):
         if passed_s is not None:
@@ -138,7 +145,7 @@ def _follow(
         is_change = every != place
         each = np.where(is_change, values.go, values.stay)
         stops_s = terms.rescale_s * is_change
-        ends_s = np.maximum(age + stops_s + (count * STEP_S - stops_s) * (1.0 - ratios[:, step]), 0.0)
+        ends_s = age_after(age, stops_s, count * STEP_S, ratios[:, step])
         most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
         best = _select(each, place, ends_s > terms.late_after_s, most)
         if best != place:
@@ -149,9 +156,10 @@ def _follow(
             band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, within))
             turns.append(Turn(int(firsts[step]), step, place, best, age, values, band))
             place = best
+        path.append(best)
         age = float(ends_s[best])
     assert begin is not None
-    return Trajectory(tuple(turns), begin, tuple(ages_s))
+    return Trajectory(tuple(turns), begin, tuple(ages_s), tuple(path))
 
 
 def _select(costs: Floats, place: int, is_late: np.ndarray, most: float) -> int:

@@ -32,6 +32,7 @@ class Expectation:
         utilisation: q50 load / capacity at that bin.
         p_late: probability that load exceeds capacity, of the bin where it is highest.
         recovery_s: after a failure at that bin, at q50 load; infinite when it would never catch up.
+        late_minutes: expected while the configuration runs; None of a policy that does not price them.
     """
 
     load_q50_per_s: float
@@ -42,6 +43,7 @@ class Expectation:
     utilisation: float
     p_late: float
     recovery_s: float
+    late_minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

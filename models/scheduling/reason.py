@@ -36,6 +36,18 @@ def format_duration(seconds: float) -> str:
     return f"{large} {names[0]}" + (f" {small} {names[1]}" if small else "")
 
 
+def format_count(count: float, noun: str) -> str:
+    """Write a count with its noun: 1 slot, 12 slots."""
+    return f"{count:,.0f} {noun}{'' if round(count) == 1 else 's'}"
+
+
+def format_late(minutes: float) -> str:
+    """Write late minutes: none, less than a minute, or whole ones."""
+    if minutes < 0.05:
+        return "no late minute"
+    return "less than 1 late minute" if minutes < 0.5 else format_count(minutes, "late minute")
+
+
 def format_clock(epoch_s: int, as_of_s: int) -> str:
     """Write a time of day in UTC, with the day when it is not the day of planning."""
     timestamp, today = datetime.fromtimestamp(epoch_s, UTC), datetime.fromtimestamp(as_of_s, UTC)

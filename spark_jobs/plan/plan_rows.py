@@ -29,6 +29,7 @@ def step_id(shared: PlanRow, as_of: datetime, effective_at_s: int | None, parall
 
 def schedule_rows(shared: PlanRow, as_of: datetime, schedule: Schedule) -> list[PlanRow]:
     """Return one row per decision."""
+    shared = replace(shared, day_late_minutes=schedule.late_minutes)
     return [
         _decision_row(replace(shared, step_index=index), as_of, schedule.operators, decision)
         for index, decision in enumerate(schedule.decisions)
@@ -73,6 +74,7 @@ def _decision_row(shared: PlanRow, as_of: datetime, operators: tuple[str, ...], 
         expected_capacity_upper_per_s=_finite(expected.capacity_upper_per_s),
         expected_utilisation=_finite(expected.utilisation),
         p_late=expected.p_late,
+        expected_late_minutes=expected.late_minutes,
         expected_recovery_s=_finite(expected.recovery_s),
         lead_time_s=float(step.lead_time_s),
         slot_hours_saved=step.slot_hours_saved,

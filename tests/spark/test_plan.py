@@ -320,7 +320,7 @@ def test_the_programme_plans_a_day_with_bands_and_is_made_again(
     due = rise["apply_at"].replace(tzinfo=UTC)
     assert timedelta(hours=3) <= due - fleet.AS_OF <= timedelta(hours=4)
     assert rise["band_load_high_per_s"] > rise["band_load_low_per_s"]
-    assert rise["reason"].startswith(f"3 -> {rise['slots']} slots: load expected at ")
+    assert rise["reason"].startswith(f"3 -> {rise['slots']} slots: load up to ")
     assert "as planned while the load is " in rise["reason"]
     assert json.loads(made.files["plans.json"])[0]["band_load_high_per_s"] == rise["band_load_high_per_s"]
     again = make_again(lake, settings, fleet.AS_OF)

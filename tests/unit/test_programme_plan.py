@@ -71,10 +71,11 @@ def test_its_steps_are_explained_by_its_own_figures_and_their_bands() -> None:
     assert 9 <= first.step.slots <= 12
     assert job.now_s + 2400 <= first.step.apply_at_s <= job.now_s + 3600
     for part in (
-        f"6 -> {first.step.slots} slots: load expected at",
+        f"6 -> {first.step.slots} slots: load up to ",
+        ", prevents ",
         "carry",
         "staying costs",
-        "risk",
+        " late minutes expected in ",
         "as planned while",
     ):
         assert part in first.reason
@@ -103,7 +104,7 @@ def test_a_job_that_fits_its_load_holds() -> None:
     schedule, left = plan(job_with(noisy(5000.0, PAST)), np.full(312, 5000.0))
     assert len(schedule.decisions) == 1
     assert schedule.decisions[0].step.is_hold
-    assert "6 slots stay: load expected at" in schedule.decisions[0].reason
+    assert "6 slots stay: load up to " in schedule.decisions[0].reason
     assert left.due == ()
 
 
@@ -156,7 +157,7 @@ def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
         ({"age_s": 31.0}, "the backlog is 31 s old, its band is at most 30 s old"),
         ({"log_capacity": (8.6, math.log(9500.0))}, "10 slots carry 9.5k/s, 9.9k/s were planned with, its band is 3%"),
         ({"spread": 0.08}, "the load may be off by 8% in an hour, 5% was planned with, its band is a factor of 1.35"),
-        ({"excess": (0.0, 0.3)}, "it would cost 0.30 more than what the load as measured asks for, its band is 0.06"),
+        ({"excess": (0.0, 0.3)}, "it would cost 0.75 rescales more than what the load as measured asks for, its band is 0.15"),
     )
     for changed, figure in cases:
         assert find_outside(due, graph, before_s, replace(measured, **changed), 0.4) == figure

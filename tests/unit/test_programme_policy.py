@@ -164,12 +164,13 @@ def test_reasons_are_its_own_figures() -> None:
     decision, _ = run(noisy(3000.0))
     assert decision.reason.startswith("8 -> ")
     for part in (
-        " slots: load expected at ",
+        " slots: load up to ",
+        " slot-hours; ",
+        " expected in 1 h 50 min",
         "/s for 2 h (",
         "carry",
         "staying costs",
-        "more by",
-        "risk of being late",
+        " slot-hours more by",
     ):
         assert part in decision.reason
     assert run(noisy(3000.0))[0].reason == decision.reason

@@ -119,10 +119,10 @@ def find_outside(
     """Return which figure is outside a step's band, as a sentence says it; empty where none is."""
     if not graph.frees_nothing(running, due.running):
         return "the job does not run as it was planned from"
-    return next(_list_outside(due, measured, TOLERANCE * rescale_price), "")
+    return next(_list_outside(due, measured, rescale_price), "")
 
 
-def _list_outside(due: PlannedStep, measured: Measured, most: float) -> Iterator[str]:
+def _list_outside(due: PlannedStep, measured: Measured, rescale_price: float) -> Iterator[str]:
     band = due.band
     if not band.load_low_per_s <= measured.load_per_s <= band.load_high_per_s:
         yield f"the load is at {format_rate(measured.load_per_s)}/s, its band is {band.describe_loads()}"
@@ -137,8 +137,9 @@ def _list_outside(due: PlannedStep, measured: Measured, most: float) -> Iterator
             f"the load may be off by {math.expm1(measured.spread):.0%} in an hour, "
             f"{math.expm1(due.spread):.0%} was planned with, its band is a factor of {SPREAD_BAND:g}"
         )
-    if (more := measured.costs_more(due.slots)) > most:
-        yield f"it would cost {more:.2f} more than what the load as measured asks for, its band is {most:.2f}"
+    if (more := measured.costs_more(due.slots)) > TOLERANCE * rescale_price:
+        cost = f"{more / rescale_price:.2g} rescales" if rescale_price else "something"
+        yield f"it would cost {cost} more than what the load as measured asks for, its band is {TOLERANCE:g}"
     if measured.stays_behind and any(due.step.parallelism[name] < count for name, count in due.running.items()):
         yield "the backlog does not fall"
 

@@ -24,7 +24,7 @@ from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
-from models.programme.programme import RecoveryGoal, Sizes, Terms, solve
+from models.programme.programme import RecoveryGoal, Sizes, Terms, expect_late_minutes, solve
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
@@ -38,6 +38,7 @@ _CAPACITY_NOISE: Final = 0.02  # of one step
 _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
 _HIGH_SCORE: Final = 2.0
 _REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
+_COMPARED: Final = 14  # steps of the programme, nearly two hours, in which a decision is compared with staying
 _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
@@ -107,8 +108,17 @@ def choose(
         return None
     age_s, terms = problem.age_s, list_terms(job, problem.carried_per_s)
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
-    values = solve(rows, spread_levels(outlook), outlook.shape, age_s, terms)
-    choice = choose_size(rows, values, outlook, terms, age_s=age_s, now_s=job.now_s)
+    levels = spread_levels(outlook)
+    values = solve(rows, levels, outlook.shape, age_s, terms)
+
+    def expect_late(place: int) -> float:
+        path = [place] * _COMPARED
+        return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
+
+    lasts_s = sum(STEPS[:_COMPARED]) * STEP_S
+    choice = choose_size(
+        rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=job.now_s
+    )
     return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values, stays_behind=keeps))
 
 

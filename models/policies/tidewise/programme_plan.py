@@ -17,7 +17,7 @@ from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, sprea
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.programme.choice import choose_size, describe_choice
+from models.programme.choice import Choice, choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
@@ -34,7 +34,6 @@ from models.scheduling.step_band import StepBand
 
 SHORT: Final = "; the cluster's slots are short then"
 _SCORE: Final = 1.2816
-_SHOWN: Final = 24  # steps that a reason speaks of: two hours
 _KEPT_S: Final = 6 * HOUR_S  # later steps of a plan are made again before they are due, or have expired
 
 
@@ -113,16 +112,17 @@ def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
     margin = TOLERANCE * job.options.costs.rescale_weight
     made = day.solved.follow(margin, paid, avoids_lateness=not day.has_budget)
     turns = _drop_passed(day, made.turns)
+    late_minutes = float(day.solved.expect_late(made.path).sum())
     if not turns:
-        return Schedule(job.graph.names, (_hold(day, made),)), ()
+        return Schedule(job.graph.names, (_hold(day, made),), late_minutes), ()
     ends = [*(_apply_at_s(day, one) for one in turns[1:]), day.until_s]
-    steps = [_place(day, turn, end_s) for turn, end_s in zip(turns, ends, strict=True)]
-    decisions = tuple(
-        Decision(step, f"{_explain(day, turn, step.valid_until_s)}; {turn.band.describe()}", turn.band)
-        for step, turn in zip(steps, turns, strict=True)
-    )
+    decisions = []
+    for turn, end_s, later in zip(turns, ends, [*turns[1:], None], strict=True):
+        choice = _choose(day, turn, made.path, None if later is None else later.step, end_s)
+        reason = f"{_explain(day, choice, _apply_at_s(day, turn), end_s)}; {turn.band.describe()}"
+        decisions.append(Decision(_place(day, turn, end_s, choice.late_minutes), reason, turn.band))
     planned = tuple(_keep(day, *one) for one in zip(decisions, turns, strict=True))
-    return Schedule(job.graph.names, decisions), tuple(
+    return Schedule(job.graph.names, tuple(decisions), late_minutes), tuple(
         one for one in planned if one.step.apply_at_s < job.now_s + _KEPT_S
     )
 
@@ -141,12 +141,12 @@ def _apply_at_s(day: JobDay, turn: Turn) -> int:
     return max(day.start_s + STEP_S * turn.first, day.job.now_s)
 
 
-def _place(day: JobDay, turn: Turn, end_s: int) -> Step:
+def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
     """Return a change as a step of a schedule."""
     sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
     before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
     takes_s = round(day.job.recovery.downtime_rescale_s)
-    expected = _expect(day, turn.place_to, at_s, end_s)
+    expected = _expect(day, turn.place_to, at_s, end_s, late_minutes)
     groups = day.job.graph.slot_sharing_groups
     return Step(at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups)
 
@@ -154,31 +154,53 @@ def _place(day: JobDay, turn: Turn, end_s: int) -> Step:
 def _hold(day: JobDay, made: Trajectory) -> Decision:
     """Return the decision of a day without any change."""
     now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
-    expected = _expect(day, 0, now_s, day.until_s)
+    none = Turn(0, 0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
+    choice = _choose(day, none, made.path, None, day.until_s)
+    expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
     groups = day.job.graph.slot_sharing_groups
     step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups)
-    none = Turn(0, 0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
-    return Decision(step, _explain(day, none, day.until_s))
+    return Decision(step, _explain(day, choice, now_s, day.until_s))
 
 
-def _explain(day: JobDay, turn: Turn, end_s: int) -> str:
-    """Return the reason of a decision in the figures of the programme at its time; its risk ends with the next one."""
+def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int | None, end_s: int) -> Choice:
+    """Return a decision in the figures of the programme at its time; it is compared with staying until the next one.
+
+    Args:
+        day: of the job.
+        turn: the change.
+        path: the size in each step of the day.
+        until: step of the next change; None: the end of the day.
+        end_s: its time, epoch seconds.
+    """
     order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
-    rows, outlook = day.problem.rows, look_from(day.outlook, turn.first)
+    rows, until = day.problem.rows, len(path) if until is None else until
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
-    values = Values(turn.values.stay, turn.values.go[order])
-    at_s = day.start_s + STEP_S * turn.first
-    place = order.index(turn.place_to)
-    choice = choose_size(here, values, outlook, day.terms, age_s=turn.age_s, now_s=at_s, place=place)
-    if turn.age_s <= day.terms.late_after_s:
-        lasts = min(max((end_s - at_s) // STEP_S, 1), _SHOWN)
-        chance = find_late_chance(outlook, lasts, choice.capacity_per_s, float(here.sd[choice.place]))
-        choice = replace(choice, late_chance=chance)
-    reason = describe_choice(replace(choice, until_s=day.until_s), day.job.now_s)
-    return reason + (SHORT if day.charges.is_short(max(at_s, day.job.now_s), end_s) else "")
+    at_s = _apply_at_s(day, turn)
+
+    def expect_late(place: int) -> float:
+        tried = (*path[: turn.step], *[order[place]] * (until - turn.step))
+        return float(day.solved.expect_late(tried)[turn.step :].sum())
+
+    choice = choose_size(
+        here,
+        Values(turn.values.stay, turn.values.go[order]),
+        look_from(day.outlook, turn.first),
+        day.terms,
+        expect_late=expect_late,
+        lasts_s=end_s - at_s,
+        age_s=turn.age_s,
+        now_s=day.start_s + STEP_S * turn.first,
+        place=order.index(turn.place_to),
+    )
+    return replace(choice, until_s=day.until_s)
 
 
-def _expect(day: JobDay, place: int, begin_s: int, end_s: int) -> Expectation:
+def _explain(day: JobDay, choice: Choice, at_s: int, end_s: int) -> str:
+    """Return the reason of a decision."""
+    return describe_choice(choice, day.job.now_s) + (SHORT if day.charges.is_short(at_s, end_s) else "")
+
+
+def _expect(day: JobDay, place: int, begin_s: int, end_s: int, late_minutes: float) -> Expectation:
     """Return what is expected of a size from one time to another, at the worst of it."""
     first = (begin_s - day.start_s) // STEP_S
     last = max(min(-(-(end_s - day.start_s) // STEP_S), DAY), first + 1)
@@ -196,6 +218,7 @@ def _expect(day: JobDay, place: int, begin_s: int, end_s: int) -> Expectation:
         utilisation=median / capacity,
         p_late=find_late_chance(outlook, last - first, cautious, day.problem.rows.sd[place]),
         recovery_s=float(day.job.recovery.recovery_s(median, capacity, kind="restart")),
+        late_minutes=late_minutes,
     )
 
 

@@ -1,0 +1,101 @@
+"""Expected late minutes of a path, and the sentence that a decision is explained with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from models.programme.choice import Choice, describe_choice
+from models.programme.horizon import spread_levels
+from models.programme.programme import expect_late_minutes
+from models.scheduling.reason import format_count, format_late
+from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
+
+CHOICE = Choice(
+    place=1,
+    slots_from=23,
+    slots_to=13,
+    saved=2.5,
+    saved_unit="slot-hours",
+    other_slots=23,
+    until_s=86_400,
+    load_low_per_s=90e3,
+    load_high_per_s=120e3,
+    load_per_s=100e3,
+    capacity_per_s=130e3,
+    lasts_s=3 * 3600,
+    late_minutes=3.2,
+    stay_late_minutes=0.0,
+    age_s=0.0,
+    is_late=False,
+    path="",
+    forecast_weight=0.0,
+    forecast_missed=float("nan"),
+)
+
+
+def expect(place: int, steps: int = 14, age_s: float = 0.0, load: float = 1e5, **changed: float) -> np.ndarray:
+    levels, terms = spread_levels(outlook(load)), replace(TERMS, **changed)
+    return expect_late_minutes(sizes(), levels, MIXED, age_s, terms, path=[place] * steps)
+
+
+def test_larger_sizes_are_late_for_fewer_minutes_and_none_for_longer_than_the_step() -> None:
+    late = [expect(place) for place in range(1, len(sizes().slots))]
+    totals = [float(one.sum()) for one in late]
+    assert totals == sorted(totals, reverse=True)
+    assert (np.array(late) <= 5.0 * np.array(([1] * 8 + [2] * 5 + [4])) + 1e-9).all()
+    assert late[0][-1] == pytest.approx(20.0)  # five slots for a load of ten
+
+
+def test_with_room_only_failures_and_the_stop_of_a_rescale_make_late() -> None:
+    calm = expect(0, load=2e4, failures_per_step=0.0)
+    assert calm.sum() == pytest.approx(0.0, abs=1e-3)
+    failing = expect(0, load=2e4)
+    assert failing[0] * 288 == pytest.approx(100 / 60, rel=0.25)  # down for 125 s, read again from 35 s before
+    assert expect(1, load=2e4, failures_per_step=0.0, rescale_s=120.0)[0] == pytest.approx(1.0, abs=0.4)
+
+
+def test_lateness_is_expected_whatever_it_costs() -> None:
+    assert expect(1, late_price=0.0).sum() > 100
+    assert expect(1, age_s=600.0, load=2e4)[0] > expect(1, load=2e4)[0]
+
+
+def test_every_head_is_a_sentence_of_twelve_words_with_one_target() -> None:
+    for place, to, late, is_late in product((0, 1), (1, 13, 40), (0.0, 1.2, 900.0), (False, True)):
+        choice = replace(CHOICE, place=place, slots_to=to, stay_late_minutes=late, is_late=is_late, age_s=4800.0)
+        head, _, rest = describe_choice(choice, 0).partition("; ")
+        assert len(head.split()) <= 12, head
+        assert head.count("->") == place
+        assert rest.count("->") == 0
+        assert "1 slots" not in head
+        assert "1 late minutes" not in describe_choice(choice, 0)
+
+
+def test_a_decision_says_what_why_and_what_it_saves_or_prevents() -> None:
+    assert describe_choice(CHOICE, 0) == (
+        "23 -> 13 slots: load up to 120k/s, saves 30.0 slot-hours; 3 late minutes expected in 3 h, no late minute by "
+        "staying; load of 90k to 120k/s for 2 h (level held); 13 slots carry 130k/s; staying costs 2.5 slot-hours more "
+        "by 00:00 on 1970-01-02, late minutes and stops at their prices"
+    )
+    up = replace(CHOICE, slots_to=30, stay_late_minutes=15.0)
+    assert describe_choice(up, 0).startswith("23 -> 30 slots: load up to 120k/s, prevents 12 late minutes; ")
+    assert describe_choice(replace(up, is_late=True, age_s=80.0), 0).startswith(
+        "23 -> 30 slots to catch up: prevents 12 late minutes; "
+    )
+    stays = replace(CHOICE, place=0, slots_to=1)
+    assert describe_choice(stays, 0).startswith("1 slot stays: load up to 120k/s; 3 late minutes expected in 3 h; ")
+    assert "23 would cost 2.5 slot-hours more by " in describe_choice(stays, 0)
+
+
+def test_plural_of_one() -> None:
+    assert [format_count(one, "slot") for one in (0, 1, 2)] == ["0 slots", "1 slot", "2 slots"]
+    assert [format_late(one) for one in (0.0, 0.2, 0.7, 1.4, 14.4)] == [
+        "no late minute",
+        "less than 1 late minute",
+        "1 late minute",
+        "1 late minute",
+        "14 late minutes",
+    ]
