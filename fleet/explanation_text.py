@@ -11,6 +11,7 @@ from fleet.shown import show_rate, show_time
 from include.short_names import shorten_names
 from models.control.log_lines import describe_change
 from models.control.reasons import Reason
+from models.scheduling.reason import format_late
 
 
 def describe_explanation(result: Explanation, now_s: float) -> list[str]:
@@ -72,12 +73,14 @@ def describe_plan(plan: StepFact | None, decision: DecisionFact, now_s: float) -
     if plan is None:
         missing = "the plan of this step is gone" if decision.origin == "plan" else "this decision came from no plan"
         return [f"plan: {missing}"]
-    late = "" if plan.p_late is None else f"; P(load above capacity in the worst ten minutes) {plan.p_late:.1%}"
+    late = "" if plan.late_minutes is None else f"; {format_late(plan.late_minutes)} expected"
     band = f"{show_rate(plan.capacity_lower_per_s)} to {show_rate(plan.capacity_upper_per_s)}"
     recovery = "" if plan.recovery_s is None else f"; recovery {describe_age(plan.recovery_s)}"
-    saved = "" if plan.slot_hours_saved is None else f"; saves {plan.slot_hours_saved:+.1f} slot-hours"
+    hours = plan.slot_hours_saved
+    saved = "" if hours is None else f"; {'saves' if hours >= 0 else 'takes'} {abs(hours):.1f} slot-hours"
+    reason = "as above" if plan.reason in decision.detail else plan.reason
     return [
-        f"plan of {show_time(plan.plan_as_of_s, now_s)} ({plan.policy}): {plan.reason}",
+        f"plan of {show_time(plan.plan_as_of_s, now_s)} ({plan.policy}): {reason}",
         f"  load q50 {show_rate(plan.load_q50_per_s)}, q90 {show_rate(plan.load_q90_per_s)} against capacity "
         f"{show_rate(plan.capacity_per_s)} ({band}){late}{recovery}{saved}",
     ]

@@ -22,7 +22,6 @@ BEFORE_DAYS = 14
 """So many dates before the first rescale of Tidewise are what ran before."""
 DAY_MEASURED_S = 12 * 3600.0
 """A date that was measured for less is in no mean of days."""
-_Z = 1.6449  # of an interval of 90%
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,8 @@ class Promises:
         steps: their number.
         slot_hours: saved by them as requested: slots before minus slots asked for, over their time.
         slot_hours_came: the same with the slots that ran.
-        late: number of steps that were late for a minute at least, where that is known.
-        late_promised: sum of their P(late).
-        late_of: number of steps for which both are known.
+        late_minutes, late_minutes_promised: of the steps for which both are known.
+        late_of: number of those.
         above_q90: steps whose load came above its 90% forecast, of ``load_of``.
         recovery_s, took_s: means over rescales for which both are known; None without any.
     """
@@ -60,18 +58,13 @@ class Promises:
     steps: int = 0
     slot_hours: float = 0.0
     slot_hours_came: float = 0.0
-    late: int = 0
-    late_promised: float = 0.0
+    late_minutes: float = 0.0
+    late_minutes_promised: float = 0.0
     late_of: int = 0
     above_q90: int = 0
     load_of: int = 0
     recovery_s: float | None = None
     took_s: float | None = None
-
-    @property
-    def late_interval(self) -> tuple[float, float] | None:
-        """90% interval of the share of late steps (Wilson); None without any."""
-        return wilson(self.late, self.late_of) if self.late_of else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,33 +202,21 @@ def keep_promises(steps: Sequence[Row]) -> Promises:
         for row, hour in timed
         if None not in (row["slots_from"], row["slots_to"], row["slots_ran"]) and hour > 0
     ]
-    late = [row for row in steps if row["p_late"] is not None and row["late_minutes"] is not None]
+    late = [row for row in steps if row.get("late_minutes_promised") is not None and row["late_minutes"] is not None]
     load = [row for row in steps if row["load_q90_per_s"] is not None and row["load_max_per_s"] is not None]
     took = [row for row in steps if row["recovery_s"] is not None and row["took_s"] is not None]
     return Promises(
         steps=len(steps),
         slot_hours=sum(hour * (row["slots_from"] - row["slots_to"]) for hour, row in counts),
         slot_hours_came=sum(hour * (row["slots_from"] - row["slots_ran"]) for hour, row in counts),
-        late=sum(row["late_minutes"] >= 1.0 for row in late),
-        late_promised=sum(row["p_late"] for row in late),
+        late_minutes=sum(row["late_minutes"] for row in late),
+        late_minutes_promised=sum(row["late_minutes_promised"] for row in late),
         late_of=len(late),
         above_q90=sum(row["load_max_per_s"] > row["load_q90_per_s"] for row in load),
         load_of=len(load),
         recovery_s=_mean([row["recovery_s"] for row in took]),
         took_s=_mean([row["took_s"] for row in took]),
     )
-
-
-def wilson(count: int, of: int) -> tuple[float, float]:
-    """Return the 90% score interval of a share (Wilson 1927).
-
-    >>> [round(one, 3) for one in wilson(0, 10)]
-    [0.0, 0.213]
-    """
-    share, squared = count / of, _Z**2 / of
-    middle = share + squared / 2
-    spread = _Z * math.sqrt(share * (1 - share) / of + squared / (4 * of))
-    return max((middle - spread) / (1 + squared), 0.0), min((middle + spread) / (1 + squared), 1.0)
 
 
 def _with_doubts(one: JobResult, backtests: Sequence[Row], advice: str, worth: float | None) -> JobResult:

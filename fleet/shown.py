@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from fleet.facts import HoldFact
+
+_CHANGE = re.compile(r"^\d+ -> \d+ slots?:? ")
 
 
 def show_time(at_s: float | None, now_s: float) -> str:
@@ -32,6 +35,16 @@ def show_rate(value: float | None) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}/s"
     return f"{value:.3g}/s"
+
+
+def split_reason(reason: str) -> tuple[str, str]:
+    """Return the short sentence of a reason, without the change of slots that stands beside it, and its details.
+
+    >>> split_reason("23 -> 13 slots: load up to 12k/s, saves 5.0 slot-hours; 3 late minutes expected in 3 h")
+    ('load up to 12k/s, saves 5.0 slot-hours', '3 late minutes expected in 3 h')
+    """
+    head, _, details = reason.partition("; ")
+    return _CHANGE.sub("", head), details
 
 
 def describe_hold(one: HoldFact, now_s: float) -> str:

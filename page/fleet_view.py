@@ -13,7 +13,7 @@ from fleet.savings import PlanSaving, saving_of, sum_savings
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 from page.money import Price, price_of
-from page.risk import Risk, judge_risk, look_ahead
+from page.risk import Goal, Risk, find_day_late, find_peak, judge_risk
 from page.source import Look
 
 ROWS = 50
@@ -88,6 +88,7 @@ class JobLine:
     peak_q90_per_s: float | None
     next_step: StepFact | None
     saving: PlanSaving | None
+    goal: Goal
     plan: Sequence[PlanRow] = ()
 
     @property
@@ -163,14 +164,15 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
-    ahead = look_ahead(plan, now_s)
+    goal = Goal.of(look.settings.planner.for_job(*key).costs)
     return JobLine(
         job=job,
-        risk=judge_risk(job, ahead.p_late, load, look.settings.planner.costs.late_after_s),
+        risk=judge_risk(job, find_day_late(plan), load, goal),
         load=load,
-        peak_q90_per_s=ahead.peak_q90_per_s,
+        peak_q90_per_s=find_peak(plan, now_s),
         next_step=next((step for step in job.steps if (step.apply_at_s or 0.0) >= now_s), None),
         saving=saving_of(job, now_s),
+        goal=goal,
         plan=plan,
     )
 
@@ -181,7 +183,7 @@ def _matches(line: JobLine, query: Query) -> bool:
     shown = {
         "": True,
         "needs": bool(job.waiting) or any(one.kind == "change" for one in job.holds) or line.risk.order[0] >= 2,
-        "risk": line.risk.level in {"bad", "warn"},
+        "risk": line.risk.level == "bad",
         "held": bool(job.holds),
         "steps": line.next_step is not None,
     }

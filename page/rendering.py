@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
-from markupsafe import Markup
 
 from fleet.explanation_text import (
     describe_outcome,
@@ -21,14 +21,14 @@ from fleet.explanation_text import (
 from fleet.facts import StepFact
 from fleet.health import describe_age
 from fleet.savings import PlanSaving
-from fleet.shown import describe_hold, show_rate, show_time
+from fleet.shown import describe_hold, show_rate, show_time, split_reason
 from include.short_names import shorten_name, shorten_text
 from include.utc import DAY_S
 from models.control.log_lines import describe_change
+from models.scheduling.reason import format_count, format_late
 from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
 from page.money import Price
-from page.risk import WARN, level_of
 from page.shortfall import describe_shortfall, describe_slot_price
 from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
@@ -72,7 +72,10 @@ def _environment() -> jinja2.Environment:
         text=mark_text,
         whole=lambda name: shorten_text(name, WHOLE_MAX),
         reason=_reason,
-        level=level_of,
+        late=lambda minutes: "–" if minutes is None else format_late(minutes),
+        count=format_count,
+        head=lambda reason: split_reason(reason)[0],
+        details=lambda reason: split_reason(reason)[1],
         shortfall=describe_shortfall,
         meaning_of_price=describe_slot_price,
     )
@@ -127,12 +130,12 @@ def show_signed(value: float | None, digits: int = 1) -> str:
     return "0" if round(value, digits) == 0 else f"{value:+,.{digits}f}".replace("-", "\u2212")
 
 
-def _reason(line: JobLine) -> Markup:
-    """Return why a job's next step comes, or why it has none."""
+def _reason(line: JobLine) -> tuple[str, Mapping[str, str]]:
+    """Return why a job's next step comes, or why it has none, and how operators are called in it."""
     if line.next_step is not None:
-        return mark_text(line.next_step.reason, names_of([line.next_step]))
+        return line.next_step.reason, names_of([line.next_step])
     refused = "refused: " if line.job.plan_status == "refused" else ""
-    return Markup(refused) + mark_text(line.job.plan_reason or "no plan yet", names_of(line.plan))
+    return refused + (line.job.plan_reason or "no plan yet"), names_of(line.plan)
 
 
 def _percent(share: float | None) -> str:
@@ -141,13 +144,13 @@ def _percent(share: float | None) -> str:
 
 def _strip(line: JobLine, now_s: float) -> Any:
     until_s = now_s + DAY_S
-    spans = [_span_of(step, until_s) for step in line.job.steps if step.slots_to is not None]
+    spans = [_span_of(line, step, until_s) for step in line.job.steps if step.slots_to is not None]
     first_s = min((begin for begin, *_ in spans), default=until_s)
     if line.job.slots_now is not None and first_s > now_s:
         spans.insert(0, (now_s, first_s, line.job.slots_now, False))
     return draw_strip(spans, now_s, until_s)
 
 
-def _span_of(step: StepFact, until_s: float) -> tuple[float, float, int, bool]:
+def _span_of(line: JobLine, step: StepFact, until_s: float) -> tuple[float, float, int, bool]:
     begin_s = step.effective_at_s or step.apply_at_s or 0.0
-    return begin_s, step.valid_until_s or until_s, step.slots_to or 0, (step.p_late or 0.0) >= WARN
+    return begin_s, step.valid_until_s or until_s, step.slots_to or 0, line.goal.level_of(step.late_minutes) == "bad"

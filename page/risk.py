@@ -1,4 +1,4 @@
-"""How much a job is at risk, and which of two comes first in the list."""
+"""How much a job is at risk, and which of two comes first in the list: late minutes of a day, one figure for all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fleet.facts import JobFacts
 from fleet.health import describe_age
 from fleet.loads import LoadFact
+from include.settings.planner import Costs
 from include.tables.plan_row import PlanRow
-from include.utc import DAY_S
-
-WARN, BAD = 0.10, 0.20
-"""From these P(late) on a row is amber and red."""
+from include.utc import DAY_S, MINUTE_S
+from models.scheduling.reason import format_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Risk:
     """What is shown, and how it is sorted: greater is worse.
 
     Attributes:
-        level: ``bad``, ``warn``, ``ok`` or ``unknown``.
+        level: ``bad``, ``ok`` or ``unknown``.
         text: a few words.
         hint: one sentence.
         order: sort key.
@@ -33,53 +32,61 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """What a plan has from now on; None: it does not say.
+class Goal:
+    """How late a job may be.
 
     Attributes:
-        peak_q90_per_s: highest 90% forecast, records/s.
-        p_late: highest P(late) of the next day.
+        late_after_s: it is late while a record waits for longer.
+        late_share: of the time that it may be.
     """
 
-    peak_q90_per_s: float | None
-    p_late: float | None
+    late_after_s: float
+    late_share: float
+
+    @classmethod
+    def of(cls, costs: Costs) -> Goal:
+        """Return the goal that the settings state."""
+        return cls(costs.late_after_s, costs.late_share_goal)
+
+    @property
+    def minutes(self) -> float:
+        """Late minutes that it allows of a day."""
+        return self.late_share * DAY_S / MINUTE_S
+
+    def level_of(self, late_minutes: float | None) -> str:
+        """Return how late minutes are coloured, of a day or of a part of it: red where they alone are too many."""
+        if late_minutes is None:
+            return "unknown"
+        return "bad" if late_minutes > self.minutes else "ok"
+
+    def describe(self) -> str:
+        """Return it as a person reads it."""
+        return f"{self.minutes:.3g} late minutes a day, in which a record waits for more than {self.late_after_s:g} s"
 
 
-def judge_risk(job: JobFacts, p_late: float | None, load: LoadFact | None, late_after_s: float) -> Risk:
-    """Return the risk of a job: first what is wrong now, then the highest P(late) of the next day.
-
-    P(late) is the plan's probability that the load exceeds what the configuration sustains in the worst bin of a step.
-    """
-    if load is not None and load.lag_s is not None and load.lag_s > late_after_s:
-        hint = f"records waited for {describe_age(load.lag_s)} in the last window; late is more than {late_after_s:g} s"
+def judge_risk(job: JobFacts, day_late_minutes: float | None, load: LoadFact | None, goal: Goal) -> Risk:
+    """Return the risk of a job: first what is wrong now, then the late minutes that its plan expects of its day."""
+    late = day_late_minutes or 0.0
+    if load is not None and load.lag_s is not None and load.lag_s > goal.late_after_s:
+        waited = f"records waited for {describe_age(load.lag_s)} in the last window"
+        hint = f"{waited}; late is more than {goal.late_after_s:g} s"
         return Risk("bad", f"late {describe_age(load.lag_s)}", hint, (4, load.lag_s))
     if job.state and job.state != "RUNNING":
-        return Risk("bad", job.state.lower(), "Flink's state of the job", (3, p_late or 0.0))
+        return Risk("bad", job.state.lower(), "Flink's state of the job", (3, late))
     if job.waiting:
-        return Risk("bad", "needs you", job.waiting[0].detail, (2, p_late or 0.0))
-    if p_late is None:
-        return Risk("unknown", "unknown", "no plan says how likely it is late", (0, 0.0))
-    level = level_of(p_late)
-    hint = "highest probability of the next 24 h that the load exceeds the capacity in the worst bin of a step"
-    return Risk(level, f"risk {p_late:.0%}", hint, (1, p_late))
+        return Risk("bad", "needs you", job.waiting[0].detail, (2, late))
+    if day_late_minutes is None:
+        return Risk("unknown", "unknown", "no plan says for how many minutes it is late", (0, 0.0))
+    hint = f"expected in the day of the plan; the goal is at most {goal.describe()}"
+    return Risk(goal.level_of(late), format_late(late), hint, (1, late))
 
 
-def level_of(p_late: float | None) -> str:
-    """Return how P(late) is coloured."""
-    if p_late is None:
-        return "unknown"
-    return "bad" if p_late >= BAD else "warn" if p_late >= WARN else "ok"
+def find_peak(plan: Sequence[PlanRow], now_s: float) -> float | None:
+    """Return the highest 90% forecast that a plan has from now on, records/s; None where it does not say."""
+    coming = (row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s)
+    return max((row.expected_load_q90_per_s for row in coming if row.expected_load_q90_per_s is not None), default=None)
 
 
-def look_ahead(plan: Sequence[PlanRow], now_s: float) -> Ahead:
-    """Return what a plan has from now on."""
-    peak, p_late = -1.0, -1.0
-    for row in plan:
-        if row.valid_until_s is not None and row.valid_until_s <= now_s:
-            continue
-        if row.expected_load_q90_per_s is not None and row.expected_load_q90_per_s > peak:
-            peak = row.expected_load_q90_per_s
-        is_soon = row.effective_at_s is None or row.effective_at_s < now_s + DAY_S
-        if is_soon and row.p_late is not None and row.p_late > p_late:
-            p_late = row.p_late
-    return Ahead(None if peak < 0 else peak, None if p_late < 0 else p_late)
+def find_day_late(plan: Sequence[PlanRow]) -> float | None:
+    """Return the late minutes that a plan expects of its day; None where it does not say."""
+    return next((row.day_late_minutes for row in plan if row.day_late_minutes is not None), None)

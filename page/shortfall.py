@@ -8,6 +8,7 @@ from fleet.facts import StepFact
 from fleet.shown import show_rate
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
+from models.scheduling.reason import format_late
 
 _CLIPPED = "clipped to the maximum"
 
@@ -59,7 +60,7 @@ def describe_standing(row: PlanRow) -> str:
     capacity, load = row.expected_capacity_per_s, row.expected_load_q90_per_s
     if row.status != "hold" or capacity is None or load is None or capacity >= load:
         return ""
-    late = "" if row.p_late is None else f", P(late) {row.p_late:.0%}"
+    late = "" if row.expected_late_minutes is None else f", {format_late(row.expected_late_minutes)} expected"
     return (
         f"What runs sustains {show_rate(capacity)}, and the 90% load is {show_rate(load)}{late}. Nothing larger is "
         "planned for the reason above; between plans the controller follows the load that is measured."

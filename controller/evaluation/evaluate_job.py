@@ -129,7 +129,7 @@ def _limit_single(
     limited = limit_rise(decision.wanted, running, share)
     if limited == dict(decision.wanted):
         return decision
-    reason = f"{decision.reason}; at most {share:g} x what runs more until two windows agree"
+    reason = f"at most {share:g} x what runs more until two windows agree; in full {decision.reason}"
     return replace(decision, wanted=limited, reason=reason)
 
 

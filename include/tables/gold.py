@@ -253,9 +253,10 @@ STEP_RESULTS = Table(
         "slots_from": "INT",
         "slots_to": "INT",
         "slots_ran": "DOUBLE",  # mean while it was in effect; null where nothing was measured
-        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are p_late and recovery_s
+        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are all promises
         "load_max_per_s": "DOUBLE",  # came
         "p_late": "DOUBLE",
+        "late_minutes_promised": "DOUBLE",
         "late_minutes": "DOUBLE",  # came; null where it is not known
         "recovery_s": "DOUBLE",
         "took_s": "DOUBLE",  # downtime and catch-up of its rescale; null without one

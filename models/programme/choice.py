@@ -43,7 +43,7 @@ class Choice:
         lasts_s: for so long a decision is compared with staying.
         late_minutes, stay_late_minutes: expected in that time, and by staying.
         age_s: of the backlog.
-        is_late: whether that is late.
+        is_behind: whether that is half of what is late, or more.
         path: what the load is expected to follow; empty where its level is held.
         forecast_weight: share of the plan's forecast in that.
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
@@ -65,7 +65,7 @@ class Choice:
     late_minutes: float
     stay_late_minutes: float
     age_s: float
-    is_late: bool
+    is_behind: bool
     path: str
     forecast_weight: float
     forecast_missed: float
@@ -118,7 +118,7 @@ def choose_size(
         late_minutes=expect_late(place),
         stay_late_minutes=expect_late(0),
         age_s=age_s,
-        is_late=age_s > terms.late_after_s,
+        is_behind=age_s > terms.late_after_s / 2,
         path=outlook.followed.source,
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
@@ -153,13 +153,13 @@ def _describe_purpose(choice: Choice, high: str) -> str:
     """Return what is done, why, and what that saves or prevents, in twelve words at most."""
     if not choice.place:
         stays = f"{format_count(choice.slots_to, 'slot')} {'stays' if choice.slots_to == 1 else 'stay'}"
-        return f"{stays}: " + (f"records wait for {choice.age_s:.0f} s" if choice.is_late else f"load up to {high}/s")
+        return f"{stays}: " + (f"records wait for {choice.age_s:.0f} s" if choice.is_behind else f"load up to {high}/s")
     change = f"{choice.slots_from} -> {format_count(choice.slots_to, 'slot')}"
     prevented = choice.stay_late_minutes - choice.late_minutes
     gain = f"prevents {format_late(prevented)}" if prevented >= 1 else "cheaper than staying"
     if choice.slots_to < choice.slots_from:
         gain = f"saves {(choice.slots_from - choice.slots_to) * choice.lasts_s / 3600:.1f} slot-hours"
-    elif choice.is_late:
+    elif choice.is_behind:
         return f"{change} to catch up: {gain}"
     return f"{change}: load up to {high}/s, {gain}"
 
@@ -169,7 +169,8 @@ def _describe_cost(choice: Choice, now_s: int) -> str:
     if not choice.place and choice.other_slots == choice.slots_to:
         return ""
     other = "staying costs" if choice.place else f"{choice.other_slots} would cost"
-    more, until = f"{abs(choice.saved):.1f} {choice.saved_unit}", format_clock(choice.until_s, now_s)
+    amount = f"{abs(choice.saved):.1f}" if abs(choice.saved) >= 0.05 else "less than 0.1"
+    more, until = f"{amount} {choice.saved_unit}", format_clock(choice.until_s, now_s)
     if choice.saved < 0:
         return f"{other} {more} less by {until}, and is late if the load is as expected"
     return f"{other} {more} more by {until}, late minutes and stops at their prices"

@@ -16,7 +16,7 @@ BIN = timedelta(minutes=5)
 NEAR = timedelta(minutes=10)
 PLAN_REACHES = timedelta(days=7)
 _TIMES = ("slots", "slots_from", "apply_at", "effective_at", "valid_until")
-_EXPECTED = ("p_late", "expected_load_q90_per_s", "expected_recovery_s")
+_EXPECTED = ("p_late", "expected_late_minutes", "expected_load_q90_per_s", "expected_recovery_s")
 _REALISED = ["confirmed", "dry_run"]  # of a dry run too is kept what the job did meanwhile
 
 
@@ -94,6 +94,7 @@ def _result_of(row: dict[Any, Any], end: Any, load: pd.DataFrame, rescales: pd.D
         "load_q90_per_s": optional_number(row["expected_load_q90_per_s"]),
         "load_max_per_s": optional_number(during["rate_per_s"].max()),
         "p_late": optional_number(row["p_late"]),
+        "late_minutes_promised": optional_number(row["expected_late_minutes"]),
         "late_minutes": float(late.sum()) * BIN.total_seconds() / 60.0 if len(late) else None,
         "recovery_s": optional_number(row["expected_recovery_s"]),
         "took_s": None if took is None else optional_number(took["downtime_s"] + took["catch_up_s"]),

@@ -298,7 +298,7 @@ def names(client: TestClient, address: str) -> list[str]:
     return re.findall(r'<tr>\s*<th scope="row" class="name"><a href="job\?name=([^"&]*)', client.get(address).text)
 
 
-def test_a_late_job_is_first_and_the_others_by_p_late(many) -> None:
+def test_a_late_job_is_first_and_the_others_by_late_minutes(many) -> None:
     first, second, *others = names(many, "/")
     assert (first, second) == (f"{CLUSTER}/job-0069", f"{CLUSTER}/job-0016")
     assert len(others) == 48

@@ -68,7 +68,7 @@ def test_money_stands_where_somebody_has_said_the_price(lake: Path) -> None:
 
 
 def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
-    late = step_row("tight", expected_capacity_per_s=80_000.0, p_late=0.24)
+    late = step_row("tight", expected_capacity_per_s=80_000.0, expected_late_minutes=24.0, day_late_minutes=30.0)
     LakeTable(str(lake), PLANS).append(
         [late, step_row("clipped", expected_capacity_per_s=70e3, reason="clipped to the maximum")]
     )
@@ -78,10 +78,11 @@ def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
         r"Below the 90% load: 80k/s against 81.3k/s, on purpose: one slot more for these 4.0 h costs as much", text
     )
     assert "Below the 90% load: 70k/s against 81.3k/s, because no more is allowed or would help." in text
-    assert "24%" in text
-    stays = step_row("stays", status="hold", expected_capacity_per_s=70e3, p_late=0.4, slots=6, parallelism_to={})
+    assert "24.0" in text
+    assert "30 late minutes" in text
+    stays = step_row("stays", status="hold", expected_capacity_per_s=70e3, expected_late_minutes=40.0, slots=6, parallelism_to={})
     LakeTable(str(lake), PLANS).append([stays])
-    assert "What runs sustains 70k/s, and the 90% load is 81.3k/s, P(late) 40%." in words(save(lake))
+    assert "What runs sustains 70k/s, and the 90% load is 81.3k/s, 40 late minutes expected." in words(save(lake))
 
 
 def test_what_was_promised_stands_beside_what_came_and_nothing_is_a_day_of_25_minutes(lake: Path) -> None:
@@ -91,13 +92,13 @@ def test_what_was_promised_stands_beside_what_came_and_nothing_is_a_day_of_25_mi
     begin = AS_OF - HOUR
     step = {"cluster": "live", "job": "checkout", "step_id": "s", "origin": "plan", "apply_at": begin}
     step |= {"effective_at": begin, "ended_at": AS_OF, "status": "confirmed", "outcome": "confirmed", "slots_from": 6}
-    step |= {"slots_to": 9, "slots_ran": 8.5, "load_q90_per_s": 81_300.0, "load_max_per_s": 79e3, "p_late": 0.021}
+    step |= {"slots_to": 9, "slots_ran": 8.5, "load_q90_per_s": 81_300.0, "load_max_per_s": 79e3, "late_minutes_promised": 2.1}
     step |= {"late_minutes": 2.5, "recovery_s": 241.0, "took_s": 130.0, "date": begin.date()}
     LakeTable(str(lake), STEP_RESULTS).append([step])
     text = words(save(lake))
     assert "Measured for 25 min of the last dates: 2.5 slot-hours, 2.0 minutes late, 1 rescale, 0 restarts." in text
     assert "1 of 2 steps of plans that were due went out as planned. Less than a day: no figures per day." in text
-    assert "9, 8.5 81.3k/s, 79k/s 2%, 2.5 4 min, 2 min" in text
+    assert "9, 8.5 81.3k/s, 79k/s 2.1, 2.5 4 min, 2 min" in text
 
 
 def test_other_policies_stand_beside_the_one_in_use(lake: Path) -> None:

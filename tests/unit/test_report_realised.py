@@ -52,6 +52,7 @@ def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str
         "slots_from": 6,
         "slots": 9,
         "p_late": 0.02,
+        "expected_late_minutes": 3.0,
         "expected_load_q90_per_s": 60e3,
         "expected_recovery_s": 120.0,
         "outcome": outcome,
@@ -67,6 +68,7 @@ def test_a_step_is_followed_until_the_next_one() -> None:
     assert (first["slots_from"], first["slots_to"], first["slots_ran"], first["took_s"]) == (6, 9, 9.0, 100.0)
     assert first["load_max_per_s"] == pytest.approx(50e3 + 1e3 * 47 / 12)
     assert first["late_minutes"] == pytest.approx(5.0)  # the last of three late bins
+    assert first["late_minutes_promised"] == 3.0
     assert (last["slots_to"], last["took_s"]) == (8, None)
     assert (AS_OF - last["effective_at"]).total_seconds() == 115 * 60
     assert (refused["outcome"], refused["status"]) == ("refused: stale_plan", "refused")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fleet.facts import JobFacts, StepFact
-from fleet.results import JobResult, Period, judge_jobs, keep_promises, wilson
+from fleet.results import JobResult, Period, judge_jobs, keep_promises
 from fleet.savings import saving_of, sum_savings
 from page.results_view import choose_period, form_results
 
@@ -28,7 +28,7 @@ def step(back: float = 0.0, status: str = "confirmed", **changes: Any) -> dict[s
     at = datetime.combine(FIRST, datetime.min.time(), UTC) + timedelta(days=back, hours=12)
     row = {"cluster": "live", "job": "orders", "step_id": f"{at}", "origin": "plan", "apply_at": at, "status": status}
     row |= {"effective_at": at, "ended_at": at + timedelta(hours=2), "slots_from": 10, "slots_to": 6, "slots_ran": 7.0}
-    row |= {"load_q90_per_s": 2e3, "load_max_per_s": 1.5e3, "p_late": 0.1, "late_minutes": 0.0, "date": at.date()}
+    row |= {"load_q90_per_s": 2e3, "load_max_per_s": 1.5e3, "late_minutes_promised": 0.1, "late_minutes": 0.0, "date": at.date()}
     return row | {"recovery_s": 60.0, "took_s": 90.0} | changes
 
 
@@ -100,13 +100,12 @@ def test_jobs_that_tidewise_advises_against_come_first() -> None:
 
 
 def test_promises_are_kept_or_not() -> None:
-    kept = keep_promises([step(), step(p_late=0.3, late_minutes=4.0, load_max_per_s=3e3), step(late_minutes=None)])
-    assert (kept.steps, kept.late, kept.late_of, kept.above_q90, kept.load_of) == (3, 1, 2, 1, 3)
-    assert kept.late_promised == pytest.approx(0.4)
+    kept = keep_promises([step(), step(late_minutes_promised=3.3, late_minutes=4.0, load_max_per_s=3e3), step(late_minutes=None)])
+    assert (kept.steps, kept.late_minutes, kept.late_of, kept.above_q90, kept.load_of) == (3, 4.0, 2, 1, 3)
+    assert kept.late_minutes_promised == pytest.approx(3.4)
     assert (kept.slot_hours, kept.slot_hours_came) == (24.0, 18.0)
     assert (kept.recovery_s, kept.took_s) == (60.0, 90.0)
-    assert kept.late_interval == wilson(1, 2)
-    assert keep_promises([]).late_interval is None
+    assert keep_promises([]).late_of == 0
 
 
 def test_a_month_ends_today_at_most() -> None:
