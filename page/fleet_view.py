@@ -171,7 +171,7 @@ def line_of(look: Look, job: JobFacts) -> JobLine:
         load=load,
         peak_q90_per_s=find_peak(plan, now_s),
         next_step=next((step for step in job.steps if (step.apply_at_s or 0.0) >= now_s), None),
-        saving=saving_of(job, now_s),
+        saving=saving_of(job, now_s, look.days.get(key, ())),
         goal=goal,
         plan=plan,
     )

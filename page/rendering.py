@@ -20,7 +20,7 @@ from fleet.explanation_text import (
 )
 from fleet.facts import StepFact
 from fleet.health import describe_age
-from fleet.savings import PlanSaving
+from fleet.savings import PlanSaving, describe_saving
 from fleet.shown import describe_hold, show_rate, show_time, split_reason
 from include.short_names import shorten_name, shorten_text
 from include.utc import DAY_S
@@ -68,7 +68,7 @@ def _environment() -> jinja2.Environment:
         number=show_number,
         signed=show_signed,
         day=lambda at: f"{at:%d %b %Y}",
-        saving=describe_saving,
+        saving=_saving,
         text=mark_text,
         whole=lambda name: shorten_text(name, WHOLE_MAX),
         reason=_reason,
@@ -104,18 +104,8 @@ def _link(context: jinja2.runtime.Context, name: str, at: str = "", **more: str)
     return f"#{anchor_of(name)}" if name in context["parts"] else "#jobs"
 
 
-def describe_saving(one: PlanSaving | None, price: Price | None = None) -> str:
-    """Return what a plan saves: slot-hours, share, end and, where slot-hours have a price, money."""
-    if one is None:
-        return ""
-    if abs(one.slot_hours) < 0.05:
-        return "as many slot-hours as staying"
-    share = "" if one.share is None else f" ({show_signed(-100 * one.share, 0)}%)"
-    money = "" if price is None else f", {price.show(abs(one.slot_hours))}"
-    until = f"{datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
-    less = "fewer" if one.slot_hours > 0 else "more"
-    amount = show_number(abs(one.slot_hours), 1 if abs(one.slot_hours) < 100 else 0)
-    return f"{amount} of {show_number(one.of_slot_hours)} slot-hours {less}{share}{money} until {until}"
+def _saving(one: PlanSaving, price: Price | None = None) -> str:
+    return describe_saving(one, "" if price is None else price.show(abs(one.slot_hours)))
 
 
 def show_number(value: float | None, digits: int = 0) -> str:

@@ -83,8 +83,8 @@ def judge_risk(job: JobFacts, day_late_minutes: float | None, load: LoadFact | N
 
 def find_peak(plan: Sequence[PlanRow], now_s: float) -> float | None:
     """Return the highest 90% forecast that a plan has from now on, records/s; None where it does not say."""
-    coming = (row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s)
-    return max((row.expected_load_q90_per_s for row in coming if row.expected_load_q90_per_s is not None), default=None)
+    later = (row for row in plan if row.valid_until_s is None or row.valid_until_s > now_s)
+    return max((row.expected_load_q90_per_s for row in later if row.expected_load_q90_per_s is not None), default=None)
 
 
 def find_day_late(plan: Sequence[PlanRow]) -> float | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fleet.facts import FleetFacts
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
+from fleet.small_tables import RowsOfJobs
 from include.lake_table import timestamp_of
 from include.place import place
 from include.settings import Settings
@@ -52,6 +53,7 @@ class Look:
         facts: of the fleet.
         plans: rows of the newest plan of each job.
         loads: what was measured last.
+        days: how each job ran on each of the last dates.
     """
 
     settings: Settings
@@ -59,6 +61,7 @@ class Look:
     facts: FleetFacts
     plans: Mapping[JobKey, tuple[PlanRow, ...]]
     loads: Mapping[JobKey, LoadFact]
+    days: RowsOfJobs
 
 
 class _KnownLook(NamedTuple):
@@ -162,7 +165,8 @@ def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> 
     facts = reader.read(at_s)
     measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
     loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
-    return Look(reader.settings, origin, facts, reader.tables.read_plans(facts.at_s), loads)
+    plans, days = reader.tables.read_plans(facts.at_s), reader.tables.read_days(facts.at_s)
+    return Look(reader.settings, origin, facts, plans, loads, days)
 
 
 def _advice(settings: Settings) -> Path:

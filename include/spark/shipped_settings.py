@@ -20,7 +20,9 @@ _PREFIX, _SUFFIX = "tidewise-settings-", ".json"
 
 
 def ship_settings(settings: Settings, folder: Path) -> Path:
-    """Write settings as they are in force into a file that is named by its content; returns its path.
+    """Write what is set into a file that is named by its content; returns its path.
+
+    A default is left out, so that a price, say, that nobody has said is none there either.
 
     Logins and keys are in it as the settings have them: by the name of a variable or file. Its owner and the group of
     the settings may read it. Files that no stage was submitted with for days are removed.
@@ -28,7 +30,7 @@ def ship_settings(settings: Settings, folder: Path) -> Path:
     Raises:
         SettingsError: there is no such group here, or this user is not in it.
     """
-    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True, indent=1)
+    text = json.dumps(settings.model_dump(mode="json", exclude_unset=True), sort_keys=True, indent=1)
     file = folder / f"{_PREFIX}{_digest(text.encode())}{_SUFFIX}"
     with replace_atomically(file) as temporary:
         temporary.touch(mode=0o600)

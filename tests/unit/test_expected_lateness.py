@@ -46,7 +46,7 @@ def test_larger_sizes_are_late_for_fewer_minutes_and_none_for_longer_than_the_st
     late = [expect(place) for place in range(1, len(sizes().slots))]
     totals = [float(one.sum()) for one in late]
     assert totals == sorted(totals, reverse=True)
-    assert (np.array(late) <= 5.0 * np.array(([1] * 8 + [2] * 5 + [4])) + 1e-9).all()
+    assert (np.array(late) <= 5.0 * np.array([1] * 8 + [2] * 5 + [4]) + 1e-9).all()
     assert late[0][-1] == pytest.approx(20.0)  # five slots for a load of ten
 
 

@@ -38,7 +38,7 @@ def test_the_page_has_an_index_and_a_part_for_each_job(lake: Path) -> None:
     text = words(page)
     for part in ("6 → 9", "70k/s, 81.3k/s", "99k/s 93k/s to 104k/s", "nothing was learnt", "2 of 2 jobs"):
         assert part in text
-    assert "11.8 of 24 slot-hours more (+50%) until Sat 00:00Z, against staying" in text
+    assert "11.8 of 24 slot-hours more (+50%), until Sat 00:00Z than with what runs now" in text
 
 
 def test_the_page_needs_no_network_and_its_drawings_are_valid_xml(lake: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_same_tables_give_the_same_bytes(lake: Path) -> None:
 
 def test_money_stands_where_somebody_has_said_the_price(lake: Path) -> None:
     assert "price_per_slot_hour in the settings" in words(save(lake))
-    assert "(+50%), 2.37 EUR until" in words(save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"}))
+    assert "(+50%), 2.37 EUR, until" in words(save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"}))
 
 
 def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
@@ -80,7 +80,9 @@ def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
     assert "Below the 90% load: 70k/s against 81.3k/s, because no more is allowed or would help." in text
     assert "24.0" in text
     assert "30 late minutes" in text
-    stays = step_row("stays", status="hold", expected_capacity_per_s=70e3, expected_late_minutes=40.0, slots=6, parallelism_to={})
+    stays = step_row(
+        "stays", status="hold", expected_capacity_per_s=70e3, expected_late_minutes=40.0, slots=6, parallelism_to={}
+    )
     LakeTable(str(lake), PLANS).append([stays])
     assert "What runs sustains 70k/s, and the 90% load is 81.3k/s, 40 late minutes expected." in words(save(lake))
 
@@ -92,7 +94,13 @@ def test_what_was_promised_stands_beside_what_came_and_nothing_is_a_day_of_25_mi
     begin = AS_OF - HOUR
     step = {"cluster": "live", "job": "checkout", "step_id": "s", "origin": "plan", "apply_at": begin}
     step |= {"effective_at": begin, "ended_at": AS_OF, "status": "confirmed", "outcome": "confirmed", "slots_from": 6}
-    step |= {"slots_to": 9, "slots_ran": 8.5, "load_q90_per_s": 81_300.0, "load_max_per_s": 79e3, "late_minutes_promised": 2.1}
+    step |= {
+        "slots_to": 9,
+        "slots_ran": 8.5,
+        "load_q90_per_s": 81_300.0,
+        "load_max_per_s": 79e3,
+        "late_minutes_promised": 2.1,
+    }
     step |= {"late_minutes": 2.5, "recovery_s": 241.0, "took_s": 130.0, "date": begin.date()}
     LakeTable(str(lake), STEP_RESULTS).append([step])
     text = words(save(lake))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from fleet.facts import JobFacts, StepFact
 from fleet.results import JobResult, Period, judge_jobs, keep_promises
-from fleet.savings import saving_of, sum_savings
+from fleet.savings import describe_saving, saving_of, sum_savings
 from page.results_view import choose_period, form_results
 
 FIRST = date(2026, 11, 10)
@@ -28,7 +29,13 @@ def step(back: float = 0.0, status: str = "confirmed", **changes: Any) -> dict[s
     at = datetime.combine(FIRST, datetime.min.time(), UTC) + timedelta(days=back, hours=12)
     row = {"cluster": "live", "job": "orders", "step_id": f"{at}", "origin": "plan", "apply_at": at, "status": status}
     row |= {"effective_at": at, "ended_at": at + timedelta(hours=2), "slots_from": 10, "slots_to": 6, "slots_ran": 7.0}
-    row |= {"load_q90_per_s": 2e3, "load_max_per_s": 1.5e3, "late_minutes_promised": 0.1, "late_minutes": 0.0, "date": at.date()}
+    row |= {
+        "load_q90_per_s": 2e3,
+        "load_max_per_s": 1.5e3,
+        "late_minutes_promised": 0.1,
+        "late_minutes": 0.0,
+        "date": at.date(),
+    }
     return row | {"recovery_s": 60.0, "took_s": 90.0} | changes
 
 
@@ -100,7 +107,9 @@ def test_jobs_that_tidewise_advises_against_come_first() -> None:
 
 
 def test_promises_are_kept_or_not() -> None:
-    kept = keep_promises([step(), step(late_minutes_promised=3.3, late_minutes=4.0, load_max_per_s=3e3), step(late_minutes=None)])
+    kept = keep_promises(
+        [step(), step(late_minutes_promised=3.3, late_minutes=4.0, load_max_per_s=3e3), step(late_minutes=None)]
+    )
     assert (kept.steps, kept.late_minutes, kept.late_of, kept.above_q90, kept.load_of) == (3, 4.0, 2, 1, 3)
     assert kept.late_minutes_promised == pytest.approx(3.4)
     assert (kept.slot_hours, kept.slot_hours_came) == (24.0, 18.0)
@@ -138,6 +147,34 @@ def plan_step(begin_h: float, end_h: float, slots: int | None) -> StepFact:
     return StepFact(*texts, *times, {}, {}, 10, slots, *none[:7], None, "planner", "", "")
 
 
+def test_a_plan_saves_against_the_mean_of_the_last_weeks_and_says_the_late_minutes_of_both() -> None:
+    job = JobFacts("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
+    steps = (replace(plan_step(0, 24, 4), late_minutes=1.4),)
+    facts = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=steps)
+    weeks = [day(back, 8, late) | {"until": at(back)} for back, late in ((1, 10.0), (2, 30.0))]
+    today_s = at(3).timestamp()
+    moved = replace(facts, steps=tuple(_later(one, today_s) for one in steps))
+    one = saving_of(moved, today_s, [*weeks, day(-30, 90, 0.0) | {"until": at(-30)}])
+    assert one is not None
+    assert (one.slot_hours, one.of_slot_hours, one.is_of_weeks) == (96.0, 192.0, True)
+    assert (one.late_minutes, one.late_minutes_before) == (1.4, 20.0)
+    text = describe_saving(one, "5 EUR")
+    assert text.startswith("96.0 of 192 slot-hours fewer (\u221250%), 5 EUR, until ")
+    assert text.endswith(" than the mean of the last weeks; 1 late minute expected, 20 before")
+    both = sum_savings([one, replace(one, late_minutes=None, late_minutes_before=None)])
+    assert both is not None
+    assert (both.slot_hours, both.late_minutes, both.late_minutes_before) == (192.0, 1.4, 20.0)
+
+
+def at(back: int) -> datetime:
+    return datetime.combine(FIRST + timedelta(days=back), datetime.min.time(), UTC)
+
+
+def _later(step: StepFact, by_s: float) -> StepFact:
+    moved = {name: by_s + getattr(step, name) for name in ("apply_at_s", "effective_at_s", "valid_until_s")}
+    return replace(step, **moved)
+
+
 def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() -> None:
     job = JobFacts("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
     steps = (plan_step(0, 2, 4), plan_step(2, 6, 12))
@@ -145,6 +182,7 @@ def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() ->
     one = saving_of(facts, 3600.0)
     assert one is not None
     assert (one.slot_hours, one.of_slot_hours, one.until_s) == (6 - 8, 50.0, 6 * 3600)
+    assert describe_saving(one) == "2.0 of 50 slot-hours more (+4%), until Thu 06:00Z than with what runs now"
     assert sum_savings([one, one]) is not None
     unknown = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=(plan_step(0, 2, None),))
     assert saving_of(unknown, 0.0) is None

@@ -12,6 +12,7 @@ from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, lo
 from include.settings.storage import Paths
 from include.spark.code_zip import build_package
 from include.spark.shipped_settings import ship_settings, take_settings
+from page.money import price_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRIVER = """
@@ -56,6 +57,8 @@ def test_a_driver_in_an_empty_environment_has_the_submitters_settings(submitted:
     done = drive(package, there, "plan", "--settings", f"/gone/{file.name}")
     assert done.returncode == 0, done.stderr
     assert Settings.model_validate_json(done.stdout) == submitted
+    shipped = Settings.model_validate_json(file.read_text())
+    assert (price_of(submitted), price_of(shipped)) == (None, None)  # nobody has said a price
     # Without it the driver would take the defaults and say nothing.
     silent = Settings.model_validate_json(drive(package, there).stdout)
     assert (silent.paths.lake, silent.limits.mode) == ("out/lake", "dry-run")
