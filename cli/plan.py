@@ -21,5 +21,71 @@ from fleet.health import Fault, describe_age
 from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
 from fleet.plans import select_due
+from fleet.shown import show_due, show_rate, show_time, split_reason
+from models.control.log_lines import describe_change
+from models.scheduling.figures import format_count, format_late
+
+
+def describe_step(step: StepFact, now_s: float) -> str:
+    """Return a step on one line, with what it expects."""
+    late = "" if step.late_minutes is None else f", {format_late(step.late_minutes)}"
+    expected = f"load q90 {show_rate(step.load_q90_per_s)}, capacity {show_rate(step.capacity_per_s)}{late}"
+    change = describe_change(step.parallelism_from, step.parallelism_to)
+    slots = f"{step.slots_from} -> {format_count(step.slots_to or 0, 'slot')}"
+    why, _ = split_reason(step.reason)
+    return f"{show_due(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {slots} ({change}): {why}; {expected}"
+
+
+def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) -> list[str]:
+    """Return the steps, and of how many jobs nothing is planned."""
+    lines = [describe_step(step, facts.at_s) for step in steps]
+    lines = lines or [f"nothing is planned within {hours:g} h: all jobs stay as they are"]
+    running = [one for one in facts.jobs if not one.has_ended]
+    refused = [one for one in running if one.plan_status == "refused"]
+    lines += [f"no plan for {one.cluster}/{one.job}: {one.plan_reason}" for one in refused]
+    newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
+    lost = [fact.detail for fact in facts.health if fact.name == Fault.TABLE_LOST]
+    if newest_s is None:
+        return lost or ["no plan was ever made: make run, or switch tidewise_plan on"]
+    stays = len(running) - len({(one.cluster, one.job) for one in steps}) - len(refused)
+    made = f"{show_time(newest_s, facts.at_s)}, {describe_age(max(facts.at_s - newest_s, 0.0))} ago"
     stay = f"{stays} of {format_count(len(running), 'job')} {'stays as it is' if stays == 1 else 'stay as they are'}"
     return [*lost, *lines, f"{stay}; newest plan of {made}"]
+
+
+def run(options: argparse.Namespace, now_s: float) -> int:
+    """Print what is planned."""
+    settings, reader = open_reader()
+    facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    for job in options.jobs:
+        if job not in {f"{one.cluster}/{one.job}" for one in facts.jobs}:
+            check_scope(job, settings, read_known_jobs(settings, now_s))
+    steps = select_due(facts, options.hours, options.jobs)
+    if options.json:
+        print(to_json("plan", {"at_s": facts.at_s, "hours": options.hours, "steps": steps}))
+        return 0
+    newest_s = find_newest(facts)
+    lines = describe_plan(facts, steps, options.hours)
+    if not steps and newest_s is not None and facts.at_s - newest_s > 24 * 3600:
+        lines.append(f'to look at the plan of that time: make plan ARGS="--at {show_moment(newest_s)}"')
+    print_lines(lines)
+    return 0
+
+
+def show_moment(at_s: float) -> str:
+    """Return a time as ``--at`` takes it."""
+    return show_time(at_s, 0.0).replace(" ", "T").replace("Z", ":00Z")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer; returns the exit code."""
+    parser = CommandParser(prog="make plan", description=__doc__)
+    parser.add_argument("jobs", nargs="*", type=cluster_and_job, help="cluster/job; none: all")
+    parser.add_argument("--hours", type=number(0, 24 * 14, above=True), default=6.0, help="how far ahead (6)")
+    add_common(parser)
+    return answer("plan", parser.parse_args(argv), run)
+
+
+if __name__ == "__main__":
+    leave_pandas_out()
+    sys.exit(main(sys.argv[1:]))

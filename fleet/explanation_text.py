@@ -11,7 +11,7 @@ from fleet.shown import show_rate, show_time
 from include.short_names import shorten_names
 from models.control.log_lines import describe_change
 from models.control.reasons import Reason
-from models.scheduling.reason import format_late
+from models.scheduling.figures import format_late
 
 
 def describe_explanation(result: Explanation, now_s: float) -> list[str]:

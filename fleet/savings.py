@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet.facts import JobFacts
 from include.utc import DAY_S, HOUR_S
-from models.scheduling.reason import format_late
+from models.scheduling.figures import format_late
 
 WEEKS_S = 21 * DAY_S
 

@@ -25,7 +25,7 @@ from fleet.shown import describe_hold, show_rate, show_time, split_reason
 from include.short_names import shorten_name, shorten_text
 from include.utc import DAY_S
 from models.control.log_lines import describe_change
-from models.scheduling.reason import format_count, format_late
+from models.scheduling.figures import format_count, format_late
 from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
 from page.money import Price

@@ -11,7 +11,7 @@ from fleet.loads import LoadFact
 from include.settings.planner import Costs
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S, MINUTE_S
-from models.scheduling.reason import format_late
+from models.scheduling.figures import format_late
 
 
 @dataclass(frozen=True, slots=True)

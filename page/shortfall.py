@@ -8,7 +8,7 @@ from fleet.facts import StepFact
 from fleet.shown import show_rate
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
-from models.scheduling.reason import format_late
+from models.scheduling.figures import format_late
 
 _CLIPPED = "clipped to the maximum"
 

@@ -13,7 +13,7 @@ from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.programme import Sizes, Terms, Values
-from models.scheduling.reason import format_clock, format_count, format_duration, format_late, format_rate
+from models.scheduling.figures import format_clock, format_count, format_duration, format_late, format_rate
 
 _SHOWN: Final = 24  # steps: two hours
 _SCORE: Final = 1.2816  # of the band that is shown, 10% to 90%

@@ -17,7 +17,7 @@ import numpy as np
 from models.arrays import Floats
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import LEAST_PER_S, STEP_S
-from models.scheduling.reason import format_clock
+from models.scheduling.figures import format_clock
 
 _NOTED: Final = 0.01
 

@@ -12,7 +12,7 @@ import numpy as np
 from include.settings import Costs
 from include.settings.slot_schedules import SlotSchedule
 from models.arrays import Bools, Floats, Ints
-from models.scheduling.reason import format_clock
+from models.scheduling.figures import format_clock
 from models.scheduling.slot_counts import count_slots_of_rows, widest_of_groups
 
 _OUTSIDE_PRICE: Final = 10.0

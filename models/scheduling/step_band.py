@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from models.scheduling.reason import format_rate
+from models.scheduling.figures import format_rate
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from models.programme.choice import Choice, describe_choice
 from models.programme.horizon import spread_levels
 from models.programme.programme import expect_late_minutes
-from models.scheduling.reason import format_count, format_late
+from models.scheduling.figures import format_count, format_late
 from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
 
 CHOICE = Choice(

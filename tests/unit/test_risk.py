@@ -14,7 +14,7 @@ from fleet.facts import JobFacts
 from fleet.plans import step_of
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
-from models.scheduling.reason import format_late
+from models.scheduling.figures import format_late
 from page.risk import Goal, find_day_late, judge_risk
 
 SHIPPED = Path(__file__).parents[1] / "support" / "shipped_plan.json"
