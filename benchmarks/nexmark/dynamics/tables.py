@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.nexmark.dynamics.measures import CAUGHT_UP_S
+
 _HEADS: Mapping[str, str] = {
     "largest_age_s": "largest age, s",
     "wish_minutes": "wish, min",
@@ -22,7 +24,7 @@ _HEADS: Mapping[str, str] = {
 
 
 def print_tables(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return medians over the runs, one row for each job, event and policy."""
+    """Return medians over the runs, a row for each job, event and policy; none where nothing waited or was wanted."""
     if not runs:
         return "No run yet."
     shares = ", ".join(f"{run['cpu_share']:.0%}" for run in runs)
@@ -38,6 +40,8 @@ def print_tables(runs: Sequence[Mapping[str, Any]]) -> str:
     ]
     for job, kind, policy in _list_rows(runs):
         rows = [row for run in runs for row in run["outcomes"].get(policy, {}).get(job, ()) if row["kind"] == kind]
+        if all((row["largest_age_s"] or 0.0) <= CAUGHT_UP_S and not row["wishes"] for row in rows):
+            continue  # nothing waited, and nothing was wanted
         cells = [job, kind, policy, str(len(rows))]
         cells += [_median(rows, name) for name in _HEADS]
         lines.append(f"| {' | '.join(cells)} |")

@@ -61,7 +61,7 @@ def _compare_catch_ups(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if not ours or not theirs or max(age for _, age in (*ours, *theirs)) <= ERROR_MAX_S:
             continue
         mine, other = (statistics.median([minutes for minutes, _ in rows]) for rows in (ours, theirs))
-        if mine >= other > 0:
+        if mine >= other > 0 and other < float("inf"):
             shown = "not within the event" if mine == float("inf") else f"after {mine:.1f} minutes"
             yield f"tidewise, {job}, {kind}: caught up {shown}, {RIVAL} after {other:.1f}"
 

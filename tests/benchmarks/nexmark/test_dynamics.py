@@ -60,7 +60,7 @@ def test_wishes_of_a_log_count_once_each_and_fewer_slots_while_it_is_behind_are_
 
 
 def test_what_did_not_happen_is_not_a_number_and_no_figure_in_the_table() -> None:
-    quiet = Series(ages=[(float(at_s), 1.0) for at_s in range(0, 900, 5)])
+    quiet = Series(ages=[(float(at_s), 12.0) for at_s in range(0, 900, 5)])
     (outcome,) = judge_events(quiet, [RISE])
     assert math.isnan(outcome.wish_minutes)
     assert math.isnan(outcome.caught_up_minutes)
@@ -76,7 +76,7 @@ def test_what_did_not_happen_is_not_a_number_and_no_figure_in_the_table() -> Non
             }
         ]
     )
-    assert "| q2 | steep rise | tidewise | 1 | 1 | - | - | - | 0 |" in table
+    assert "| q2 | steep rise | tidewise | 1 | 12 | - | - | - | 0 |" in table
 
 
 def test_the_load_rises_and_falls_at_the_events() -> None:
