@@ -126,6 +126,7 @@ class Planning:
 def _columns(names: tuple[str, ...], windows: Observations) -> dict[str, Any]:
     """Return the windows as columns of rows, one per operator and window."""
     count, width = windows.parallelism.shape
+    outstanding = windows.outstanding_records
     return {
         "operator": np.tile(np.array(names, object), count),
         "window_start_s": np.repeat(windows.window_start_s, width),
@@ -133,6 +134,8 @@ def _columns(names: tuple[str, ...], windows: Observations) -> dict[str, Any]:
         "parallelism": windows.parallelism.ravel(),
         "disturbed": np.repeat(windows.disturbed, width),
         **{name: getattr(windows, name).ravel() for name in MEASURES},
+        "age_s": windows.latency_ms.ravel() / 1000.0,
+        "outstanding_records": np.full(count * width, np.nan) if outstanding is None else outstanding.ravel(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -49,7 +50,7 @@ class SimulatedJob:
     restarts: list[Restart] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.fleet = pack([self.spec])
+        self.fleet = pack([replace(self.spec, record_bytes=math.inf)])  # a replay has no buffers either
         self.state = FleetState.running(self.fleet, self.first[None], np.zeros(self.fleet.shape))
 
     def run_window(self, rates_per_s: Floats) -> list[RawRecord]:

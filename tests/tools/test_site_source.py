@@ -77,5 +77,5 @@ def test_arguments_are_those_of_the_parser() -> None:
     assert parser is not None
     shown = describe_options(parser, ("hold",))
     assert "| `--hours HOURS` | it ends by itself |" in shown
-    assert "--all" not in shown  # of release
+    assert "| `--all` | hold everything: all jobs of all clusters |" in shown
     assert shown in PAGE.read_text(), "run make docs"

@@ -30,7 +30,7 @@ def test_checkpoints_that_the_next_version_takes_no_more_are_missed() -> None:
         deploy_anew(world)
         world.job.interval_s = None
         world.wanted = 6
-        assert world.ticks(3) == ["checkpoints_off"]
+        assert world.ticks(3) == ["new_job_id", "checkpoints_off"]
         assert world.puts == puts
         assert float("inf") not in world.job.replays_s
 
@@ -42,5 +42,5 @@ def test_an_autoscaler_that_the_next_version_brings_is_seen() -> None:
         deploy_anew(world)
         world.job.user_config = {"job.autoscaler.enabled": "true"}
         world.wanted = 6
-        assert world.ticks(3) == ["other_autoscaler"]
+        assert world.ticks(3) == ["new_job_id", "other_autoscaler"]
         assert world.puts == puts

@@ -19,8 +19,8 @@ MOST_MODULES = {
     "page": 150,
     "DAG tidewise_plan": 110,
     "command run": 100,
-    "command status": 125,
-    "command plan": 125,
+    "command status": 130,
+    "command plan": 130,
 }
 """Entry point -> modules of the project that it may import when it starts."""
 

@@ -250,7 +250,7 @@ def test_the_replies_are_read_right_whatever_the_source_counts(options: Mapping[
     taken, sent = result.processing_rate_per_s[-1][order], result.output_rate_per_s[-1][order]
     np.testing.assert_allclose(taken, [1000.0, 500.0, 270.0, 30.0, 27.0, 743.0], rtol=0.01)
     assert result.target_data_rate_per_s[-1][place[SOURCE]] == pytest.approx(1000.0, rel=0.01)
-    ratios = measure_edge_ratios(spec.graph(), taken, sent)
+    ratios = measure_edge_ratios(spec.graph(), taken[None], sent[None])
     for edge, ratio in spec.edge_ratios.items():
         assert ratios[edge] == pytest.approx(ratio, rel=0.02), edge
 
