@@ -28,7 +28,7 @@ from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Conditions
 from lab.replay.replay_run import ReplayRun
 from lab.replay.scores import SEGMENTS, compute_score, find_span
-from models.arrays import Floats, Ints
+from models.arrays import Floats
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
@@ -69,7 +69,7 @@ class CaseResult:
     """
 
     rows: list[Row]
-    slots: dict[str, Ints]
+    slots: dict[str, Floats]
     arrivals_per_s: Floats
     refused: dict[str, int]
 
