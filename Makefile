@@ -14,9 +14,23 @@ PY := .venv/bin/python
 
 ##@ Try it
 .PHONY: help
-help:  ## list the targets
+FIRST := run demo ui advise init doctor page status log why plan hold undo
+help:  ## the targets to begin with; make help-all lists all of them
+	@awk -v first=" $(FIRST) " 'BEGIN {FS = ":.*##"} /^[a-z-]+:.*##/ && index(first, " " $$1 " ") \
+	      {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  make help-all   all targets"
+
+.PHONY: help-all
+help-all:  ## all targets
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	      /^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Without a rule of its own a name is a misspelt one.
+.DEFAULT:
+	@"$(PYTHON)" -c 'import difflib, re, sys; names = re.findall(r"^([a-z-]+):", open(sys.argv[2]).read(), re.M); \
+	near = difflib.get_close_matches(sys.argv[1], names, cutoff=0.5); \
+	sys.exit(f"make: there is no target {sys.argv[1]!r}; " \
+	+ ("did you mean " + ", ".join(near) + "?" if near else "make help-all lists them"))' "$@" $(firstword $(MAKEFILE_LIST))
 
 .PHONY: python
 python:
@@ -327,6 +341,7 @@ docs: setup  ## write what documents take from the code: settings, tables, reaso
 	@$(PY) -m tools.tables_doc
 	@$(PY) -m tools.metrics_doc
 	@$(PY) -m tools.commands_doc
+	@$(PY) -m tools.readme_run
 
 .PHONY: site
 site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"

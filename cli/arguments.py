@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
+from calendar import month_name, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,11 +73,23 @@ def moment(text: str) -> datetime:
         result = parse_utc(text)
     except (IntervalError, OverflowError):
         result = None
+        _check_day(text)
     if result is None or not EARLIEST <= result < LATEST:
         raise argparse.ArgumentTypeError(
             f"expected a time such as {EXAMPLE} (ISO 8601, years {EARLIEST.year} to {LATEST.year - 1}), not {text!r}"
         )
     return result
+
+
+def _check_day(text: str) -> None:
+    """Say of a date that does not exist how long its month is."""
+    if (found := re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text.strip())) is None:
+        return
+    year, month, day = map(int, found.groups())
+    if not 1 <= month <= 12:
+        raise argparse.ArgumentTypeError(f"there is no month {month}: {text!r}")
+    if year and not 1 <= day <= (days := monthrange(year, month)[1]):
+        raise argparse.ArgumentTypeError(f"{month_name[month]} {year} has {days} days: {text!r}")
 
 
 def folder(text: str) -> Path:

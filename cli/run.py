@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -127,6 +127,14 @@ def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
     return counts | {"seconds": progress.seconds}
 
 
+def describe_outcome(result: Mapping[str, Any]) -> str:
+    """Return the line that a run ends with."""
+    return (
+        f"run: {result['jobs']} jobs, {result['rows']} rows, {result['quarantined']} quarantined,"
+        f" {result['models']} models, {result['steps']} steps, {sum(result['seconds'].values()):.0f} s"
+    )
+
+
 def run(settings: Settings, options: argparse.Namespace, console: Console) -> int:
     """Do everything; returns the exit code."""
     progress = ProgressLog(console, PARTS)
@@ -140,10 +148,7 @@ def run(settings: Settings, options: argparse.Namespace, console: Console) -> in
     write_json(out / "run.json", result)
     console.print(plan_table(json.loads((out / "plans.json").read_text())))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
-    print(
-        f"run: {result['jobs']} jobs, {result['rows']} rows, {result['quarantined']} quarantined,"
-        f" {result['models']} models, {result['steps']} steps, {time.monotonic() - progress.began_s:.0f} s"
-    )
+    print(describe_outcome(result))
     return 0
 
 

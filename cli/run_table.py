@@ -1,4 +1,4 @@
-"""The table of planned steps that ``make run`` prints."""
+"""What ``make run`` prints of a plan: the next step of the jobs that have one first, and the sums."""
 
 from __future__ import annotations
 
@@ -10,57 +10,51 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from fleet.shown import split_reason
 from include.short_names import shorten_name, shorten_names, shorten_names_in
+from models.scheduling.figures import format_count, format_late
 
 WIDTH = 160  # where the output is no terminal
-
-
-def changes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    """Return what a step changes, such as ``parse 2->4, sink 1->2``."""
-    short = shorten_names([*before, *after])
-    moved = [
-        f"{short[name]} {before.get(name, '?')}->{after[name]}" for name in after if after[name] != before.get(name)
-    ]
-    return ", ".join(moved) or "unchanged"
-
-
-def rate(per_s: float | None) -> str:
-    """Return a rate in records per second, short."""
-    return "-" if per_s is None else f"{per_s:,.0f}"
+MOST = 12
+"""Jobs that have a line: the page and plans.json have all, with each step."""
 
 
 def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
-    """Return a table of all planned steps by job, and a line on the jobs without one.
+    """Return a line of each job's next step, of so many jobs, and what there is more.
 
     Args:
         rows: of ``plans.json``, sorted by job and step.
     """
     listed = list(rows)
-    table = Table(title="Planned steps (UTC; records/s over all sources)", title_justify="left", show_lines=False)
-    table.add_column("when", no_wrap=True)
-    table.add_column("from -> to", ratio=4)
-    for name in ("load q50 / q90", "capacity", "slots", "slot-h saved"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("reason", ratio=5)
     planned = [row for row in listed if row["status"] == "planned"]
-    for (cluster, job), steps in groupby(planned, key=lambda row: (row["cluster"], row["job"])):
-        table.add_section()
-        table.add_row(Text(shorten_name(job), style="bold", overflow="ellipsis"), Text(f"on {cluster}", style="dim"))
-        for step in steps:
-            table.add_row(*map(Text, _cells(step)))  # a name in brackets is no markup
-    return Group(table, _others(listed))
+    jobs = [list(steps) for _, steps in groupby(planned, key=lambda row: (row["cluster"], row["job"]))]
+    table = Table(title="Next steps (UTC)", title_justify="left", show_lines=False)
+    for name in ("when", "job", "slots", "late minutes a day"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("why", no_wrap=True, overflow="ellipsis")
+    for steps in sorted(jobs, key=lambda steps: str(steps[0]["apply_at"]))[:MOST]:
+        table.add_row(*map(Text, _cells(steps[0])))  # a name in brackets is no markup
+    return Group(table, Text(_sum(planned, jobs)), _others(listed))
 
 
 def _cells(step: Mapping[str, Any]) -> tuple[str, ...]:
+    names, late = shorten_names([*step["parallelism_from"], *step["parallelism_to"]]), step.get("day_late_minutes")
     return (
-        step["apply_at"].replace("T", " ")[:16],
-        changes(step["parallelism_from"], step["parallelism_to"]),
-        f"{rate(step['expected_load_q50_per_s'])} / {rate(step['expected_load_q90_per_s'])}",
-        rate(step["expected_capacity_per_s"]),
+        str(step["apply_at"]).replace("T", " ")[:16],
+        shorten_name(step["job"]),
         f"{step['slots_from']} -> {step['slots']}",
-        f"{step['slot_hours_saved']:+.1f}",
-        shorten_names_in(step["reason"], shorten_names([*step["parallelism_from"], *step["parallelism_to"]])),
+        "-" if late is None else f"{late:.1f}",
+        shorten_names_in(split_reason(step["reason"])[0], names),
     )
+
+
+def _sum(planned: list[Mapping[str, Any]], jobs: list[list[Mapping[str, Any]]]) -> str:
+    late = [steps[0].get("day_late_minutes") for steps in jobs]
+    known = [one for one in late if one is not None]
+    expected = f"; {format_late(sum(known))} expected in the day" if known else ""
+    more = f", of which the first {MOST} are shown" if len(jobs) > MOST else ""
+    steps = f"{format_count(len(planned), 'step')} of {format_count(len(jobs), 'job')}{more}"
+    return f"{steps}{expected}; all of them are in plans.json and in the report"
 
 
 def _others(rows: list[Mapping[str, Any]]) -> Text:
@@ -69,7 +63,8 @@ def _others(rows: list[Mapping[str, Any]]) -> Text:
     for row in rows:
         if row["status"] == "refused":
             refused.setdefault(str(row["refusal"]), []).append(shorten_name(row["job"]))
-    parts = [f"{len(held)} jobs stay as they are: {', '.join(sorted(held))}"] if held else []
+    stay = "stays as it is" if len(held) == 1 else "stay as they are"
+    parts = [f"{format_count(len(held), 'job')} {stay}: {', '.join(sorted(held))}"] if held else []
     parts += [f"{len(jobs)} refused: {name} ({', '.join(sorted(jobs))})" for name, jobs in sorted(refused.items())]
     parts += sorted({f"warning: {row['warning']}" for row in rows if row.get("warning")})
     return Text("; ".join(parts))

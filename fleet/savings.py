@@ -101,16 +101,13 @@ def describe_saving(one: PlanSaving, money: str = "") -> str:
         one: the saving.
         money: what the slot-hours are worth; empty where nobody has said.
     """
+    before = "the mean of the last weeks" if one.is_of_weeks else "with what runs now"
     amount = f"{abs(one.slot_hours):,.{1 if abs(one.slot_hours) < 100 else 0}f}"
     text = f"{amount} of {one.of_slot_hours:,.0f} slot-hours {'fewer' if one.slot_hours > 0 else 'more'}"
-    if abs(one.slot_hours) < 0.05:
-        text = f"as many slot-hours, {one.of_slot_hours:,.0f}"
-    elif one.share is not None:
+    if one.share is not None:
         text += f" ({-100 * one.share:+.0f}%)".replace("-", "\u2212")
-    if money:
-        text += f", {money}"
-    text += f", until {datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
-    text += " than the mean of the last weeks" if one.is_of_weeks else " than with what runs now"
+    text = f"as many slot-hours as {before}" if abs(one.slot_hours) < 0.05 else f"{text} than {before}"
+    text += f"{', ' if money else ''}{money}, until {datetime.fromtimestamp(one.until_s, UTC):%a %H:%M}Z"
     if one.late_minutes is not None and one.late_minutes_before is not None:
         text += f"; {format_late(one.late_minutes)} expected, {one.late_minutes_before:,.0f} before"
     return text

@@ -90,11 +90,16 @@ class Chart:
         )
 
     def ticks(self) -> list[str]:
-        """Return the labels of the axis of time: its ends and the quarters between."""
+        """Return the labels of the axis of time: its ends and the quarters between, a new day with its date."""
         step = (self.until_s - self.since_s) / 4
         times = [datetime.fromtimestamp(self.since_s + step * place, UTC) for place in range(5)]
-        is_long = self.until_s - self.since_s > 3 * 86_400
-        return [f"{at:%a %d}" if is_long else f"{at:%H:%M}" for at in times]
+        dated = set({at.date(): at for at in reversed(times)}.values())  # the first of each day
+        return [f"{at:%d %b %H:%M}" if at in dated else f"{at:%H:%M}" for at in times]
+
+    def label(self, share: float) -> str:
+        """Return the value at a share of the axis, with its unit."""
+        value = share * self.highest
+        return f"{value:,.0f}{self.unit}" if self.highest >= 10 else f"{value:.3g}{self.unit}"
 
     def data(self) -> str:
         """Return the values as JSON, for reading them off."""
@@ -156,13 +161,14 @@ class Chart:
 def round_up(value: float) -> float:
     """Return the next of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten.
 
-    >>> round_up(0.93), round_up(17), round_up(10_200)
-    (1.0, 20.0, 15000.0)
+    >>> round_up(0.93), round_up(17), round_up(10_200), round_up(0.53)
+    (1.0, 20.0, 15000.0, 0.6)
     """
     if not math.isfinite(value) or value <= 0:
         return 1.0
-    power: float = 10.0 ** math.floor(math.log10(value))
-    return next((one * power for one in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0) if one * power >= value), 10 * power)
+    power = math.floor(math.log10(value))
+    tops = (float(f"{one}e{power}") for one in (1, 1.5, 2, 3, 4, 5, 6, 8, 10))
+    return next(one for one in tops if one >= value or math.isclose(one, value))
 
 
 def draw_strip(slots: Iterable[tuple[float, float, int, bool]], since_s: float, until_s: float) -> Markup:

@@ -38,7 +38,7 @@ def test_the_page_has_an_index_and_a_part_for_each_job(lake: Path) -> None:
     text = words(page)
     for part in ("6 → 9", "70k/s, 81.3k/s", "99k/s 93k/s to 104k/s", "nothing was learnt", "2 of 2 jobs"):
         assert part in text
-    assert "11.8 of 24 slot-hours more (+50%), until Sat 00:00Z than with what runs now" in text
+    assert "11.8 of 24 slot-hours more (+50%) than with what runs now, until Sat 00:00Z" in text
 
 
 def test_the_page_needs_no_network_and_its_drawings_are_valid_xml(lake: Path) -> None:
@@ -64,7 +64,10 @@ def test_the_same_tables_give_the_same_bytes(lake: Path) -> None:
 
 def test_money_stands_where_somebody_has_said_the_price(lake: Path) -> None:
     assert "price_per_slot_hour in the settings" in words(save(lake))
-    assert "(+50%), 2.37 EUR, until" in words(save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"}))
+    priced = save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"})
+    assert "(+50%) than with what runs now, 2.37 EUR, until" in words(
+        save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"})
+    )
 
 
 def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:

@@ -159,8 +159,8 @@ def test_a_plan_saves_against_the_mean_of_the_last_weeks_and_says_the_late_minut
     assert (one.slot_hours, one.of_slot_hours, one.is_of_weeks) == (96.0, 192.0, True)
     assert (one.late_minutes, one.late_minutes_before) == (1.4, 20.0)
     text = describe_saving(one, "5 EUR")
-    assert text.startswith("96.0 of 192 slot-hours fewer (\u221250%), 5 EUR, until ")
-    assert text.endswith(" than the mean of the last weeks; 1 late minute expected, 20 before")
+    assert text.startswith("96.0 of 192 slot-hours fewer (\u221250%) than the mean of the last weeks, 5 EUR, until ")
+    assert text.endswith("; 1 late minute expected, 20 before")
     both = sum_savings([one, replace(one, late_minutes=None, late_minutes_before=None)])
     assert both is not None
     assert (both.slot_hours, both.late_minutes, both.late_minutes_before) == (192.0, 1.4, 20.0)
@@ -182,7 +182,7 @@ def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() ->
     one = saving_of(facts, 3600.0)
     assert one is not None
     assert (one.slot_hours, one.of_slot_hours, one.until_s) == (6 - 8, 50.0, 6 * 3600)
-    assert describe_saving(one) == "2.0 of 50 slot-hours more (+4%), until Thu 06:00Z than with what runs now"
+    assert describe_saving(one) == "2.0 of 50 slot-hours more (+4%) than with what runs now, until Thu 06:00Z"
     assert sum_savings([one, one]) is not None
     unknown = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=(plan_step(0, 2, None),))
     assert saving_of(unknown, 0.0) is None

@@ -13,7 +13,6 @@ from sql_names import DATAGEN, INSERT, JOIN, LONG_SESSION, LONG_SOURCE, OPERATOR
 
 from cli.doctor.cluster_jobs import SeenJob, check_metrics
 from cli.log import logged_operators, plain_text, shorten_line
-from cli.run_table import changes
 from include.short_names import NAME_MAX, shorten_name, shorten_names, shorten_names_in
 from models.control.log_lines import LogLine
 from page.curves import Curve
@@ -88,7 +87,6 @@ def test_make_log_and_the_table_of_make_run_have_short_names() -> None:
     assert "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4" in reported
     assert "default_catalog" not in reported
     assert plain_text([shorten_line(line, {})]).count("default_catalog") == 2
-    assert changes({LONG_SOURCE: 2}, {LONG_SOURCE: 4}) == "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4"
 
 
 def test_the_doctor_says_by_which_counter_a_source_is_read_and_shortens_its_name() -> None:
