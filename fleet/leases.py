@@ -34,7 +34,10 @@ def read_leases(lake: str) -> dict[str, LeaseFact]:
     try:
         store = open_store(lake)
         for one in (each for batch in store.list(prefix=f"{LEASES_FOLDER}/") for each in batch):
-            cluster = unquote(one["path"].removeprefix(f"{LEASES_FOLDER}/").partition("/")[0].removeprefix("cluster="))
+            part = one["path"].removeprefix(f"{LEASES_FOLDER}/").partition("/")[0]
+            if not part.startswith("cluster="):  # what witnesses that there was a log
+                continue
+            cluster = unquote(part.removeprefix("cluster="))
             if cluster not in newest or one["path"] > newest[cluster]["path"]:
                 newest[cluster] = dict(one)
         return {

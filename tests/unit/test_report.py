@@ -65,9 +65,7 @@ def test_the_same_tables_give_the_same_bytes(lake: Path) -> None:
 def test_money_stands_where_somebody_has_said_the_price(lake: Path) -> None:
     assert "price_per_slot_hour in the settings" in words(save(lake))
     priced = save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"})
-    assert "(+50%) than with what runs now, 2.37 EUR, until" in words(
-        save(lake, advise={"price_per_slot_hour": 0.2, "currency": "EUR"})
-    )
+    assert "(+50%) than with what runs now, 2.37 EUR, until" in words(priced)
 
 
 def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
