@@ -83,9 +83,9 @@ def moment(text: str) -> datetime:
 
 def _check_day(text: str) -> None:
     """Say of a date that does not exist how long its month is."""
-    if (found := re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text.strip())) is None:
+    if (parts := re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text.strip())) is None:
         return
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, parts.groups())
     if not 1 <= month <= 12:
         raise argparse.ArgumentTypeError(f"there is no month {month}: {text!r}")
     if year and not 1 <= day <= (days := monthrange(year, month)[1]):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from cli.arguments import CommandParser
@@ -25,6 +26,7 @@ README = PROJECT / "README.md"
 PICTURE = PROJECT / "docs" / "images" / "report_job.png"
 JOB = "simulated/ad-attribution"
 MARKS = ("<!-- run: written by `make docs` after `make run` -->", "<!-- end of run -->")
+LINE_MAX = 98
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -43,8 +45,8 @@ def describe_run(out: Path) -> dict[str, Any]:
 
 def write_part(made: Mapping[str, Any]) -> str:
     """Return the part of README that a run is quoted in."""
-    planned = f"\n\nPlanned by the default policy, `{made['policy']}`: {made['planned']}." if made["planned"] else ""
-    return f"```\n{made['line']}\n```{planned}"
+    planned = fill(f"Planned by the default policy, `{made['policy']}`: {made['planned']}.", LINE_MAX)
+    return f"```\n{made['line']}\n```" + (f"\n\n{planned}" if made["planned"] else "")
 
 
 def draw(out: Path, picture: Path) -> None:

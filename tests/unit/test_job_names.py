@@ -83,7 +83,7 @@ def test_ended_jobs_are_in_no_sum_and_named_apart(tmp_path) -> None:
     assert 'tidewise_slots{cluster="prod"} 6.0' in (metrics := format_metrics(facts))
     assert 'tidewise_jobs{cluster="prod",mode="dry-run"} 2.0' in metrics
     planned = describe_plan(facts, [], 24)
-    assert "1 of 2 jobs stay as they are" in planned[-1]
+    assert "1 of 2 jobs stays as it is" in planned[-1]
     assert not any("older" in line for line in planned)
 
 

@@ -190,7 +190,7 @@ def test_make_setup_with_a_wrong_java_says_so_before_installing(clone, tmp_path)
 
 
 def test_make_help_lists_every_target():
-    done = make("help", cwd=PROJECT)
+    done = make("help-all", cwd=PROJECT)
     for target in (
         "setup",
         "run",

@@ -49,7 +49,7 @@ def test_a_step_whose_time_has_passed_is_due_since_then() -> None:
     first, second, stays = describe_plan(facts(), steps, 6)
     assert first.startswith("due since 12:05Z prod/q2: 1 -> 4 slots")
     assert second.startswith("12:30Z prod/q2: 1 -> 4 slots")
-    assert stays.startswith("0 of 1 jobs stay")
+    assert stays.startswith("0 of 1 job stay")
 
 
 def test_a_step_that_was_carried_out_is_not_due() -> None:
