@@ -78,7 +78,7 @@ def test_each_fault_is_one_message_with_where_what_and_what_to_do(dags, old_lake
     assert len(first_lines) == len(set(first_lines)) >= 4
     (late,) = [text for text in webhook.texts if "controller late" in text]
     assert late == (
-        "prod: controller late: no controller has ever worked on it -> "
+        "prod: controller late: no controller has ever worked on it → "
         f"start it: make control, its service, or the DAG tidewise_control\nhttp://airflow.example:8080{PAGE_PATH}/"
     )
     assert set(webhook.paths) == {"/T0/B0/secret"}
