@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from benchmarks.replay.rivals.rival_catalogue import build_rival, list_rivals
 from benchmarks.replay.rivals.rival_options import CandidateForm, CpuStepsOptions
 from benchmarks.replay.rivals.weekly_schedule import find_scheduled_load
 from lab.replay.candidate_policies import CandidatePolicy
-from lab.replay.conditions import Conditions, Disturbances
+from lab.replay.conditions import AT_ONCE, Conditions
 from lab.replay.replay_run import ReplayResult, ReplayRun
 from lab.replay.workload import Workload, find_limits
 from lab.simulation.spec import JobSpec, OperatorSpec
@@ -25,7 +26,7 @@ from models.policies.tuning.capacity_history import ObservedCapacity
 from models.scheduling.demand import LEVELS, SourceForecast
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
-UNDISTURBED = Disturbances(failures_per_day=0, capacity_noise=0.0)
+UNDISTURBED = replace(AT_ONCE, failures_per_day=0, capacity_noise=0.0)
 LINE = JobSpec(
     "line",
     (
