@@ -13,7 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    command = ["make", "--no-print-directory", *words]  # which a make around the tests would switch on
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
 
 
 def test_help_is_fifteen_lines_at_most_and_help_all_has_the_rest() -> None:
