@@ -108,13 +108,13 @@ class FleetReader:
             )
         clusters = self._clusters_of({cluster for cluster, _ in {*last.newest, *plans}}, plans, now_s)
         models = _models_of([row for row in self.tables.read_models() if row["as_of"].timestamp() <= now_s])
-        raw = settings.paths.raw
+        raw, stages = settings.paths.raw, self._read_stages()
         health = [
-            *judge_tables(self.find_lost_tables()),
+            *judge_tables(find_lost_tables(settings.paths.lake, stages)),
             *(fact for one in clusters for fact in judge_cluster(one, settings.health, now_s)),
             *judge_models(models, settings.health, now_s),
             judge_raw_folder(raw, place(raw).is_dir()),
-            *judge_stages(self._read_stages(), now_s),
+            *judge_stages(stages, now_s),
             *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health, now_s),
         ]

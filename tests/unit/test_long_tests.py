@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tools.promises import read_recipes
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "tests"
 
 
-def recipes() -> dict[str, str]:
-    """Return the parts of `make test-long` with their commands."""
-    text = (REPOSITORY / "Makefile").read_text().replace("\\\n", " ")
-    return dict(re.findall(r"^(test-long-[a-z]+):.*\n((?:\t.*\n)+)", text, re.MULTILINE))
-
-
 def named() -> set[Path]:
-    paths = {REPOSITORY / path for path in re.findall(r"tests/[\w/.]+", " ".join(recipes().values()))}
+    paths = {REPOSITORY / path for path in re.findall(r"tests/[\w/.]+", " ".join(read_recipes().values()))}
     assert [path for path in paths if not path.exists()] == []
     return paths
 
@@ -33,7 +29,7 @@ def test_every_file_with_a_long_test_is_named() -> None:
 def test_test_long_is_all_of_its_parts() -> None:
     text = (REPOSITORY / "Makefile").read_text()
     (parts,) = re.findall(r"^test-long:([a-z -]*)##", text, re.MULTILINE)
-    assert set(parts.split()) == recipes().keys()
-    for part in recipes():  # within an hour each
+    assert set(parts.split()) == read_recipes().keys()
+    for part in read_recipes():  # within an hour each
         (minutes,) = re.findall(rf"^{part}:.*## .*\(at most (\d+) minutes\)$", text, re.MULTILINE)
         assert int(minutes) <= 60
