@@ -169,6 +169,16 @@ def test_without_a_usable_plan_the_measured_load_decides(known: dict[str, Any]) 
     assert met.standing is None
 
 
+@pytest.mark.parametrize("fraction_s", [0.0, 0.4, -0.4])
+def test_a_step_keeps_its_id_whatever_the_fraction_of_its_second(fraction_s: float) -> None:
+    """Pending steps have whole seconds, rows of plans have microseconds."""
+    known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
+    made = replace(step(), apply_at_s=FALL.apply_at_s + fraction_s)
+    result = evaluate(replace(known, plan=plan(made)), EvaluationState(), SETTINGS, NOW_S)
+    assert result.standing is not None
+    assert result.standing.step_id == "s1"
+
+
 def test_a_due_step_stands_until_the_job_runs_so() -> None:
     known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
     first = evaluate(known, EvaluationState(), SETTINGS, NOW_S)
