@@ -101,6 +101,11 @@ class Timing(Section):
         "programme counts what piles up meanwhile: where Flink (1.20 and later) waits for the next one and "
         "apply.trigger_checkpoint is off",
     )
+    slots_wait_s: Seconds = Field(
+        0.0,
+        description="s; until slots come that a rise lacks, as of a new TaskManager: it is sent ahead by that, and the "
+        "programme counts on the old size meanwhile; 0 where they are there",
+    )
     apply_every_s: int = Field(
         300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"
     )

@@ -14,6 +14,7 @@ from lab.replay.clairvoyant import solve_clairvoyant
 from lab.replay.conditions import Conditions
 from lab.replay.drivers import Driver, ScheduleDriver
 from lab.replay.hosted_driver import HostedDriver
+from lab.replay.programme_forms import FORMS
 from lab.replay.workload import Workload, find_limits, find_sufficient
 from models.arrays import Ints
 from models.hosting.host import ALL_CORRECTED, CORRECTED
@@ -61,7 +62,7 @@ def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
     Raises:
         ValueError: with the names that can be chosen.
     """
-    known = (*list_names(), *ABLATIONS, *further)
+    known = (*list_names(), *ABLATIONS, *FORMS, *further)
     unknown = sorted(set(chosen) - {*known, *ALL_CORRECTED, "static"})
     if unknown:
         raise ValueError(f"no policy is called {unknown}; choose from {', '.join(known)}")
@@ -105,6 +106,8 @@ def build_driver(
     """
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
+    if name in FORMS:
+        return FORMS[name]
     if name in ALL_CORRECTED:
         return HostedDriver.of(name, policy(name), parameters)
     if name in REFERENCES:

@@ -142,3 +142,10 @@ class Conditions:
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     events: Mapping[str, Sequence[KnownEvent]] = field(default_factory=dict)
     schedules: Mapping[str, SlotSchedule] = field(default_factory=dict)
+
+    @property
+    def options(self) -> Planner:
+        """The planner's settings as whoever knows what changes wait for has them."""
+        known = self.disturbances
+        waits = {"timing.slots_wait_s": known.slots_wait_s, "timing.awaits_checkpoint": known.waits_for_checkpoint}
+        return self.planner.with_values(waits)

@@ -41,6 +41,7 @@ class PipelineState:
         seeds: of the random draws.
         candidates: number of candidate policies; each has a row with every seed, J in all.
         conditions: of the run.
+        options: the planner's settings.
         past_per_s: (B, S) mean rates of the windows before the first, which forecasts know; None without any.
         methods: of forecasting; None for those of the forecast stage.
         forecasts: of another run of the same load; None to make them.
@@ -67,6 +68,7 @@ class PipelineState:
         given: Sequence[JobModels] = (),
         forecasts: Forecasts | None = None,
     ) -> None:
+        self.options = conditions.options
         self.conditions, self.row_seeds = conditions, tuple(seeds) * candidates
         self._given = tuple(given)
         cadence, spec = conditions.cadence, workload.spec

@@ -49,7 +49,7 @@ class TickSnapshot:
     @property
     def options(self) -> Planner:
         """The planner's settings."""
-        return self._state.conditions.planner
+        return self._state.options
 
     @cached_property
     def running(self) -> Mapping[str, int]:

@@ -12,7 +12,7 @@ import numpy as np
 from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
-from models.programme.programme import Sizes, Terms, Values
+from models.programme.problem import Sizes, Terms, Values
 from models.scheduling.figures import format_clock, format_count, format_duration, format_late, format_rate
 
 _SHOWN: Final = 24  # steps: two hours

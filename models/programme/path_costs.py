@@ -12,17 +12,16 @@ size that follows is taken to be the path's, so the price of what the programme 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Floats
 from models.programme.horizon import LEVELS
+from models.programme.problem import Costs
 from models.programme.window_tables import weigh_age
 
-Costs = Mapping[int, tuple[Floats, Floats]]
-"""Step -> (K, Z, A) of staying and of going, the price of a rescale not included."""
 EXPECTED = LEVELS.index(0.0)
 
 

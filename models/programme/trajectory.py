@@ -18,9 +18,11 @@ from models.arrays import Floats
 from models.programme.horizon import LEVELS, Levels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
-from models.programme.path_costs import EXPECTED, Costs, PathCosts, charge
-from models.programme.programme import Sizes, Terms, Values, age_after, expect_late_minutes, walk_back
-from models.programme.window_tables import list_ages, weigh_age
+from models.programme.path_costs import EXPECTED, PathCosts, charge
+from models.programme.problem import Costs, Problem, Sizes, Terms, Values
+from models.programme.programme import age_after, expect_late_minutes, walk_back
+from models.programme.waits import count_waiting, price_changes
+from models.programme.window_tables import weigh_age
 from models.scheduling.step_band import StepBand
 
 DAY_STEPS: Final = (1,) * 12 + (2,) * 12 + (4,) * 63
@@ -32,8 +34,9 @@ class Turn:
     """A change of the trajectory.
 
     Attributes:
-        first: evaluations from now until it.
+        first: evaluations from now until it is asked for.
         step: of the programme.
+        wait_s: from then until the job stops for it.
         place_from, place_to: among the sizes.
         age_s: of the backlog then.
         values: of staying, and of going to each size, with the price of a rescale.
@@ -42,6 +45,7 @@ class Turn:
 
     first: int
     step: int
+    wait_s: float
     place_from: int
     place_to: int
     age_s: float
@@ -71,35 +75,38 @@ class Day:
     """The programme of a day, solved.
 
     Attributes:
-        sizes: of the job, (K, J) capacities; the running one first.
-        levels: of the day's steps.
-        outlook: of the day, from which they were made.
-        terms: of the job.
+        problem: of the day.
+        outlook: of the day's load, from which it was made.
         age_s: of the oldest record now.
         costs: of staying and going at each step.
     """
 
-    sizes: Sizes
-    levels: Levels
+    problem: Problem
     outlook: LoadOutlook
-    terms: Terms
     age_s: float
     costs: Costs
 
     @classmethod
     def solve(cls, sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, age_s: float) -> Day:
         """Solve it."""
-        costs = {step: (stay, go) for step, stay, go in walk_back(sizes, levels, outlook.shape, terms)}
-        return cls(sizes, levels, outlook, terms, age_s, costs)
+        problem = Problem(sizes, levels, outlook.shape, terms)
+        costs = {step: (stay, go) for step, stay, go in walk_back(problem)}
+        return cls(problem, outlook, age_s, costs)
+
+    @property
+    def terms(self) -> Terms:
+        """Of the job."""
+        return self.problem.terms
 
     def price_path(self) -> PathCosts:
         """Return what the trajectory costs step by step."""
-        ages = np.array(list_ages(self.terms.late_after_s))
-        return PathCosts.of(self.costs, ages, _follow(self, self.costs, 0.0).ages_s, self.terms.rescale_price)
+        passed_s = _follow(self, self.costs, 0.0).ages_s
+        return PathCosts.of(self.costs, self.problem.ages, passed_s, self.terms.rescale_price)
 
     def expect_late(self, path: Sequence[int]) -> Floats:
         """Return the late minutes that are expected in each step of a path."""
-        return expect_late_minutes(self.sizes, self.levels, self.outlook.shape, self.age_s, self.terms, path=path)
+        problem = self.problem
+        return expect_late_minutes(problem.sizes, problem.levels, problem.shape, self.age_s, problem.terms, path=path)
 
     def follow(self, tolerance: float, paid: Floats | None = None, *, avoids_lateness: bool = False) -> Trajectory:
         """Return what the programme decides while the load is as expected.
@@ -113,9 +120,8 @@ class Day:
         free = _follow(self, self.costs, tolerance, avoids_lateness=avoids_lateness)
         if paid is None or not paid.any():
             return free
-        ages = np.array(list_ages(self.terms.late_after_s))
-        path = PathCosts.of(self.costs, ages, free.ages_s, self.terms.rescale_price)
-        raised = path.raise_by(paid[:, None] * self.sizes.slots[None, :])
+        path = PathCosts.of(self.costs, self.problem.ages, free.ages_s, self.terms.rescale_price)
+        raised = path.raise_by(paid[:, None] * self.problem.sizes.slots[None, :])
         return _follow(self, charge(self.costs, raised), tolerance, free.ages_s)
 
 
@@ -128,38 +134,58 @@ def _follow(
     avoids_lateness: bool = False,
 ) -> Trajectory:
     """Return the decisions along the expected load, at the ages that they lead to or at those that are given."""
-    sizes, levels, outlook, terms = day.sizes, day.levels, day.outlook, day.terms
-    ages, firsts = np.array(list_ages(terms.late_after_s)), list_firsts(levels.steps)
-    every, place, age, turns, begin = np.arange(len(sizes.slots)), 0, day.age_s, list[Turn](), None
+    problem, outlook, sizes, terms = day.problem, day.outlook, day.problem.sizes, day.problem.terms
+    levels, ages, slots = problem.levels, problem.ages, sizes.slots.tolist()
+    firsts, every, place, age, turns, begin = list_firsts(levels.steps), np.arange(len(slots)), 0, day.age_s, [], None
+    changes_at, after = 0, 0  # the step from which on the size that was decided for last runs, and its place
     ages_s, path = list[float](), list[int]()
+    lengths_s = np.array(levels.steps, float) * STEP_S
     ratios = np.exp(sizes.log_capacity - levels.log_load[:, EXPECTED])  # (K, J)
-    for step, count in enumerate(levels.steps):
+
+    def run(age_s: float, size: int, steps: range) -> float:
+        for one in steps:
+            age_s = float(age_after(age_s, np.zeros(1), lengths_s[one], ratios[size, [one]])[0])
+        return age_s
+
+    for step in range(len(lengths_s)):
         if passed_s is not None:
             age = passed_s[step]
         ages_s.append(age)
-        known = 0 if step == 0 else EXPECTED
-        weights = weigh_age(age, ages)
-        stay, go = costs[step]
-        values = Values(float(stay[place, known] @ weights), np.asarray(go[:, known] @ weights + terms.rescale_price))
-        begin = begin or values
-        is_change = every != place
-        each = np.where(is_change, values.go, values.stay)
-        stops_s = terms.rescale_s * is_change
-        ends_s = age_after(age, stops_s, count * STEP_S, ratios[:, step])
-        most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
-        best = _select(each, place, ends_s > terms.late_after_s, most)
-        if best != place:
-            at = max(step, 1)  # at the first step the load is known: the band is that of the next
-            near = _Decision(*costs[at], place, best, terms.rescale_price)
-            within = max(tolerance, float(each[best] - each.min()))
-            spread = near.find_levels(ages, age, within)
-            band = StepBand(*_find_loads(outlook, int(firsts[at]), spread), *near.find_ages(ages, age, within))
-            turns.append(Turn(int(firsts[step]), step, place, best, age, values, band))
-            place = best
-        path.append(best)
-        age = float(ends_s[best])
+        if step >= changes_at:
+            stay = costs[step][0][place, 0 if step == 0 else EXPECTED] @ weigh_age(age, ages)
+            start = _begin(problem, step, age)
+            going = price_changes(problem, costs, step=step, place=place, begin=start)[0] + terms.rescale_price
+            values = Values(float(stay), going)
+            begin = begin or values
+            each = np.where(every != place, values.go, values.stay)
+            last = step + count_waiting(terms.wait_s + terms.slots_wait_s, levels.steps, step)[0]
+            later_s = age if last == step else run(age, place, range(step, last))
+            ends_s = age_after(later_s, terms.rescale_s * (every != place), lengths_s[last], ratios[:, last])
+            most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
+            after = _select(each, place, ends_s > terms.late_after_s, most)
+            if after != place:
+                wait_s = terms.find_wait_s(slots[place], slots[after])
+                changes_at = step + count_waiting(wait_s, levels.steps, step)[0]
+                at = max(step, 1)  # at the first step the load is known: the band is that of the next
+                near = _Decision.of(problem, costs, at, place, after)
+                within = max(tolerance, float(each[after] - each.min()))
+                loads = _find_loads(outlook, int(firsts[at]), near.find_levels(ages, age, within))
+                band = StepBand(*loads, *near.find_ages(ages, age, within))
+                turns.append(Turn(int(firsts[step]), step, wait_s, place, after, age, values, band))
+        runs = after if step >= changes_at else place
+        stop_s = np.array([terms.rescale_s * (runs != place)])
+        age, place = float(age_after(age, stop_s, lengths_s[step], ratios[[runs], step])[0]), runs
+        path.append(place)
     assert begin is not None
     return Trajectory(tuple(turns), begin, tuple(ages_s), tuple(path))
+
+
+def _begin(problem: Problem, step: int, age_s: float) -> Floats:
+    """Return (1, Z, A) the expected load and an age at the beginning of a step."""
+    levels = 1 if step == 0 else len(LEVELS)
+    at = np.zeros((1, levels, len(problem.ages)))
+    at[0, 0 if step == 0 else EXPECTED] = weigh_age(age_s, problem.ages)
+    return at
 
 
 def _select(costs: Floats, place: int, is_late: np.ndarray, most: float) -> int:
@@ -194,6 +220,15 @@ class _Decision:
     place_from: int
     place_to: int
     rescale_price: float
+
+    @classmethod
+    def of(cls, problem: Problem, costs: Costs, step: int, place_from: int, place_to: int) -> _Decision:
+        """Return it at a step that is not the first, where each level and age may be that of the step before."""
+        levels, ages = len(LEVELS), len(problem.ages)
+        begin = np.eye(levels * ages).reshape(-1, levels, ages)
+        going = price_changes(problem, costs, step=step, place=place_from, begin=begin)
+        going = going.T.reshape(-1, levels, ages)
+        return cls(costs[step][0], going, place_from, place_to, problem.terms.rescale_price)
 
     def _find_lead(self) -> Floats:
         """Return (Z, A) by how much the change is cheaper than any other decision."""

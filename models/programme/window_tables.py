@@ -46,20 +46,23 @@ def find_places(log_ratio: Floats) -> Ints:
 
 
 @lru_cache(maxsize=256)
-def run_step(down_s: float, lost_s: float, late_after_s: float) -> tuple[Floats, Floats]:
+def run_step(
+    down_s: float, lost_s: float, late_after_s: float, length_s: float = float(STEP_S)
+) -> tuple[Floats, Floats]:
     """Return late minutes of a step, (D, A), and the weights of the ages at its end, (D, A, A).
 
     Args:
         down_s: stop at the beginning of the step; what is longer than a step counts with it.
         lost_s: age that is added at once: what is processed again after a failure.
         late_after_s: the job is late while its oldest record is older.
+        length_s: of the step.
     """
     ages = np.array(list_ages(late_after_s))
     rise = 1.0 - np.exp(-GRID)[:, None]
     begin = ages[None, :] + lost_s
-    later, down = max(down_s - STEP_S, 0.0), min(down_s, float(STEP_S))
+    later, down = max(down_s - length_s, 0.0), min(down_s, length_s)
     late = np.maximum(down - np.maximum(late_after_s - begin, 0.0), 0.0)
-    running, rest = begin + down, STEP_S - down
+    running, rest = begin + down, length_s - down
     is_late = running > late_after_s
     with np.errstate(divide="ignore", invalid="ignore"):
         until = np.where(rise > 0, (late_after_s - running) / np.maximum(rise, 1e-9), rest)

@@ -145,7 +145,7 @@ def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: i
     if not rises or available_s <= 0:
         return segment.parallelism, 0
     rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
-    rescale_s += expect_checkpoint_s(job.outlook.recovery, job.options.timing)
+    rescale_s += expect_checkpoint_s(job.outlook.recovery, job.options.timing) + job.options.timing.slots_wait_s
     most_s = job.options.timing.max_lead_s
     lead_s = int(min(np.ceil(min(rescale_s, most_s) + job.options.timing.lead_margin_s), most_s))
     if job.grid_s and lead_s:

@@ -10,7 +10,8 @@ import pytest
 from include.settings import Planner, Settings, SettingsError, check_settings
 from models.policies.tidewise.programme_choice import list_terms
 from models.programme.horizon import STEPS, spread_levels
-from models.programme.programme import RecoveryGoal, solve
+from models.programme.problem import RecoveryGoal
+from models.programme.programme import solve
 from tests.unit.test_programme_policy import noisy, snapshot, window
 from tests.unit.test_trajectory import SHAPE, TERMS, outlook, sizes
 

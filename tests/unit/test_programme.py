@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
 from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.programme import Sizes, Terms, Values, solve
+from models.programme.problem import Sizes, Terms, Values
+from models.programme.programme import solve
 from models.programme.window_tables import (
     GRID,
     WORK_OFF,
@@ -78,54 +80,77 @@ def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
     assert ends[:, 0] @ np.array(list_ages(60.0)) == pytest.approx(600.0)
 
 
-@pytest.mark.parametrize("wait_s", [0.0, 240.0])
-def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float) -> None:
+@pytest.mark.parametrize(("wait_s", "slots_wait_s"), [(0.0, 0.0), (240.0, 0.0), (60.0, 120.0), (0.0, 300.0)])
+def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float, slots_wait_s: float) -> None:
     chances = (np.array([[0.2, 0.5, 0.3]]), np.array([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.4, 0.6]]))
     levels = Levels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
     few = Sizes(
         np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
     )
-    values = solve(few, levels, NORMAL, 45.0, replace(TERMS, wait_s=wait_s))
+    terms = replace(TERMS, wait_s=wait_s, slots_wait_s=slots_wait_s)
+    values = solve(few, levels, NORMAL, 45.0, terms)
     ages = np.array(list_ages(60.0))
     # The transient is coded to the nearest power of e^0.2.
     sd = float(np.exp(np.rint(np.log(0.03) * 5) / 5).round(5))
     most = round(2 * TERMS.rescale_price / TERMS.late_price, 2)
     stay_table = run_steps(0.0, sd, NORMAL, 60.0, (1 / 288, 125.0, 35.0), 1, most)
     go_table = run_steps(45.0, sd, NORMAL, 60.0, (0.0, 125.0, 35.0), 1, most)
+    Follow = Callable[[int, int, int, int], float]
 
-    def spend(step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray]) -> float:
-        place = int(find_places(levels.log_load[step, level] - few.log_capacity[size, step]))
-        late, ends = float(table[0][place, age]), table[1][place, age]
-        follow = sum(float(ends[then]) * expect(step + 1, size, level, then) for then in range(len(ages)))
-        return TERMS.slot_price * float(few.slots[size]) * 5 + TERMS.late_price * late + follow
+    def average(
+        step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray], follow: Follow
+    ) -> float:
+        """Return the cost of a step and of what follows, over the load of the step."""
+        total = TERMS.slot_price * float(few.slots[size]) * 5
+        for after, chance in enumerate(chances[step][level]):
+            place = int(find_places(levels.log_load[step, after] - few.log_capacity[size, step]))
+            ends = table[1][place, age]
+            later = sum(float(ends[then]) * follow(step + 1, size, after, then) for then in np.flatnonzero(ends))
+            total += float(chance) * (TERMS.late_price * float(table[0][place, age]) + later)
+        return total
 
-    def average(step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray]) -> float:
-        return sum(
-            float(chance) * spend(step, size, after, age, table)
-            for after, chance in enumerate(chances[step][level])
-            if chance
-        )
+    def find_place(step: int, size: int, level: int) -> int:
+        load = levels.log_load[step - 1, level] if step else float((chances[0] @ levels.log_load[0])[0])
+        return int(find_places(load - few.log_capacity[size, max(step - 1, 0)]))
+
+    def go(step: int, size: int, others: list[int], level: int, age: int, rest_s: float, waited_s: float) -> float:
+        """Return the cost of changing to the cheapest of some sizes once what is waited for is there."""
+        if step == 2:
+            return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
+        if rest_s >= 300 and others:
+
+            def wait_on(step: int, size: int, level: int, age: int) -> float:
+                return go(step, size, others, level, age, rest_s - 300, waited_s + 300)
+
+            return average(step, size, level, age, stay_table, wait_on)
+        late, ends = (one[find_place(step, size, level), age] for one in run_step(0.0, 0.0, 60.0, rest_s))
+        best = 0.0
+        for then in np.flatnonzero(ends):
+            new = TERMS.slot_price * waited_s / 60
+            each = [
+                average(step, other, level, int(then), go_table, expect)
+                + new * float(few.slots[other] - few.slots[size])
+                for other in others
+            ]
+            best += float(ends[then]) * min(each, default=1e9)
+        return TERMS.late_price * float(late) + best
 
     def expect(step: int, size: int, level: int, age: int) -> float:
         if step == 2:
             return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
-        place = int(find_places(levels.log_load[step - 1, level] - few.log_capacity[size, step - 1]))
-        stopped = weigh_ages(np.array(max(ages[age] + wait_s * (1 - np.exp(-GRID[place])), 0.0)), ages)
-        going = TERMS.rescale_price + sum(
-            float(stopped[then]) * min(average(step, other, level, then, go_table) for other in range(3))
-            for then in range(len(ages))
-            if stopped[then]
-        )
-        return min(average(step, size, level, age, stay_table), going)
+        stay = average(step, size, level, age, stay_table, expect)
+        rise = go(step, size, list(range(size + 1, 3)), level, age, wait_s + slots_wait_s, 0.0)
+        fall = go(step, size, list(range(size + 1)), level, age, wait_s, 0.0)
+        return min(stay, TERMS.rescale_price + min(rise, fall))
 
     weights = weigh_ages(np.array(45.0), ages)
+    begins = np.flatnonzero(weights)
     assert values.stay == pytest.approx(
-        sum(weights[age] * average(0, 0, 0, age, stay_table) for age in range(len(ages)) if weights[age]), rel=1e-5
+        sum(weights[age] * average(0, 0, 0, age, stay_table, expect) for age in begins), rel=1e-5
     )
-    passed = few.log_capacity[0, 0] - chances[0][0] @ levels.log_load[0]
-    stopped = weigh_ages(np.array(45.0 + wait_s * (1 - np.exp(passed))), ages)
     for size in range(3):
-        expected = sum(stopped[age] * average(0, size, 0, age, go_table) for age in range(len(ages)) if stopped[age])
+        waits_s = terms.find_wait_s(9.0, float(few.slots[size]))
+        expected = sum(weights[age] * go(0, 0, [size], 0, int(age), waits_s, 0.0) for age in begins)
         assert values.go[size] == pytest.approx(expected + TERMS.rescale_price, rel=1e-5)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from models.programme.horizon import STEPS, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.programme import Sizes, Terms, solve
+from models.programme.problem import Sizes, Terms
+from models.programme.programme import solve
 from models.programme.trajectory import DAY_STEPS, Day
 
 SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)

@@ -18,7 +18,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from models.policies.evaluation.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
-from models.programme.programme import Sizes, Values
+from models.programme.problem import Sizes, Values
 from models.scheduling.figures import format_clock, format_rate
 from models.scheduling.step_band import StepBand
 

@@ -24,7 +24,8 @@ from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
-from models.programme.programme import RecoveryGoal, Sizes, Terms, expect_late_minutes, solve
+from models.programme.problem import RecoveryGoal, Sizes, Terms
+from models.programme.programme import expect_late_minutes, solve
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
@@ -260,4 +261,5 @@ def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
         if costs.recovery_within_s is None
         else RecoveryGoal(costs.recovery_within_s, costs.recovery_probability),
         wait_s=float(round(expect_checkpoint_s(recovery, job.options.timing) + pass_s)),
+        slots_wait_s=job.options.timing.slots_wait_s,
     )

@@ -24,8 +24,9 @@ from models.programme.horizon import spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import DAY, STEP_S
-from models.programme.programme import Sizes, Terms, Values
+from models.programme.problem import Sizes, Terms, Values
 from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
+from models.programme.waits import count_waiting
 from models.scheduling.cost_model import CostTables
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import Step
@@ -145,8 +146,9 @@ def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
     """Return a change as a step of a schedule."""
     sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
     before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
-    takes_s = round(day.job.recovery.downtime_rescale_s)
-    expected = _expect(day, turn.place_to, at_s, end_s, late_minutes)
+    stops_s = at_s + round(turn.wait_s)
+    takes_s = round(turn.wait_s + day.job.recovery.downtime_rescale_s)
+    expected = _expect(day, turn.place_to, stops_s, max(end_s, stops_s), late_minutes)
     groups = day.job.graph.slot_sharing_groups
     return Step(at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups)
 
@@ -154,7 +156,7 @@ def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
 def _hold(day: JobDay, made: Trajectory) -> Decision:
     """Return the decision of a day without any change."""
     now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
-    none = Turn(0, 0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
+    none = Turn(0, 0, 0.0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
     choice = _choose(day, none, made.path, None, day.until_s)
     expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
     groups = day.job.graph.slot_sharing_groups
@@ -178,7 +180,10 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int | None, e
     at_s = _apply_at_s(day, turn)
 
     def expect_late(place: int) -> float:
-        tried = (*path[: turn.step], *[order[place]] * (until - turn.step))
+        slots = rows.slots[[turn.place_from, order[place]]].tolist()
+        waits = count_waiting(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
+        begins = min(turn.step + waits, until)
+        tried = (*path[: turn.step], *[turn.place_from] * (begins - turn.step), *[order[place]] * (until - begins))
         return float(day.solved.expect_late(tried)[turn.step :].sum())
 
     choice = choose_size(

@@ -1,0 +1,37 @@
+"""The programme without what it foresees, or without the times of changes, to see what these are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from lab.replay.hosted_driver import HostedDriver
+from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.job_snapshot import Snapshot
+from models.policies.tidewise.programme_memory import ProgrammeMemory
+from models.policies.tidewise.programme_policy import Programme
+from models.programme.hypotheses import PULL
+from models.programme.law_state import LawState
+
+_NAME: Final = "programme"
+_NEVER: Final = 1e6  # mean square error of a hypothesis that nothing follows
+
+
+class WithoutShapes(Programme):
+    """Expects that the load holds its level, whatever the shape of the days before."""
+
+    def evaluate(self, job: Snapshot, memory: ProgrammeMemory) -> tuple[ReactiveDecision, ProgrammeMemory]:
+        """Return what a job should run at from now on."""
+        law = LawState.read(memory.law)
+        law.squares[:, PULL > 0] = _NEVER
+        return super().evaluate(job, replace(memory, law=law.write()))
+
+
+_PROGRAMME: Final = HostedDriver.of(_NAME, Programme())
+FORMS: Final[Mapping[str, HostedDriver]] = {
+    "programme_no_forecast": replace(_PROGRAMME, makes_plans=False),
+    "programme_flat": replace(HostedDriver.of(_NAME, WithoutShapes()), makes_plans=False),
+    "programme_not_told": replace(_PROGRAMME, changed={"timing.slots_wait_s": 0.0, "timing.awaits_checkpoint": False}),
+}
+"""Candidate policies that only run when named."""

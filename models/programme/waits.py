@@ -1,0 +1,123 @@
+"""What a change of size waits for, in the programme: a checkpoint, and slots that are missing.
+
+A wait of several steps is walked through them, at the size that runs; what is left of it within a step comes before the
+stop, at the load that is known when the step begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.programme.load_paths import STEP_S
+from models.programme.problem import Costs, Problem, Terms
+from models.programme.window_tables import find_places, run_step
+
+
+def count_waiting(wait_s: float, steps: Sequence[int], step: int) -> tuple[int, float]:
+    """Return how many whole steps a change waits that is asked for at a step, and how long in the one after them, s."""
+    last = step
+    while last + 1 < len(steps) and wait_s >= steps[last] * STEP_S:
+        wait_s, last = wait_s - steps[last] * STEP_S, last + 1
+    return last - step, wait_s
+
+
+class Changes:
+    """The best changes of the programme's later steps, of each size.
+
+    Args:
+        problem: that is solved.
+
+    Attributes:
+        rests_s: (R,) for how long a rise may still have to wait at the beginning of a step, the longest first; empty
+            where no slots are waited for.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, terms, slots = problem, problem.terms, problem.sizes.slots
+        longest_s = terms.wait_s + terms.slots_wait_s
+        self.rests_s = np.arange(longest_s, -1e-9, -STEP_S).tolist() if terms.slots_wait_s else []
+        self._order = np.argsort(slots, kind="stable")
+        self._above = np.searchsorted(slots[self._order], slots, side="right")
+
+    def add_best(
+        self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: Sequence[np.ndarray], step: int
+    ) -> None:
+        """Set what is best at the beginning of a step.
+
+        Args:
+            value: (K, Z, A, 1 + R), changed: of the best decision, and of what is left of a wait for slots.
+            stay: (K, Z, A) of staying.
+            go: (K, Z, A) of a stop now.
+            waiting: R of (K, Z, A), of a whole step at the size that runs and of what is left of the wait after it.
+            step: its number; not the first.
+        """
+        problem, terms, slots = self._problem, self._problem.terms, self._problem.sizes.slots
+        places, price, steps = problem.places[step - 1], np.float32(terms.rescale_price), problem.levels.steps[step]
+        if not self.rests_s:
+            change = _wait(go.min(axis=0)[None] + price, terms.wait_s, places, terms)
+            np.minimum(stay, change, out=value[..., 0])
+            return
+        ordered, by_slots = go[self._order], slots[self._order]
+        falls = np.minimum.accumulate(ordered)[self._above - 1] + price
+        for column, rest_s in enumerate(self.rests_s):
+            if rest_s >= steps * STEP_S:
+                value[..., 1 + column] = waiting[column + steps]
+                continue
+            price_s = np.float32(terms.slot_price * (self.rests_s[0] - rest_s) / 60)  # of a new slot in whole steps
+            each = ordered + (price_s * by_slots)[:, None, None]
+            rises = np.minimum.accumulate(each[::-1])[::-1]
+            rises = np.concatenate([rises, np.full_like(each[:1], 1e9)])[self._above] - (price_s * slots)[:, None, None]
+            value[..., 1 + column] = _wait(rises, rest_s, places, terms)
+        change = np.minimum(_wait(falls, terms.wait_s, places, terms), value[..., 1] + price)
+        np.minimum(stay, change, out=value[..., 0])
+
+
+def _wait(cost: np.ndarray, wait_s: float, places: Ints, terms: Terms) -> np.ndarray:
+    """Return (K, Z, A) a cost after a wait within a step."""
+    if not wait_s:
+        return cost
+    minutes, ends = run_step(0.0, 0.0, terms.late_after_s, wait_s)
+    late = (terms.late_price * minutes).astype(np.float32)
+    return np.asarray(np.matmul(ends.astype(np.float32)[places], cost[..., None])[..., 0] + late[places])
+
+
+def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begin: Floats) -> Floats:
+    """Return (B, K) what going from a size to each costs from a step on, its wait included, the rescale's price not.
+
+    Args:
+        problem: that was solved.
+        costs: of staying and going at each step.
+        step: at which the change is asked for.
+        place: of the size that runs.
+        begin: (B, Z, A) B distributions over the level of the load in the step before and the age.
+    """
+    slots, terms = problem.sizes.slots.tolist(), problem.terms
+    waits_s = [terms.find_wait_s(slots[place], count) for count in slots]
+    ways = {wait_s: _price_way(problem, costs, (step, place), begin, wait_s) for wait_s in set(waits_s)}
+    return np.stack([ways[wait_s][:, row] for row, wait_s in enumerate(waits_s)], axis=1)
+
+
+def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Floats, wait_s: float) -> Floats:
+    """Return (B, K) what :func:`price_changes` does for changes that all wait so long, from a step and a size on."""
+    step, place = start
+    levels, terms, slots, count = problem.levels, problem.terms, problem.sizes.slots, len(problem.ages)
+    whole, rest_s = count_waiting(wait_s, levels.steps, step)
+    spent, minutes = np.zeros(len(at)), sum(levels.steps[step : step + whole]) * STEP_S / 60
+    for one in range(step, step + whole):
+        passed = np.einsum("bza,zy->yba", at, levels.chances[one])
+        run = np.matmul(passed, problem.tabulate_step(one, place)[..., :count, :])  # (Z, B, A + 1)
+        held = np.broadcast_to(problem.held[one][place], at.shape[1:])
+        spent = spent + run[..., count].sum(axis=0) + np.einsum("bza,za->b", at, held)
+        at = run[..., :count].swapaxes(0, 1)
+    last = step + whole
+    if rest_s > 0:
+        load = levels.log_load[last - 1] if last else levels.chances[0] @ levels.log_load[0]
+        places = find_places(load - problem.sizes.log_capacity[place, max(last - 1, 0)])
+        late_min, ends = run_step(0.0, 0.0, terms.late_after_s, rest_s)
+        spent = spent + terms.late_price * np.einsum("bza,za->b", at, late_min[places])
+        at = np.einsum("bza,zac->bzc", at, ends[places])
+    going = np.einsum("bza,kza->bk", at, costs[last][1])
+    return np.asarray(going + spent[:, None] + terms.slot_price * minutes * (slots - slots[place]))
