@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from include.domain.graph import JobGraph
-from include.settings import Settings
+from include.settings import Planner, Settings
 from include.utc import DAY_S
 from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
 from lab.replay.conditions import Cadence, Conditions, Disturbances, Prices
@@ -132,18 +132,22 @@ class IsolatedDriver:
             return None, memory
 
 
-def fit_disturbances(models: JobModels, failures_per_day: float) -> Disturbances:
-    """Return what happens to a job's simulated replica: the champion's downtimes, the noise of its windows."""
+def fit_disturbances(models: JobModels, planner: Planner) -> Disturbances:
+    """Return what happens to a job's simulated replica: the champion's downtimes, the noise of its windows.
+
+    What its changes wait for is what its settings say.
+    """
     recovery, usual = models.recovery, Disturbances()
     noise = [curve.noise_share for curve in models.capacity.values() if np.isfinite(curve.noise_share)]
     return Disturbances(
         rescale_downtime_s=_fit_uniform(recovery.downtime_rescale_s, recovery.downtime_rescale_sd_s),
-        failures_per_day=round(failures_per_day),
+        failures_per_day=round(planner.costs.failures_per_day),
         failure_downtime_s=max(recovery.downtime_restart_s, 1.0),
         failure_downtime_sd=recovery.downtime_restart_sd_s / max(recovery.downtime_restart_s, 1.0),
         checkpoint_interval_s=_fit_interval_s(recovery, usual.checkpoint_duration_s),
         measurement_noise=float(np.median(noise)) if noise else usual.measurement_noise,
-        waits_for_checkpoint=False,  # the controller asks for one with its request (apply.trigger_checkpoint)
+        waits_for_checkpoint=planner.timing.awaits_checkpoint,
+        slots_wait_s=planner.timing.slots_wait_s,
     )
 
 
@@ -166,7 +170,7 @@ def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     return Conditions(
         cadence=CADENCE,
         prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
-        disturbances=fit_disturbances(subject.models, costs.failures_per_day),
+        disturbances=fit_disturbances(subject.models, planner),
         planner=planner,
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),

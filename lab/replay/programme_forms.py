@@ -23,9 +23,14 @@ class WithoutShapes(Programme):
 
     def evaluate(self, job: Snapshot, memory: ProgrammeMemory) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return what a job should run at from now on."""
-        law = LawState.read(memory.law)
-        law.squares[:, PULL > 0] = _NEVER
-        return super().evaluate(job, replace(memory, law=law.write()))
+        return super().evaluate(job, replace(memory, law=follow_nothing(memory.law)))
+
+
+def follow_nothing(law: str) -> str:
+    """Return a law, as it is written, whose hypotheses that follow a path are never chosen."""
+    state = LawState.read(law)
+    state.squares[:, PULL > 0] = _NEVER
+    return state.write()
 
 
 _PROGRAMME: Final = HostedDriver.of(_NAME, Programme())

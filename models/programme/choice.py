@@ -48,6 +48,7 @@ class Choice:
         forecast_weight: share of the plan's forecast in that.
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
         event: what events that people know of make of the load; empty without any.
+        wait_s: how long the change waits for slots and a checkpoint, while the job goes on as before.
     """
 
     place: int
@@ -70,6 +71,7 @@ class Choice:
     forecast_weight: float
     forecast_missed: float
     event: str = ""
+    wait_s: float = 0.0
 
 
 def choose_size(
@@ -123,6 +125,7 @@ def choose_size(
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
         event=outlook.event,
+        wait_s=terms.find_wait_s(float(sizes.slots[0]), float(sizes.slots[place])),
     )
 
 
@@ -145,6 +148,7 @@ def describe_choice(choice: Choice, now_s: int) -> str:
         f"load of {low} to {high}/s for 2 h ({followed})",
         f"{carry} {format_rate(choice.capacity_per_s)}/s",
         _describe_cost(choice, now_s),
+        f"in force {format_duration(choice.wait_s)} after its request" if choice.place and choice.wait_s else "",
     ]
     return "; ".join(filter(None, parts))
 

@@ -176,6 +176,11 @@ class Problem:
         """(J, K, Z) of the load over the capacity of each size."""
         return find_places(self.levels.log_load[:, None, :] - self.sizes.log_capacity.T[:, :, None])
 
+    def find_expected(self, step: int) -> Ints:
+        """Return (K, Z) the places of the load that is expected in a step, by the level in the one before."""
+        load = self.levels.chances[step] @ self.levels.log_load[step]
+        return find_places(load - self.sizes.log_capacity[:, step, None])
+
     @cached_property
     def _spreads(self) -> tuple[tuple[float, ...], Ints]:
         return code_spreads(self.sizes)

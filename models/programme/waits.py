@@ -1,7 +1,7 @@
 """What a change of size waits for, in the programme: a checkpoint, and slots that are missing.
 
 A wait of several steps is walked through them, at the size that runs; what is left of it within a step comes before the
-stop, at the load that is known when the step begins.
+stop, at the load that is expected in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.programme.load_paths import STEP_S
 from models.programme.problem import Costs, Problem, Terms
-from models.programme.window_tables import find_places, run_step
+from models.programme.window_tables import run_step
 
 
 def count_waiting(wait_s: float, steps: Sequence[int], step: int) -> tuple[int, float]:
@@ -55,7 +55,7 @@ class Changes:
             step: its number; not the first.
         """
         problem, terms, slots = self._problem, self._problem.terms, self._problem.sizes.slots
-        places, price, steps = problem.places[step - 1], np.float32(terms.rescale_price), problem.levels.steps[step]
+        places, price, steps = problem.find_expected(step), np.float32(terms.rescale_price), problem.levels.steps[step]
         if not self.rests_s:
             change = _wait(go.min(axis=0)[None] + price, terms.wait_s, places, terms)
             np.minimum(stay, change, out=value[..., 0])
@@ -114,8 +114,7 @@ def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Float
         at = run[..., :count].swapaxes(0, 1)
     last = step + whole
     if rest_s > 0:
-        load = levels.log_load[last - 1] if last else levels.chances[0] @ levels.log_load[0]
-        places = find_places(load - problem.sizes.log_capacity[place, max(last - 1, 0)])
+        places = problem.find_expected(last)[place]
         late_min, ends = run_step(0.0, 0.0, terms.late_after_s, rest_s)
         spent = spent + terms.late_price * np.einsum("bza,za->b", at, late_min[places])
         at = np.einsum("bza,zac->bzc", at, ends[places])

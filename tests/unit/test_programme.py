@@ -110,8 +110,8 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float, slots_wai
         return total
 
     def find_place(step: int, size: int, level: int) -> int:
-        load = levels.log_load[step - 1, level] if step else float((chances[0] @ levels.log_load[0])[0])
-        return int(find_places(load - few.log_capacity[size, max(step - 1, 0)]))
+        load = float(chances[step][level] @ levels.log_load[step])
+        return int(find_places(load - few.log_capacity[size, step]))
 
     def go(step: int, size: int, others: list[int], level: int, age: int, rest_s: float, waited_s: float) -> float:
         """Return the cost of changing to the cheapest of some sizes once what is waited for is there."""

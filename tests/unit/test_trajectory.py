@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from models.programme.horizon import STEPS, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
 from models.programme.problem import Sizes, Terms
 from models.programme.programme import solve
-from models.programme.trajectory import DAY_STEPS, Day
+from models.programme.trajectory import DAY_STEPS, Day, Trajectory
 
 SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)
 SLOTS = np.array([8.0, 4.0, 6.0, 10.0, 12.0])
@@ -29,6 +30,13 @@ def sizes(running: float, steps: tuple[int, ...]) -> Sizes:
     order = np.argsort(running != SLOTS, kind="stable")
     slots = SLOTS[order]
     return Sizes(slots, np.log(np.repeat(CAPACITY * slots[:, None], len(steps), axis=1)), np.full(len(slots), 0.03))
+
+
+def follow(running: float, loads: np.ndarray, age_s: float = 0.0, **changed: float) -> Trajectory:
+    """Return the trajectory of a day under other terms."""
+    seen, rows = outlook(loads), sizes(running, DAY_STEPS)
+    terms = replace(TERMS, **changed)
+    return Day.solve(rows, spread_levels(seen, DAY_STEPS), seen, terms, age_s).follow(0.0)
 
 
 def day(
@@ -85,6 +93,20 @@ def test_a_plan_is_not_late_where_the_load_that_is_expected_tells(begin: int) ->
     ((first, *slots),) = day(8.0, loads, avoids_lateness=True)
     assert begin - 4 < first <= begin
     assert slots == [8.0, 10.0]
+
+
+@pytest.mark.parametrize("slots_wait_s", [0.0, 600.0, 900.0])
+def test_a_rise_is_asked_for_before_its_load_by_what_its_slots_take_to_come(slots_wait_s: float) -> None:
+    """Its band is of the load of that time, so that it is not held back because what it precedes is not there yet."""
+    loads = np.full(288, 3500.0)
+    loads[30:60] = 9000.0
+    made = follow(4.0, loads, slots_wait_s=slots_wait_s)
+    up, down = made.turns[0], made.turns[-1]
+    assert 30 - slots_wait_s / 300 - 2 <= up.first <= 30 - slots_wait_s / 300
+    assert (up.wait_s, down.wait_s) == (slots_wait_s, 0.0)
+    if slots_wait_s:
+        assert up.band.load_low_per_s < 3500.0 < up.band.load_high_per_s
+    assert 60 <= down.first <= 64
 
 
 def test_within_its_band_the_programme_decides_the_same() -> None:

@@ -26,6 +26,7 @@ from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.problem import RecoveryGoal, Sizes, Terms
 from models.programme.programme import expect_late_minutes, solve
+from models.programme.waits import count_waiting
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
@@ -113,7 +114,8 @@ def choose(
     values = solve(rows, levels, outlook.shape, age_s, terms)
 
     def expect_late(place: int) -> float:
-        path = [place] * _COMPARED
+        waits = count_waiting(terms.find_wait_s(float(rows.slots[0]), float(rows.slots[place])), STEPS, 0)[0]
+        path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 
     lasts_s = sum(STEPS[:_COMPARED]) * STEP_S
