@@ -42,6 +42,7 @@ def decision_of(row: Mapping[str, Any]) -> DecisionFact:
         parallelism_to=dict(row["parallelism_to"] or {}),
         late_since_s=history.get("late_since_s"),
         down_since_s=history.get("down_since_s"),
+        wish_changed=row["wish_changed"] or "",
     )
 
 

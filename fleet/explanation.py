@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,9 @@ from fleet.log_tables import Row, read_json
 from fleet.plans import step_of
 from include.lake_table import is_in
 from models.control.case import SENDS, Verb
+from models.control.request_states import describe_states
+from models.control.state import JobHistory
+from models.policies.memory import load
 
 AROUND = timedelta(hours=1)
 """A request so far from the time that is asked about is what is meant."""
@@ -57,6 +60,7 @@ class Explanation:
         sent_at_s: when the request left; None where none did.
         answer: of Flink, in its words or the controller's.
         confirmed_at_s: when Flink ran what was requested; None where that was not observed within three hours.
+        states: what the states of the request took, for a person; empty where nothing is known of them.
         outcome: as it was judged; None where it was not, yet.
         after: decisions on the job that followed within three hours, at most ten.
     """
@@ -68,6 +72,7 @@ class Explanation:
     sent_at_s: float | None
     answer: str
     confirmed_at_s: float | None
+    states: str
     outcome: OutcomeFact | None
     after: tuple[DecisionFact, ...]
 
@@ -110,6 +115,7 @@ def form_explanation(
     """Return an explanation from rows of the tables, each in the order of time."""
     same = [one for one in following if one["decided_at_s"] == row["decided_at_s"] and one["verb"] == row["verb"]]
     answers = [one for one in same if one["answer"]]
+    wishes = [one["wish_changed"] for one in same if one["wish_changed"]]  # not in the row of an answer
     is_sent = any(one["answer"] and not str(one["answer"]).startswith("withdrawn") for one in same)
     confirmed = [one for one in following if one["verb"] == Verb.CONFIRM and one["step_id"] == row["step_id"]]
     outcomes = [outcome_of(one) for one in judged if one["step_id"] == row["step_id"]]
@@ -117,16 +123,25 @@ def form_explanation(
     last_of_same = max(range(len(following)), key=lambda place: following[place] in same, default=-1) if same else -1
     after = [one for one in following[last_of_same + 1 :] if not one["answer"] and one not in same]
     return Explanation(
-        decision=decision_of(row),
+        decision=replace(decision_of(row), wish_changed=wishes[0] if wishes else ""),
         free_slots=free if isinstance(free, int) else None,
         measured=measure_operators(windows),
         plan=plan,
         sent_at_s=row["decided_at_s"] if is_sent else None,
         answer=answers[-1]["answer"] if answers else "",
         confirmed_at_s=confirmed[0]["at"].timestamp() if confirmed else None,
+        states=_describe_times(following[following.index(confirmed[0]) :]) if confirmed else "",
         outcome=outcomes[0] if outcomes else None,
         after=tuple(decision_of(one) for one in after[:10]),
     )
+
+
+def _describe_times(rows: Sequence[Row]) -> str:
+    """Return what the states of the request took that the first row confirms, by the last row before another one is."""
+    others = (place for place, row in enumerate(rows) if place and row["verb"] == Verb.CONFIRM)
+    last = rows[next(others, len(rows)) - 1]
+    times = load(JobHistory, last["history"]).times_of_requests
+    return describe_states(times[-1]) if times else ""
 
 
 def measure_operators(windows: Sequence[Mapping[str, Any]]) -> tuple[OperatorFigures, ...]:

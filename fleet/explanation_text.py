@@ -23,6 +23,8 @@ def describe_explanation(result: Explanation, now_s: float) -> list[str]:
         f"  rule     {one.reason}: {meaning_of(one.reason)}",
         f"  mode     {one.mode}{' (dry run: nothing was sent)' if one.is_dry_run else ''}",
     ]
+    if one.wish_changed:
+        lines.append(f"  wants    {one.wish_changed}")
     free = "unknown" if result.free_slots is None else str(result.free_slots)
     lines += [f"  ran      {one.slots_from} slots, {one.state or 'state unknown'}; {free} slots were free"]
     lines += ["measured, in the last windows before:", *_describe_figures(result.measured)]
@@ -30,8 +32,14 @@ def describe_explanation(result: Explanation, now_s: float) -> list[str]:
     lines += describe_request(result, now_s)
     if result.after:
         lines += ["afterwards:"]
-        lines += [f"  {show_time(each.at_s, now_s)} {each.verb}: {each.reason}, {each.detail}" for each in result.after]
+        lines += [f"  {show_time(each.at_s, now_s)} {describe_decision(each)}" for each in result.after]
     return lines
+
+
+def describe_decision(one: DecisionFact) -> str:
+    """Return a decision in a line, with why something else is wanted than before."""
+    parts = [f"{one.verb.replace('_', ' ')}: {one.reason}", one.detail]
+    return ", ".join(filter(None, [*parts, one.wish_changed and f"wants {one.wish_changed}"]))
 
 
 def name_decision(one: DecisionFact) -> str:
@@ -95,7 +103,8 @@ def describe_request(result: Explanation, now_s: float) -> list[str]:
     if result.confirmed_at_s is None:
         lines.append("  not seen to run within three hours")
     else:
-        lines.append(f"  ran as requested after {describe_age(result.confirmed_at_s - result.sent_at_s)}")
+        states = f": {result.states}" if result.states else ""
+        lines.append(f"  ran as requested after {describe_age(result.confirmed_at_s - result.sent_at_s)}{states}")
     return [*lines, *describe_outcome(result.outcome)]
 
 

@@ -85,6 +85,7 @@ class DecisionFact:
         answer: of Flink; empty where nothing was sent, or none is known.
         origin: of what was desired: plan, reactive, pin, undo, restore; empty where nothing was.
         late_since_s, down_since_s: since when the job was late, or down, then; None: it was not.
+        wish_changed: why something else was wanted than in the decision before; empty where it was not.
     """
 
     cluster: str
@@ -105,6 +106,7 @@ class DecisionFact:
     parallelism_to: Parallelism
     late_since_s: float | None = None
     down_since_s: float | None = None
+    wish_changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

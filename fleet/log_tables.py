@@ -32,6 +32,7 @@ WHOLE = (
     *KEYS,
     *("at", "verb", "reason", "detail", "answer", "origin", "step_id", "mode", "is_dry_run", "slots_from", "slots_to"),
     *("parallelism_from", "parallelism_to", "decided_at_s", "observed", "history", "request", "operators"),
+    "wish_changed",
 )
 Row = dict[str, Any]
 JobKey = tuple[str, str]

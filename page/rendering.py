@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 
 from fleet.explanation_text import (
+    describe_decision,
     describe_outcome,
     describe_plan,
     describe_request,
@@ -55,6 +56,7 @@ def _environment() -> jinja2.Environment:
         percent=_percent,
         change=describe_change,
         decision=name_decision,
+        entry=describe_decision,
         meaning=meaning_of,
         request=describe_request,
         plan=lambda one, now_s: describe_plan(one.plan, one.decision, now_s),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from controller.log.delta_log import DeltaControlLog
 from controller.outcomes.measure_outcome import measure
 from controller.outcomes.rescale_outcomes import RescaleOutcome, judged_request
 from controller.view.job_view import JobView
 from models.control.failing_rescale import FAILS
-from models.control.outcome import Measurements, judge_outcome
+from models.control.outcome import Measurements, find_caught_up_s, judge_outcome
 from models.control.reconcile import OutcomeCheck
 from models.control.state import Origin, Request
 
@@ -52,7 +53,8 @@ class RescaleJudge:
         if history.confirmed_at_s is None:
             return OutcomeCheck()
         after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
-        return judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self._late_after_s)
+        outcome = judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self._late_after_s)
+        return replace(outcome, caught_up_at_s=find_caught_up_s(after, self._late_after_s))
 
     def note_outcome(self, job: str, view: JobView) -> None:
         """Keep the outcome of a rescale, once, where the last decision has judged it."""

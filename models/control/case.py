@@ -58,11 +58,13 @@ class OutcomeCheck:
             early to tell.
         detail: one sentence for a person.
         is_failing: whether it is worse since it fails again and again.
+        caught_up_at_s: a time since it was confirmed at which no record was late; None while there is none.
     """
 
     is_worse: bool | None = None
     detail: str = ""
     is_failing: bool = False
+    caught_up_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from models.control.failing_rescale import HARMLESS, form_block
 from models.control.lateness import note_lateness
 from models.control.missing_slots import count_missing, note_slots
 from models.control.reasons import Reason
+from models.control.request_states import add_times, measure_states, note_caught_up
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
 
@@ -27,7 +28,7 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     """
     history = end_unsent_request(case)
     if action.verb is Verb.CONFIRM and action.request is not None:
-        return _confirm(history, action.request, case.now_s)
+        return _confirm(history, case, action.request)
     if action.request is not None and not action.is_dry_run:
         return _send(history, case, action.request, action.reason)
     return _RECORDS.get(action.reason, lambda history, _: history)(history, case)
@@ -45,6 +46,7 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
 def end_unsent_request(case: Case) -> JobHistory:
     """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
     history = note_lateness(bound_times(case.history, case.now_s, case.limits), case)
+    history = note_caught_up(history, case)
     history = forget_late(history, case.observed.requested, case.now_s)
     if history.unfilled is not None and case.observed.runs_at(history.unfilled.target):
         history = replace(history, unfilled=None)  # it is filled after all
@@ -74,16 +76,17 @@ def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> 
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 
 
-def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
+def _confirm(history: JobHistory, case: Case, request: Request) -> JobHistory:
     return replace(
         history,
         in_flight=None,
         known_requested=request.target,
-        last_change_at_s=now_s,
+        last_change_at_s=case.now_s,
         unfilled=None,
         to_judge=None if request.is_rollback else request,
-        confirmed_at_s=now_s,
+        confirmed_at_s=case.now_s,
         lost=None,
+        times_of_requests=add_times(history, measure_states(case, request)),
     )
 
 
@@ -110,6 +113,7 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         down_since_s=history.down_since_s,
         last_sent=history.last_sent if is_same_id else None,
         ahead_s=history.ahead_s,
+        times_of_requests=history.times_of_requests,
     )
     if begun.lost is not None:
         return begun

@@ -95,6 +95,11 @@ def judge_outcome(
     return OutcomeCheck(True, f"{why}, backpressured {after.backpressured_share:.0%} of the time")
 
 
+def find_caught_up_s(after: Measurements | None, late_after_s: float) -> float | None:
+    """Return a time since a rescale at which no record was late; None while there is none."""
+    return after.until_s if after is not None and after.lag_s <= late_after_s else None
+
+
 def _falls_behind(request: Request, before: Measurements, after: Measurements) -> bool:
     """Whether the backlog grows faster than before, or a slot processes less."""
     known_before = 0.0 if math.isnan(before.growth_per_s) else before.growth_per_s

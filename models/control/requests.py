@@ -13,6 +13,7 @@ from models.control.missing_slots import count_missing, find_deadline_s, wait_fo
 from models.control.partial_rise import fit_back
 from models.control.readiness import Checkpoints
 from models.control.reasons import Reason
+from models.control.request_states import describe_states, measure_states, name_state
 from models.control.state import Mode, Parallelism, Request
 from models.control.undo import form_undo
 
@@ -39,7 +40,8 @@ def follow_request(case: Case) -> Action | None:
         reported = f"{name_origin(case)} {'took a request back that had arrived' if is_back else what}"
         return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, reported)
     if is_there and observed.runs_at(request.target):
-        return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, "", request)
+        took = describe_states(measure_states(case, request))
+        return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, took, request)
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
     arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
     waits = _wait_in_flink(case, request) if is_there else None
@@ -88,10 +90,11 @@ def _spare_savepoint(case: Case, request: Request) -> Action | None:
 
 
 def _describe_wait(case: Case, request: Request) -> str:
+    state = f": {name_state(request, case.observed)}"
     if not request.wait_detail:
-        return ""
+        return state
     remaining_s = find_deadline_s(request, case.now_s) - case.now_s
-    return f", for at most {remaining_s:.0f} s more; Flink may wait: {request.wait_detail}"
+    return f"{state}, for at most {remaining_s:.0f} s more; Flink may wait: {request.wait_detail}"
 
 
 def _end_lost(request: Request) -> Action:

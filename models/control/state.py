@@ -13,6 +13,7 @@ from typing import Final
 from include.domain.slots import count_slots
 from include.flink.job_states import RESTARTING_STATES
 from models.control.readiness import Failure, Readiness
+from models.control.request_states import RequestTimes
 
 Parallelism = Mapping[str, int]
 """Vertex id -> parallelism."""
@@ -308,6 +309,7 @@ class JobHistory:
         last_sent: the last request that took none back; None without one, and in a log of before it was kept.
         late_since_s, down_since_s: since when it is late, or down; None while it is not. See
             :mod:`models.control.lateness`.
+        times_of_requests: of the last confirmed ones, in this order.
     """
 
     job_id: str | None = None
@@ -332,6 +334,7 @@ class JobHistory:
     last_sent: Request | None = None
     late_since_s: float | None = None
     down_since_s: float | None = None
+    times_of_requests: tuple[RequestTimes, ...] = ()
 
     @property
     def needs_help(self) -> bool:

@@ -172,7 +172,12 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "2 requests within a day are the limit",
         ),
         (limits(mode=Mode.APPROVE), Verb.WAIT, "needs_approval", "load rises; it waits for a person's yes"),
-        (history(in_flight=SENT) | observed(requested=FOUR), Verb.WAIT, "in_flight", "a request is in flight"),
+        (
+            history(in_flight=SENT) | observed(requested=FOUR),
+            Verb.WAIT,
+            "in_flight",
+            "a request is in flight: sent, and not seen in Flink yet",
+        ),
         (
             history(in_flight=SENT) | observed(requested=SIX),
             Verb.REFUSE,

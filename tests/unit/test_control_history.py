@@ -19,6 +19,7 @@ from models.control.history import advance_history, end_refused_request, end_uns
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import reconcile
+from models.control.request_states import RequestTimes
 from models.control.state import (
     BlockedTarget,
     Intention,
@@ -110,6 +111,7 @@ def test_a_confirmed_request_is_what_is_in_force_and_is_judged_unless_it_was_a_r
         to_judge=None if is_rollback else request,
         confirmed_at_s=NOW_S,
         lost=None,
+        times_of_requests=(RequestTimes(),),
     )
 
 

@@ -78,10 +78,16 @@ def test_why_tells_the_request_and_what_flink_said(world, capsys) -> None:
     assert "rescale by plan, 2 -> 4 slots (Source: orders 1->4, enrich 2->4)" in first
     assert because.startswith("  because  load rises")
     assert "Flink: accepted" in shown
-    assert "ran as requested after" in shown
+    assert re.search(r"ran as requested after .*: accepted after \d+ s", shown)
     explanation = ask_json(capsys, "why", "live/orders")["explanation"]
     assert (explanation["decision"]["verb"], explanation["answer"]) == ("rescale", "accepted")
     assert explanation["confirmed_at"] > explanation["sent_at"]
+
+
+def test_why_tells_what_else_was_wanted_since(world, capsys) -> None:
+    assert world.want(6) == "wait cooldown"
+    shown = ask(capsys, "why", "live/orders")[1]
+    assert re.search(r"wait: cooldown, .*, wants plan: load rises", shown)
 
 
 def test_undo_is_shown_first_then_sent_logged_and_held(world, capsys) -> None:

@@ -1,0 +1,95 @@
+"""How long a change takes, as distributions: what the requests of a job and its cluster took, beside what is assumed.
+
+No shape is fitted to what was measured, since warm and cold nodes are two modes. What is assumed is lognormal.
+
+    F(t) = (own(t) + w others(t) + PRIOR_EVENTS prior(t)) / (n + w m + PRIOR_EVENTS),  w m <= PRIOR_EVENTS
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from models.control.request_states import RequestTimes
+from models.recovery.downtime import PRIOR_EVENTS
+
+_MOST = 0.95
+_LOG_NORMAL = NormalDist(0.0, 0.8)
+_POINTS = 64
+# (_POINTS,) of a lognormal distribution whose 95% quantile is 1
+_PRIOR = np.exp([_LOG_NORMAL.inv_cdf((one + 0.5) / _POINTS) for one in range(_POINTS)])
+_PRIOR /= np.quantile(_PRIOR, _MOST, method="inverted_cdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A distribution of a duration.
+
+    Attributes:
+        median_s: its median.
+        most_s: its 95% quantile.
+        events: that it was learnt from.
+    """
+
+    median_s: float
+    most_s: float
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTimes:
+    """How long a change of a job takes, each from the end of the one before.
+
+    Attributes:
+        slots: until slots come that the cluster does not have, as of a new TaskManager.
+        checkpoint: until Flink stops the job, which runs on until then: the wait for a checkpoint, and Flink's rests.
+        restore: from the stop until all tasks run.
+    """
+
+    slots: Duration
+    checkpoint: Duration
+    restore: Duration
+
+
+def learn_change_times(
+    own: Iterable[RequestTimes],
+    others: Iterable[RequestTimes] = (),
+    *,
+    slots_wait_s: float = 600.0,
+    checkpoint_wait_s: float = 300.0,
+    restore_s: float = 150.0,
+) -> ChangeTimes:
+    """Learn how long a job's changes take.
+
+    Args:
+        own: of its requests.
+        others: of the requests of other jobs of its cluster; slots are the cluster's, and come for all alike.
+        slots_wait_s: assumed 95% quantile; all that is assumed counts like ``PRIOR_EVENTS`` requests.
+        checkpoint_wait_s: assumed 95% quantile.
+        restore_s: assumed 95% quantile.
+    """
+    mine, theirs = list(own), list(others)
+    return ChangeTimes(
+        slots=_learn([one.slots_s for one in (*mine, *theirs)], [], slots_wait_s),
+        checkpoint=_learn([one.waited_s for one in mine], [one.waited_s for one in theirs], checkpoint_wait_s),
+        restore=_learn([one.restored_s for one in mine], [one.restored_s for one in theirs], restore_s),
+    )
+
+
+def _learn(own: Iterable[float | None], others: Iterable[float | None], prior_s: float) -> Duration:
+    mine, theirs = ([one for one in values if one is not None] for values in (own, others))
+    weights = [
+        np.ones(len(mine)),
+        np.full(len(theirs), min(1.0, PRIOR_EVENTS / max(len(theirs), 1))),
+        np.full(_POINTS, PRIOR_EVENTS / _POINTS),
+    ]
+    median_s, most_s = np.quantile(
+        np.concatenate([mine, theirs, prior_s * _PRIOR]),
+        (0.5, _MOST),
+        weights=np.concatenate(weights),
+        method="inverted_cdf",
+    )
+    return Duration(float(median_s), float(most_s), len(mine))
