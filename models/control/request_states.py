@@ -40,13 +40,13 @@ class RequestTimes:
 
 def measure_states(case: Case, request: Request) -> RequestTimes:
     """Return the times of a request that now runs as asked; when the job stopped for it is told by Flink's clock."""
-    now_s, arrived_s, came_s = case.now_s, request.arrived_at_s, request.slots_came_at_s
+    now_s, arrived_s, slots_at_s = case.now_s, request.arrived_at_s, request.slots_came_at_s
     sent_s = min(request.sent_at_s, now_s)
     accepted_s = sent_s if arrived_s is None else min(max(arrived_s, sent_s), now_s)
-    ready_s = accepted_s if came_s is None else min(max(came_s, accepted_s), now_s)
+    ready_s = accepted_s if slots_at_s is None else min(max(slots_at_s, accepted_s), now_s)
     times = RequestTimes(
         accepted_s=None if arrived_s is None else accepted_s - sent_s,
-        slots_s=None if came_s is None else ready_s - accepted_s,
+        slots_s=None if slots_at_s is None else ready_s - accepted_s,
     )
     since_s, ahead_s = case.observed.running_since_s, case.history.ahead_s
     if since_s is None or ahead_s is None or since_s == request.running_since_s:
