@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from controller.actuators.actuator import ClusterActuator, RequestUnknownError
 from controller.decisions.job_control import JobControl, JobTask, Observations
@@ -23,7 +25,9 @@ from controller.wired_settings import explain_change
 from include.settings import Settings
 from models.control.limits import Limits
 from models.control.reasons import Reason
+from models.control.request_states import RequestTimes
 from models.control.state import Intention, Mode, ObservedJob
+from models.recovery.change_times import learn_change_times
 
 log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
@@ -173,16 +177,31 @@ class ClusterControl:
         is_evaluation: bool,
     ) -> list[JobTask]:
         known = {f"{self.name}/{job}" for job in views}
-        tasks = []
+        rows, tasks = self._read_times(known), []
+        learn_wait = cache(lambda setting_s: learn_change_times(rows, slots_wait_s=setting_s).slots.most_s)
         for job, view in views.items():
             is_asked = limits.wants_undo(self.name, job) or self._is_open(job)
             if is_evaluation or wanted.get(job) is not None or is_asked:
                 try:
-                    task = self._task(job, view, wanted.get(job), limits, model_version=model_version, known_jobs=known)
-                    tasks.append(task)
+                    tasks.append(
+                        self._task(
+                            *(job, view, wanted.get(job), limits),
+                            model_version=model_version,
+                            known_jobs=known,
+                            learn_wait=learn_wait,
+                        )
+                    )
                 except Exception:  # a job's trouble is its own
                     log.exception("%s/%s is left alone", self.name, job)
         return tasks
+
+    def _read_times(self, jobs: Iterable[str]) -> list[RequestTimes]:
+        """Return what requests took whose slots were missing."""
+        rows: list[RequestTimes] = []
+        for job in jobs:
+            with suppress(Exception):  # the decision says why
+                rows += [one for one in self.log.read_history(job).times_of_requests if one.slots_s is not None]
+        return rows
 
     def release(self) -> None:
         """Give the lease back, so that the next controller need not wait for its end."""
@@ -215,11 +234,13 @@ class ClusterControl:
         *,
         model_version: str | None,
         known_jobs: Collection[str],
+        learn_wait: Callable[[float], float],
     ) -> JobTask:
         vertex_ids = view.seen.vertex_ids if view.seen is not None else {}
 
         def limits_of(result: LimitsSnapshot) -> Limits:
-            return self._bound(result.limits_of(self.name, job, vertex_ids, known_jobs), result.state.settings)
+            limits = self._bound(result.limits_of(self.name, job, vertex_ids, known_jobs), result.state.settings)
+            return replace(limits, slots_wait_s=learn_wait(limits.slots_wait_s))
 
         return JobTask(
             job=f"{self.name}/{job}",

@@ -39,8 +39,8 @@ class Cluster(Section):
         600.0,
         ge=0,
         le=DAY_S,
-        description="s; so long a rise waits for slots that the cluster has yet to get, as for a new node; later it "
-        "waits on while it is wanted, else it is withdrawn",
+        description="s; so long a rise waits for slots that the cluster has yet to get, as for a new node, until "
+        "requests have told how long they take; later it waits on while it is wanted, else it is withdrawn",
     )
     actuator: Literal["rest", "kubernetes", "none"] = Field(
         "rest",

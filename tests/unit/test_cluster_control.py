@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.view.job_view import JobView
 from controller.wired_settings import explain_change, explain_changes
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings, load_settings
+from models.control.request_states import RequestTimes
 from models.control.state import Intention, Origin
 
 FILE = """
@@ -95,6 +97,18 @@ def test_a_step_is_sent_and_confirmed(world) -> None:
     assert world.want(job) == Counter({"rescale plan": 1})
     assert world.want(job) == Counter({"confirm runs_as_requested": 1})
     assert len(world.server.asked("PUT")) == 1
+
+
+def test_slots_are_waited_for_as_long_as_those_of_the_cluster_have_taken(world) -> None:
+    (job,) = world.server.jobs
+    world.want(job)
+    log, name = world.made.log, f"live/{job.name}"
+    last = log.read_last(name)
+    assert last.case.limits.slots_wait_s == 600.0  # the setting, while nothing is known
+    times = (RequestTimes(slots_s=80.0),) * 16
+    log.append(replace(last, history=replace(last.history, in_flight=None, times_of_requests=times)))
+    world.want(job)
+    assert log.read_last(name).case.limits.slots_wait_s < 300.0
 
 
 @pytest.mark.parametrize(
