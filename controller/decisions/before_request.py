@@ -73,6 +73,7 @@ def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action
     """
     action = reconcile(case)
     is_asked = needs_readiness(action) and not (action.is_dry_run and not is_news(action))
+    is_asked = is_asked or action.verb is Verb.CONFIRM  # a rescale ends savepoints
     if not (is_asked or (action.reason == Reason.IN_FLIGHT and is_waited_with(case))):
         return case, action
     ready = inspect(inspector, job, case.observed.job_id or "")

@@ -23,6 +23,7 @@ class Checkpoints:
         state_bytes: of the last completed one; None without one.
         last_id: of the last completed one; 0 without one.
         timeout_s: after which Flink gives one up.
+        savepoint_failed_at_s: when the last savepoint failed of those that Flink remembers; None without one.
     """
 
     interval_s: float | None
@@ -33,6 +34,7 @@ class Checkpoints:
     state_bytes: int | None = None
     last_id: int = 0
     timeout_s: float = 600.0
+    savepoint_failed_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

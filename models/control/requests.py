@@ -40,7 +40,7 @@ def follow_request(case: Case) -> Action | None:
         reported = f"{name_origin(case)} {'took a request back that had arrived' if is_back else what}"
         return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, reported)
     if is_there and observed.runs_at(request.target):
-        took = describe_states(measure_states(case, request))
+        took = describe_states(measure_states(case, request)) + _name_broken_savepoint(case, request)
         return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, took, request)
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
     arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
@@ -87,6 +87,15 @@ def _spare_savepoint(case: Case, request: Request) -> Action | None:
     back = form_request(case, f"{request.step_id}-postponed", target, request.settle_s, is_rollback=True)
     detail = "Flink would soon end the savepoint that was begun since: the request waits for its end"
     return Action(Verb.ROLL_BACK, SPARES_SAVEPOINT, detail, back)
+
+
+def _name_broken_savepoint(case: Case, request: Request) -> str:
+    """Return what to do about a savepoint that failed between a request and its end, as Flink ends them; or nothing."""
+    ready, ahead_s = case.observed.readiness, case.history.ahead_s
+    failed_at_s = None if ready is None or ready.checkpoints is None else ready.checkpoints.savepoint_failed_at_s
+    if failed_at_s is None or ahead_s is None or failed_at_s + ahead_s < request.sent_at_s:
+        return ""
+    return f"; a savepoint failed {failed_at_s + ahead_s - request.sent_at_s:.0f} s after the request: ask for it again"
 
 
 def _describe_wait(case: Case, request: Request) -> str:

@@ -75,7 +75,10 @@ def read_checkpoints(result: object, config: CheckpointConfig) -> Checkpoints:
     good = [read_time_ms(completed.get("latest_ack_timestamp")), read_time_ms(restored.get("restore_timestamp"))]
     good_ms = max((at for at in good if at), default=None)
     failed = [object_or_empty(latest.get("failed")), *(one for one in listed if one.get("status") == _FAILED)]
-    failed_ms = max((_failed_ms(one) for one in failed if not _is_savepoint(one)), default=0)
+    failed_ms, broken_ms = (
+        max((_failed_ms(one) for one in failed if _is_savepoint(one) is of_savepoints), default=0)
+        for of_savepoints in (False, True)
+    )
     size = completed.get("state_size")
     last_id = completed.get("id")
     return Checkpoints(
@@ -87,6 +90,7 @@ def read_checkpoints(result: object, config: CheckpointConfig) -> Checkpoints:
         state_bytes=size if type(size) is int and size >= 0 else None,
         last_id=last_id if type(last_id) is int else 0,
         timeout_s=config.timeout_s,
+        savepoint_failed_at_s=broken_ms / 1000.0 if broken_ms else None,
     )
 
 

@@ -66,6 +66,23 @@ def test_a_savepoint_that_begins_while_flink_waits_is_spared(interval_s: float, 
         assert world.job.parallelism == {SOURCE: UP, ENRICH: UP}
 
 
+@pytest.mark.parametrize("is_broken", [True, False])
+def test_a_savepoint_that_the_rescale_ended_is_named(is_broken: bool) -> None:
+    with controlled(RescalingJob(interval_s=60)) as world:
+        world.wanted, world.origin = UP, Origin.REACTIVE
+        if not is_broken:
+            world.job.savepoint(lasts_s=10)
+            world.pass_s(60)
+        world.tick()
+        if is_broken:
+            world.pass_s(1)
+            world.job.savepoint(lasts_s=600)
+        world.ticks(4)
+        assert world.job.broken_savepoints == is_broken
+        (confirmed,) = (one.action for one in world.entries if one.action.verb is Verb.CONFIRM)
+        assert ("; a savepoint failed" in confirmed.detail) == is_broken
+
+
 def assert_spared_at_once(world: World) -> None:
     """Ask for a rise, let somebody begin a savepoint while Flink waits with it, and look at what becomes of both."""
     world.wanted, world.origin = UP, Origin.REACTIVE
