@@ -20,6 +20,7 @@ from fleet.plain import to_json
 from fleet.plans import select_due
 from fleet.shown import describe_hold, show_due, show_time
 from include.atomic_write import write_text
+from include.flink.job_states import RUNNING
 from include.utc import DAY_S
 
 _MOST_LINES = 8
@@ -90,10 +91,12 @@ def _describe_cluster(facts: FleetFacts, name: str) -> str:
         return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
 
     slots = sum(job.slots_now or 0 for job in running)
+    down = [job for job in running if job.state not in {"", RUNNING}]
+    stopped = f"; not running: {', '.join(f'{one.job} ({one.state})' for one in down[:_MOST_LINES])}" if down else ""
     ended = f", {len(jobs) - len(running)} ended" if len(jobs) > len(running) else ""
     return (
         f"{name}: {len(running)} jobs ({shown}), {slots} slots{ended}; controller {age(one.ticked_at_s)}, "
-        f"plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}"
+        f"plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
     )
 
 

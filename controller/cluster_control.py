@@ -21,7 +21,9 @@ from controller.outcomes.judge_rescales import RescaleJudge
 from controller.outcomes.measure_outcome import find_lateness_s
 from controller.outcomes.rescale_outcomes import RescaleOutcome
 from controller.view.job_view import JobView
+from controller.view.live_rows import list_live_jobs, list_live_rows
 from controller.wired_settings import explain_change
+from include.live_windows import LiveWindows
 from include.settings import Settings
 from models.control.limits import Limits
 from models.control.reasons import Reason
@@ -63,6 +65,7 @@ class ClusterControl:
         review: what installed reviews make of a step.
         made_with: settings that the parts were made with; None: they never change.
         delete_lifts: removes the lifts that lift nothing any more at a time, epoch seconds.
+        live: takes the windows of each evaluation, for people; None: nothing does.
     """
 
     name: str
@@ -77,6 +80,7 @@ class ClusterControl:
     review: StepReviews = field(default_factory=StepReviews)
     made_with: Settings | None = None
     delete_lifts: Callable[[float], None] = lambda _: None
+    live: LiveWindows | None = None
     _has_lease: bool = False
     _judge: RescaleJudge = field(init=False)
 
@@ -108,7 +112,7 @@ class ClusterControl:
                 return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
             with keep_renewed(self.lease):
                 if is_evaluation:
-                    self._keep_log()
+                    self._keep_log(jobs)
                 limits = self.limits.read()
                 views = self._add_open(jobs)
                 formed = self._form_tasks(views, wanted, limits, model_version, is_evaluation=is_evaluation)
@@ -152,15 +156,22 @@ class ClusterControl:
             jobs=jobs,
         )
 
-    def _keep_log(self) -> None:
-        """Write down again what the log has lost, and remove old lifts; requests are followed where that fails."""
-        for keep in (self.log.keep, lambda: self.delete_lifts(self.clock())):
+    def _keep_log(self, jobs: Mapping[str, JobView]) -> None:
+        """Write down again what the log has lost, remove old lifts, add the windows to those that people see.
+
+        Requests are followed where one of that fails.
+        """
+        for keep in (self.log.keep, lambda: self.delete_lifts(self.clock()), lambda: self._add_windows(jobs)):
             try:
                 keep()
             except LeaseLostError:
                 raise
             except Exception:
-                log.exception("cluster %s: its log is not written again", self.name)
+                log.exception("cluster %s: what is kept beside its decisions is not written", self.name)
+
+    def _add_windows(self, jobs: Mapping[str, JobView]) -> None:
+        if self.live is not None:
+            self.live.add(self.name, list_live_rows(self.name, jobs), list_live_jobs(jobs))
 
     def _add_open(self, jobs: Mapping[str, JobView]) -> dict[str, JobView]:
         """Return the jobs with those of the log whose requests have no end: they are followed whoever has seen them."""

@@ -22,6 +22,7 @@ from controller.tick import Readers, Ticker
 from controller.view.champion import ChampionReader
 from controller.view.plan_tables import PlanTables
 from controller.view.recent_files import polls_kept
+from include.live_windows import LiveWindows
 from include.settings import Settings
 from include.version import controller_version
 from models.polling.poll_history import PollHistory
@@ -86,6 +87,7 @@ def build_ticker(
             made_with=settings,
             review=reviews,
             delete_lifts=partial(delete_forgotten_lifts, lake, name, log.read_history),
+            live=None if is_rehearsal else LiveWindows(lake),
         )
 
     def read_version() -> str:

@@ -92,6 +92,8 @@ def explain(reader: FleetReader, cluster: str, job: str, at: datetime) -> Explan
     decided = datetime.fromtimestamp(chosen["decided_at_s"], UTC)
     following = [row for row in around if decided <= row["at"] <= decided + _FOLLOWED]
     windows = reader.tables.read_windows(cluster, job, decided - _MEASURED, decided)
+    windows += reader.recent.read_live_windows(cluster, job, decided - _MEASURED, decided)
+    windows.sort(key=lambda row: (row["window_start"], row["operator"]))
     plan = reader.tables.read_plan_of(cluster, job, chosen["step_id"], decided) if chosen["step_id"] else None
     judged = reader.tables.read_outcomes_of(cluster, job, decided, decided + timedelta(days=2))
     return form_explanation(chosen, following, windows, None if plan is None else step_of(plan), judged)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fleet.loads import LoadFact
+
 Parallelism = Mapping[str, int]
 """Operator, or vertex id where its name is not known -> parallelism."""
 
@@ -157,7 +159,7 @@ class JobFacts:
 
     Attributes:
         mode: of the settings: how far the controller may go.
-        state: Flink's, when the controller last wrote; empty where it never did.
+        state: Flink's, by the controller's last poll or, of before, its last decision; empty where there was none.
         slots_now: then; else what the newest plan starts from; None of a job that has ended.
         last_decision: the newest row of the log.
         last_rescale: the newest request that was sent.
@@ -168,6 +170,7 @@ class JobFacts:
         waiting: what a person has to do.
         refusals, roll_backs: of the last day; refusals that a person asked for are not counted.
         has_ended: whether it finished, was cancelled or failed for good, and has not run since; it is in no sum.
+        window: the last one that the controller has polled; None where there is none of the last hours.
     """
 
     cluster: str
@@ -186,6 +189,7 @@ class JobFacts:
     refusals: int = 0
     roll_backs: int = 0
     has_ended: bool = False
+    window: LoadFact | None = None
 
 
 @dataclass(frozen=True, slots=True)

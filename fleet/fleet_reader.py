@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deltalake.exceptions import DeltaError
@@ -18,9 +19,11 @@ from fleet.health import (
     judge_raw_folder,
     judge_stages,
     judge_tables,
+    leave_at_rest,
 )
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
 from fleet.leases import LeaseFact, read_leases
+from fleet.loads import load_of
 from fleet.log_tables import KEYS, LastRows, LogTables, Row
 from fleet.lost_tables import LostTable, find_lost_tables
 from fleet.plans import list_steps, select_steps
@@ -34,6 +37,7 @@ from include.control.pins import PersonalPin, PinStore
 from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
 from include.flink.job_states import RUNNING
+from include.lake_table import timestamp_of
 from include.place import place
 from include.settings import Settings
 from include.stage_states import StageState, StageStates
@@ -41,6 +45,8 @@ from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 
 JobKey = tuple[str, str]
+LIVE_S = 3600.0
+"""A window that ended longer ago is no longer the last one that the controller has polled."""
 
 
 class FleetReader:
@@ -106,6 +112,7 @@ class FleetReader:
                     waiting=waiting.get(key, ()),
                 )
             )
+        jobs = self._add_polled(jobs, now_s)
         clusters = self._clusters_of({cluster for cluster, _ in {*last.newest, *plans}}, plans, now_s)
         models = _models_of([row for row in self.tables.read_models() if row["as_of"].timestamp() <= now_s])
         raw, stages = settings.paths.raw, self._read_stages()
@@ -118,7 +125,22 @@ class FleetReader:
             *judge_disks(read_free_shares(settings.paths), settings.health),
             *judge_jobs(jobs, holds, settings.health, now_s),
         ]
+        if not settings.clusters:
+            health = leave_at_rest(health)
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+
+    def _add_polled(self, jobs: Sequence[JobFacts], now_s: float) -> list[JobFacts]:
+        """Return the jobs with what the controller has polled of them since it last wrote."""
+        live = self.recent.read_live()
+        windows = self.recent.read_live_loads(timestamp_of(now_s - LIVE_S), timestamp_of(now_s)).read_last()
+        result = []
+        for job in jobs:
+            key, cluster = (job.cluster, job.job), live.get(job.cluster)
+            polled = None if cluster is None else cluster.jobs.get(job.job)
+            decided_s = job.last_decision.at_s if job.last_decision is not None else 0.0
+            state = polled.state if polled is not None and decided_s <= polled.polled_at_s <= now_s else job.state
+            result.append(replace(job, state=state, window=load_of(windows[key]) if key in windows else None))
+        return result
 
     def find_lost_tables(self) -> list[LostTable]:
         """Return the tables of the lake that are lost."""

@@ -127,6 +127,17 @@ def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[Healt
     return [age, gate, off]
 
 
+_OF_OPERATION = frozenset({Fault.CONTROLLER_LATE, Fault.PLAN_OLD, Fault.METRICS_OLD, Fault.MODELS_OLD})
+
+
+def leave_at_rest(health: Iterable[HealthFact]) -> list[HealthFact]:
+    """Return the health of a lake whose settings name no cluster, as after ``make run``: nobody waits for what is new.
+
+    What its last data, plans and models are worth is judged as ever.
+    """
+    return [replace(one, needs_person=False) if one.name in _OF_OPERATION else one for one in health]
+
+
 def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health, now_s: float) -> list[HealthFact]:
     """Return what of the jobs needs a person; jobs without it are not listed."""
     result: list[HealthFact] = []
@@ -242,6 +253,8 @@ def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> He
 
 def _judge_age(figure: _Figure, what: str, at_s: float | None, now_s: float, *, most_h: float) -> HealthFact:
     most_s = most_h * HOUR_S
+    if not most_h:
+        return HealthFact(figure.fault, figure.scope, False, None, None, "s", "not part of this set-up", "")
     if at_s is None:
         return HealthFact(figure.fault, figure.scope, True, None, most_s, "s", f"{what}: there is none", figure.remedy)
     age_s = max(now_s - at_s, 0.0)

@@ -1,4 +1,4 @@
-"""The fleet's facts in Prometheus' text exposition format; labels are clusters and fixed words, never jobs.
+"""The fleet's facts in Prometheus' text exposition format, and the last windows of jobs that the controller polls.
 
 Names after prometheus.io/docs/practices/naming: base units, the unit last.
 """
@@ -6,16 +6,18 @@ Names after prometheus.io/docs/practices/naming: base units, the unit last.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from fleet.facts import FleetFacts
+from fleet.facts import FleetFacts, JobFacts
 from fleet.health import EVERYWHERE, Fault
+from fleet.loads import LoadFact
 from fleet.plans import select_due
+from include.flink.job_states import RUNNING
 from include.settings.limits import MODES
 
 PLANNED_H = 24
@@ -70,7 +72,35 @@ def list_families(facts: FleetFacts) -> list[Family]:
         _gauge("waiting", "what waits for a person, by kind",
                [({"cluster": one, "kind": kind}, waiting[one, kind]) for one, kind in kinds]),
         _gauge("holds", "holds by kind", [({"kind": kind}, holds[kind]) for kind in HOLD_KINDS]),
+        *_list_windows(facts),
         _gauge("faults", "jobs or clusters with a fault that needs a person", _list_faults(facts)),
+    ]  # fmt: skip
+
+
+def _list_windows(facts: FleetFacts) -> list[Family]:
+    """Return what is known of each job that is polled: its last window, forecast, state, lateness, request."""
+    polled = [job for job in facts.jobs if job.window is not None]
+
+    def of_jobs(name: str, meaning: str, read: Callable[[JobFacts], float | None]) -> Family:
+        return _gauge(f"job_{name}", meaning, [({"cluster": one.cluster, "job": one.job}, read(one)) for one in polled])
+
+    def of_windows(name: str, meaning: str, read: Callable[[LoadFact], float | None]) -> Family:
+        return of_jobs(name, meaning, lambda one: None if one.window is None else read(one.window))
+
+    return [
+        of_windows("window_end_timestamp_seconds", "end of the last window that was polled", lambda one: one.until_s),
+        of_windows("load_records_per_second", "records that arrive at all sources", lambda one: one.load_per_s),
+        of_windows("busy_ratio", "busy share of the busiest operator", lambda one: one.busy_share),
+        of_windows("backlog_records", "backlog of all sources", lambda one: one.pending_records),
+        of_windows("backlog_age_seconds", "age of the oldest record that waits", lambda one: one.lag_s),
+        of_jobs("slots", "slots that it runs with", lambda one: one.slots_now),
+        of_jobs("forecast_q90_records_per_second", "highest 90% forecast of the plan's next step",
+                lambda one: one.steps[0].load_q90_per_s if one.steps else None),
+        of_jobs("running", "1: Flink says that it runs", lambda one: one.state == RUNNING),
+        of_jobs("late_since_timestamp_seconds", "since when it is late",
+                lambda one: None if one.last_decision is None else one.last_decision.late_since_s),
+        of_jobs("last_request_timestamp_seconds", "when a rescale of it was sent last",
+                lambda one: None if one.last_rescale is None else one.last_rescale.at_s),
     ]  # fmt: skip
 
 

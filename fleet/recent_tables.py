@@ -6,9 +6,11 @@ whose files are the same is not read again. The older ones are read when somebod
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby, pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +18,9 @@ import pyarrow.compute as pc
 from fleet.bands import BAND_COLUMNS, FORECAST_AGE, Band, band_of, coarsen_bins, sum_sources
 from fleet.by_job import RowsByJob
 from fleet.loads import LOAD_COLUMNS, LoadFact, coarsen_windows, load_of, sum_operators
+from include.control.small_objects import StoreUnreadableError
 from include.lake_table import LakeTable, is_between
+from include.live_windows import SCHEMA, LiveCluster, LiveWindows
 from include.tables import FORECASTS, OBSERVATIONS
 from include.utc import floor_hour
 
@@ -46,6 +50,35 @@ class RecentTables:
         self._hours: Held = {}
         self._old_hours: Held = {}
         self._anchors: dict[tuple[datetime, bool, bool], tuple[Files, RowsByJob]] = {}
+        self._live = LiveWindows(lake)
+        self._polled: tuple[list[LiveCluster], pa.Table, pa.Table] = [], SCHEMA.empty_table(), SCHEMA.empty_table()
+
+    def read_live(self) -> Mapping[str, LiveCluster]:
+        """Return what the controller has polled lately, by cluster; nothing where that cannot be read."""
+        try:
+            return self._live.read()
+        except StoreUnreadableError:
+            return {}
+
+    def read_live_windows(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
+        """Return the windows of a job's operators that the controller has polled and that began in a span of time."""
+        rows = _within(self._read_polled()[1], since, until)
+        result: list[dict[str, Any]] = rows.filter(
+            (pc.field("cluster") == cluster) & (pc.field("job") == job)
+        ).to_pylist()
+        return result
+
+    def read_live_loads(self, since: datetime, until: datetime) -> RowsByJob:
+        """Return the windows of all jobs that the controller has polled and that began in a span of time."""
+        return RowsByJob(_within(self._read_polled()[2], since, until), "window_start")
+
+    def _read_polled(self) -> tuple[list[LiveCluster], pa.Table, pa.Table]:
+        """Return the clusters, their windows, and these summed by job."""
+        live = list(self.read_live().values())
+        if len(live) != len(self._polled[0]) or any(map(op.is_not, live, self._polled[0])):
+            windows = pa.concat_tables([SCHEMA.empty_table(), *(one.windows for one in live)])
+            self._polled = live, windows, sum_operators(windows)
+        return self._polled
 
     def read_last_loads(self, until: datetime) -> dict[JobKey, LoadFact]:
         """Return the last window of each job in the hour before a time."""
@@ -69,6 +102,9 @@ class RecentTables:
             for row in one.read(cluster, job)
             if since <= row["window_start"] < until
         ]
+        ingested = {one.at_s for one in result}
+        polled = map(load_of, self.read_live_loads(max(since, fine_since), until).read(cluster, job))
+        result = sorted([*result, *(one for one in polled if one.at_s not in ingested)], key=lambda one: one.at_s)
         for held, most in ((self._hours, 2 * HOURS), (self._old_hours, 2 * OLD_HOURS)):
             for past in sorted(held)[:-most]:
                 del held[past]
@@ -133,6 +169,12 @@ def list_anchors(since: datetime, now: datetime) -> Sequence[datetime]:
         first += ANCHOR_H * _HOUR
     newest = floor_hour(now)
     return anchors if anchors and newest == anchors[-1] else [*anchors, newest]
+
+
+def _within(windows: pa.Table, since: datetime, until: datetime) -> pa.Table:
+    """Return the windows that began in a span of time."""
+    start = windows["window_start"]
+    return windows.filter(pc.and_(pc.greater_equal(start, since), pc.less(start, until)))
 
 
 def _as_they_are(windows: pa.Table) -> pa.Table:

@@ -96,7 +96,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
     def page_of_job(request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> HTMLResponse:
         asked = request.query_params
         name, at, why = asked.get("name", ""), asked.get("at", ""), asked.get("why", "")
-        hours = next((one for one in HOURS if str(one) == asked.get("hours")), 24)
+        hours = next((one for one in HOURS if str(one) == asked.get("hours")), None)
         cluster, _, job = name.partition("/")
         now_s = source.clock()
         moment = read_moment(at, now_s)
@@ -120,7 +120,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             view=view,
             origin=look.origin,
             name=name,
-            hours=hours,
+            hours=view.hours,
             choices=HOURS,
             at=at,
             why=why,

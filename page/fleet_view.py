@@ -107,6 +107,7 @@ class FleetView:
     jobs: int
     pages: int
     faults: tuple[HealthFact, ...]
+    red: int
     rescales: tuple[DecisionFact, ...]
     holds: tuple[HoldFact, ...]
     clusters: tuple[str, ...]
@@ -128,6 +129,7 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
         matching=len(chosen),
         jobs=len(lines),
         pages=pages,
+        red=sum(line.risk.level == "bad" for line in lines),
         faults=tuple(one for one in facts.health if one.needs_person and "/" in one.scope),
         rescales=_last_rescales(facts),
         holds=tuple(one for one in facts.holds if "/" not in one.scope),
@@ -141,12 +143,16 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
 def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
-    of_later = {one.cluster for one in facts.clusters if one.ticked_at_s is not None and one.ticked_at_s > facts.at_s}
+    ticked = {one.cluster: one.ticked_at_s or 0.0 for one in facts.clusters}
     for name, faults in CARDS:
         kinds = set(faults)
         mine = [one for one in facts.health if one.name in kinds]
-        if of_later:  # of a lease that was renewed after the time that is looked at nobody knows how it was then
-            mine = [one for one in mine if one.name != Fault.CONTROLLER_LATE or one.scope not in of_later]
+        # A lease that was renewed long after the time that is looked at tells nothing of then.
+        mine = [
+            one
+            for one in mine
+            if one.name != Fault.CONTROLLER_LATE or ticked.get(one.scope, 0.0) <= facts.at_s + (one.threshold or 0.0)
+        ]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
         result.append(Card(name, len(needs), tuple(_group(shown))))

@@ -11,6 +11,7 @@ from fleet.acts.undo import check_not_held, list_undo_warnings, read_undoable
 from fleet.explanation import Explanation, explain
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryLine, line_of_act, select_acts
+from fleet.loads import LoadFact
 from fleet.log_tables import rows_of_job
 from fleet.undoable import NothingToUndoError, Undoable
 from fleet.waiting import Block, find_blocks
@@ -18,6 +19,7 @@ from include.control.approvals import WaitingStep
 from include.control.pins import PersonalPin, find_pin
 from include.lake_table import timestamp_of
 from include.orchestration.waiting_steps import find_waiting
+from include.utc import HOUR_S
 from page.charts import Chart
 from page.curves import Curve
 from page.fleet_view import JobLine, line_of
@@ -39,8 +41,9 @@ from page.shortfall import SlotPrice, describe_standing, slot_price_of
 from page.shown_names import names_of
 from page.source import Look
 
-HOURS = (6, 24, 72, 168)
+HOURS = (1, 6, 24, 72, 168)
 """So far back a job may be shown; ahead at most a day."""
+USUAL_H = 24
 ACTS = 20
 
 
@@ -49,6 +52,7 @@ class JobView:
     """All that the page shows of a job."""
 
     line: JobLine
+    hours: int
     charts: tuple[Chart, ...]
     rescales: tuple[RescaleLine, ...]
     limits: tuple[LimitLine, ...]
@@ -77,7 +81,7 @@ def read_view(
     cluster: str,
     job: str,
     *,
-    hours: int,
+    hours: int | None,
     why_at: datetime | None,
     curves: Sequence[Curve] = (),
 ) -> JobView | None:
@@ -90,8 +94,11 @@ def read_view(
     log = rows_of_job(reader.log.read_light(now_s), cluster, job).to_pylist()
     log.sort(key=lambda row: (row["lease_number"], row["entry"]))
     now = timestamp_of(now_s)
+    if hours is None:
+        hours = _choose_hours(reader.recent.read_loads(cluster, job, now - timedelta(hours=USUAL_H), now), now_s)
     return JobView(
         line=line_of(look, facts),
+        hours=hours,
         charts=draw_charts(reader, look, facts, hours, log),
         rescales=tuple(list_rescales(log, reader.tables.read_outcomes(now_s), cluster, job)),
         limits=tuple(list_limits(settings, cluster, job)),
@@ -113,6 +120,13 @@ def read_view(
         standing=next((text for text in map(describe_standing, look.plans.get((cluster, job), ())) if text), ""),
         names=names_of(look.plans.get((cluster, job), ()), [one.operator for one in curves]),
     )
+
+
+def _choose_hours(windows: Sequence[LoadFact], now_s: float) -> int:
+    """Return how far back a job is shown: a day, or the least span that has all that is known of that day."""
+    if not windows:
+        return USUAL_H
+    return next(one for one in HOURS if one == USUAL_H or now_s - windows[0].at_s <= one * HOUR_S)
 
 
 def read_waiting(reader: FleetReader, look: Look, cluster: str, job: str) -> list[WaitingStep]:

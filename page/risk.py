@@ -72,7 +72,7 @@ def judge_risk(job: JobFacts, day_late_minutes: float | None, load: LoadFact | N
         hint = f"{waited}; late is more than {goal.late_after_s:g} s"
         return Risk("bad", f"late {describe_age(load.lag_s)}", hint, (4, load.lag_s))
     if job.state and job.state != "RUNNING":
-        return Risk("bad", job.state.lower(), "Flink's state of the job", (3, late))
+        return Risk("bad", "not running", f"Flink's state of the job is {job.state}", (3, late))
     if job.waiting:
         return Risk("bad", "needs you", job.waiting[0].detail, (2, late))
     if day_late_minutes is None:

@@ -20,7 +20,7 @@ from include.short_names import shorten_name
 from page.curves import Curve
 from page.data_view import read_data
 from page.fleet_view import JobLine, Query, form_view
-from page.job_view import HOURS, read_view
+from page.job_view import USUAL_H, read_view
 from page.rendering import anchor_of, render
 from page.results_view import ResultsReader
 from page.source import Look, look_at
@@ -110,13 +110,13 @@ def _render_job(
     job, failure, html = line.job, "", ""
     try:
         view = read_view(
-            *(reader, look, job.cluster, job.job), hours=HOURS[1], why_at=None, curves=read_curves(job.cluster, job.job)
+            *(reader, look, job.cluster, job.job), hours=USUAL_H, why_at=None, curves=read_curves(job.cluster, job.job)
         )
         html = render(
             "job_content.html.j2",
             view=view,
             name=line.name,
-            hours=HOURS[1],
+            hours=USUAL_H,
             origin=look.origin,
             at="",
             why="",

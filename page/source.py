@@ -165,6 +165,11 @@ def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> 
     facts = reader.read(at_s)
     measured = [one.metrics_until_s for one in facts.clusters if one.metrics_until_s is not None]
     loads = reader.recent.read_last_loads(timestamp_of(max(measured))) if measured else {}
+    for job in facts.jobs:
+        if job.window is not None and (
+            (known := loads.get((job.cluster, job.job))) is None or known.at_s < job.window.at_s
+        ):
+            loads[job.cluster, job.job] = job.window
     plans, days = reader.tables.read_plans(facts.at_s), reader.tables.read_days(facts.at_s)
     return Look(reader.settings, origin, facts, plans, loads, days)
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from cli.arguments import CommandParser
 from controller.health import PREFIX, ControllerHealth
-from fleet.facts import ClusterFacts, FleetFacts
+from fleet.facts import ClusterFacts, FleetFacts, JobFacts
 from fleet.health import Fault
+from fleet.loads import LoadFact
 from fleet.metrics import Family, list_families
 from include.atomic_write import write_text
 from include.settings import PROJECT
@@ -31,14 +32,17 @@ def describe_labels(family: Family) -> str:
             values.setdefault(name, []).append(value)
     parts = []
     for name, known in values.items():
-        is_open = name == "cluster" or set(known) == {str(one) for one in Fault}
+        is_open = name in {"cluster", "job"} or set(known) == {str(one) for one in Fault}
         parts.append(f"`{name}`" if is_open else f"`{name}`: {', '.join(f'`{one}`' for one in dict.fromkeys(known))}")
     return "; ".join(parts)
 
 
 def update_page(page: str) -> str:
-    """Return the page with its tables replaced: the metrics of a fleet of one cluster, and those of a controller."""
-    families = list_families(FleetFacts(0.0, clusters=(ClusterFacts("prod", "dry-run", "", None, None, None),)))
+    """Return the page with its tables replaced: the metrics of a fleet of one job, and those of a controller."""
+    clusters = (ClusterFacts("prod", "dry-run", "", None, None, None),)
+    window = LoadFact(0.0, 300.0, None, None, None, None, None)
+    job = JobFacts("prod", "orders", "dry-run", "", None, None, None, "", "", None, window=window)
+    families = list_families(FleetFacts(0.0, clusters, (job,)))
     rows = ((f"`{one.name}`", one.meaning, describe_labels(one)) for one in families)
     page = put_between_marks(page, MARKS, f"\n{format_table(('metric', 'meaning', 'labels'), rows)}\n")
     own = ((f"`{name}`", meaning, kind) for name, meaning, kind in list_own_metrics())

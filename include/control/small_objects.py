@@ -52,17 +52,18 @@ class ObjectFolder:
     Attributes:
         root: folder or URI that has to exist: without it nobody knows what the folder below holds.
         folder: path below it; not there means empty.
+        most_bytes: a larger object is empty.
     """
 
-    def __init__(self, root: str, folder: str) -> None:
-        self.root, self.folder = root, folder
+    def __init__(self, root: str, folder: str, most_bytes: int = MOST_BYTES) -> None:
+        self.root, self.folder, self.most_bytes = root, folder, most_bytes
         self._read: dict[tuple[Any, ...], bytes] = {}
 
     def read_all(self) -> dict[str, bytes]:
         """Return name -> content; what has not changed since the last time is not read again.
 
         What is there and no object (on a disk: a folder, a link to nothing, a name that no object may have) is empty,
-        and so is an object of more than :data:`MOST_BYTES`.
+        and so is an object of more than ``most_bytes``.
 
         Raises:
             StoreUnreadableError: the store does not answer, the root is not there, or the objects are too many.
@@ -76,10 +77,13 @@ class ObjectFolder:
     def _read_listed(self, store: Any, listed: Listing) -> dict[str, bytes]:
         keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
         known = self._read
-        read = {key: known[key] if key in known else _get(store, path, key[-1]) for path, key in keys.items()}
+        read = {key: known[key] if key in known else self._get(store, path, key[-1]) for path, key in keys.items()}
         self._read = read
         result = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
         return {**dict.fromkeys(self._list_odd(result), b""), **result}
+
+    def _get(self, store: Any, path: str, size: int) -> bytes:
+        return bytes(store.get(path).bytes()) if size <= self.most_bytes else b""
 
     def delete_where(self, is_ended: Callable[[bytes], bool]) -> int:
         """Delete the objects whose content has ended, among the first :data:`MOST_OBJECTS`; returns how many.
@@ -161,10 +165,6 @@ class ObjectFolder:
 
     def _describe(self, error: Exception) -> str:
         return f"{self.root}/{self.folder}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-
-
-def _get(store: Any, path: str, size: int) -> bytes:
-    return bytes(store.get(path).bytes()) if size <= MOST_BYTES else b""
 
 
 def _list_up_to(store: Any, prefix: str, most: int) -> Iterator[Mapping[str, Any]]:

@@ -17,6 +17,7 @@ from fleet.health import (
     judge_models,
     judge_raw_folder,
     judge_stages,
+    leave_at_rest,
 )
 from include.settings import Health, Paths
 from include.stage_states import StageState
@@ -67,6 +68,24 @@ def test_thresholds_come_from_the_settings() -> None:
     late = replace(WELL, ticked_at_s=NOW_S - 600)
     assert faults(judge_cluster(late, LIMITS, NOW_S)) == {Fault.CONTROLLER_LATE}
     assert faults(judge_cluster(late, Health(controller_late_s=601), NOW_S)) == set()
+
+
+def test_what_is_no_part_of_a_set_up_needs_nobody() -> None:
+    limits = Health(plan_old_h=0, metrics_old_h=0, models_old_h=0)
+    facts = judge_cluster(replace(WELL, plan_as_of_s=None, metrics_until_s=None), limits, NOW_S)
+    facts += judge_models(ModelFacts(), limits, NOW_S)
+    assert faults(facts) == set()
+    mine = [one.detail for one in facts if one.name in {Fault.PLAN_OLD, Fault.METRICS_OLD, Fault.MODELS_OLD}]
+    assert mine == ["not part of this set-up"] * 3
+
+
+def test_a_lake_that_nobody_operates_waits_for_nothing_new() -> None:
+    old = replace(WELL, ticked_at_s=None, plan_as_of_s=0.0, metrics_until_s=0.0, quarantined=11)
+    facts = [*judge_cluster(old, LIMITS, NOW_S), *judge_models(replace(MODELS, trained_at_s=0.0), LIMITS, NOW_S)]
+    assert faults(facts) - faults(leave_at_rest(facts)) == {
+        *(Fault.CONTROLLER_LATE, Fault.PLAN_OLD, Fault.METRICS_OLD, Fault.MODELS_OLD)
+    }
+    assert faults(leave_at_rest(facts)) == {Fault.QUARANTINE_RISING}
 
 
 @pytest.mark.parametrize(

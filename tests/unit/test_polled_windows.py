@@ -1,0 +1,140 @@
+"""What the controller polls is what people see of a job before anything is ingested: page, why, status and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from controlled_cluster import ControlledCluster, controlled_cluster
+from fastapi.testclient import TestClient
+
+from cli.status import describe_fleet
+from controller.view.job_view import JobView
+from controller.view.live_rows import list_live_rows
+from fleet.fleet_reader import FleetReader
+from include.domain.graph import JobGraph, Operator
+from include.live_windows import FOLDER, HELD_WINDOWS, LiveJob, LiveWindows
+from include.settings import load_settings
+from models.policies.observations import MEASURES, Observations
+from models.polling.seen_job import SeenJob
+from page.app import build_app
+from page.environment import open_source
+from page.visitors import Access, admit_everyone
+
+WINDOW_S = 10
+GRAPH = JobGraph.from_operators([Operator("Source: orders", (), 128), Operator("enrich", ("Source: orders",), 128)])
+
+SEEN = SeenJob(
+    *("c", "orders", "1" * 32, "RUNNING", 5000, 5000, 5000),
+    running={},
+    restarting=False,
+    vertex_ids={},
+    finished=frozenset(),
+    graph=GRAPH,
+    stops=(),
+    metrics={},
+)
+
+
+def windows(start_s: int, count: int, load_per_s: float = 50.0, age_s: float = 2.0) -> Observations:
+    """Return windows of both operators."""
+    shape = (count, 2)
+    values = {name: np.full(shape, 0.5) for name in MEASURES}
+    values["target_data_rate_per_s"] = np.tile([load_per_s, np.nan], (count, 1))
+    values["pending_records"] = np.tile([1234.0, np.nan], (count, 1))
+    values["latency_ms"] = np.tile([1000.0 * age_s, np.nan], (count, 1))
+    starts = start_s + WINDOW_S * np.arange(count)
+    return Observations(
+        window_start_s=starts,
+        window_s=WINDOW_S,
+        parallelism=np.full(shape, 3),
+        disturbed=np.zeros(count, bool),
+        **values,
+    )
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlledCluster]:
+    """A cluster whose controller has evaluated once, ten minutes after its start; nothing was ever ingested."""
+    with controlled_cluster(tmp_path, monkeypatch) as world:
+        world.control.live = LiveWindows(str(tmp_path / "lake"))
+        world.want(4)
+        evaluate(world, windows(int(time.time()) // WINDOW_S * WINDOW_S - 600, 60))
+        yield world
+
+
+def evaluate(world: ControlledCluster, observations: Observations | None) -> None:
+    seen = replace(world._poll(), graph=GRAPH)
+    view = JobView("live", world.job.name, seen=seen, observations=observations)
+    world.control.control({world.job.name: view}, {world.job.name: None}, None, is_evaluation=True)
+
+
+def page() -> TestClient:
+    return TestClient(build_app(open_source({}, time.time), Access(admit_everyone)))
+
+
+def test_a_job_is_drawn_over_one_hour_with_figures_of_now(world: ControlledCluster) -> None:
+    text = page().get("/job?name=live/orders").text
+    assert text.count("<svg viewBox") >= 4
+    assert "nothing is known of this time" not in text
+    assert 'aria-current="true">1 h<' in text
+    assert "1,234 records wait" in text
+    assert "50/s" in text
+    assert "50/s" in page().get("/").text
+
+
+def test_metrics_have_the_last_window_of_each_job(world: ControlledCluster) -> None:
+    text = page().get("/metrics").text
+    labels = '{cluster="live",job="orders"}'
+    assert f"tidewise_job_load_records_per_second{labels} 50.0" in text
+    assert f"tidewise_job_backlog_age_seconds{labels} 2.0" in text
+    assert f"tidewise_job_running{labels} 1.0" in text
+
+
+def test_why_has_what_was_measured_before_anything_is_ingested(world: ControlledCluster) -> None:
+    text = page().get(f"/job?name=live/orders&why={time.strftime('%H:%M:%S', time.gmtime())}").text
+    assert "nothing was ingested of that time" not in text
+    assert "1,234, 2 s behind" in text
+
+
+def test_a_job_that_stopped_is_named_at_once(world: ControlledCluster) -> None:
+    world.job.state = "CREATED"
+    evaluate(world, None)
+    facts = FleetReader(load_settings(), {}).read(time.time())
+    assert "not running: orders (CREATED)" in " ".join(describe_fleet(facts))
+    text = page().get("/").text
+    assert "not running" in text
+    assert "nothing needs you" not in text
+
+
+def test_what_was_polled_after_a_time_is_not_known_then(world: ControlledCluster) -> None:
+    facts = FleetReader(load_settings(), {}).read(time.time() - 300)
+    windows_ = [job.window for job in facts.jobs]
+    assert all(one is None or one.until_s <= time.time() - 290 for one in windows_)
+
+
+def test_files_are_bounded_replaced_and_outlive_the_process(tmp_path: Path) -> None:
+    seen = {"orders": LiveJob("RUNNING", 5.0)}
+
+    def add(start: int, count: int, load: float, job: str = "orders") -> None:
+        view = JobView("c", job, seen=SEEN, observations=windows(WINDOW_S * start, count, load))
+        LiveWindows(str(tmp_path)).add("c", list_live_rows("c", {job: view}), seen)
+
+    add(0, 100, 1.0)
+    add(0, 3, 5.0, "other")
+    add(90, 20, 2.0)
+    live = LiveWindows(str(tmp_path)).read()["c"]
+    sources = live.windows.filter(live.windows["is_source"]).to_pylist()
+    mine = [row["target_data_rate_per_s"] for row in sources if row["job"] == "orders"]
+    assert mine == [1.0] * 90 + [2.0] * 20
+    assert len(sources) == 113
+    assert live.jobs == seen
+    add(110, HELD_WINDOWS, 3.0)
+    live = LiveWindows(str(tmp_path)).read()["c"]
+    assert len(live.windows) == 2 * HELD_WINDOWS
+    (tmp_path / FOLDER / "torn.arrow").write_bytes(b"ARROW1")
+    assert list(LiveWindows(str(tmp_path)).read()) == ["c"]
