@@ -75,6 +75,10 @@ def judge_risk(job: JobFacts, day_late_minutes: float | None, load: LoadFact | N
         return Risk("bad", "not running", f"Flink's state of the job is {job.state}", (3, late))
     if job.waiting:
         return Risk("bad", "needs you", job.waiting[0].detail, (2, late))
+    if day_late_minutes is None and load is not None and load.lag_s is not None:
+        return Risk(
+            "ok", "on time", "no record waits too long; no plan says for how many minutes one will", (0, load.lag_s)
+        )
     if day_late_minutes is None:
         return Risk("unknown", "unknown", "no plan says for how many minutes it is late", (0, 0.0))
     hint = f"expected in the day of the plan; the goal is at most {goal.describe()}"

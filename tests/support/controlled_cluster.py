@@ -58,7 +58,7 @@ class ControlledCluster:
         if count is not None:
             target = dict.fromkeys(self.job.requested or {}, count)
             wanted = Intention(target, Origin.PLAN, step_id or f"step-{count}", reason, time.time() + 600)
-        view = JobView("live", self.job.name, seen=self._poll())
+        view = JobView("live", self.job.name, seen=self.poll())
         result, problem = self.control.control(
             {self.job.name: view}, {self.job.name: wanted}, None, is_evaluation=evaluates
         )
@@ -66,7 +66,7 @@ class ControlledCluster:
         assert isinstance(result, Counter)
         return next(iter(result), "")
 
-    def _poll(self) -> SeenJob:
+    def poll(self) -> SeenJob:
         """Return what polls would show of the job, with the names of its operators."""
         names, now_ms = self.job.names, round(1000 * time.time())
         return SeenJob(

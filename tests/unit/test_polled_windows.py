@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
+from polled_windows import GRAPH, WINDOW_S, evaluate, form_windows, run_for_ten_minutes
 
 from cli.status import describe_fleet
 from controller.view.job_view import JobView
 from controller.view.live_rows import list_live_rows
 from fleet.fleet_reader import FleetReader
-from include.domain.graph import JobGraph, Operator
 from include.live_windows import FOLDER, HELD_WINDOWS, LiveJob, LiveWindows
 from include.settings import load_settings
-from models.policies.observations import MEASURES, Observations
 from models.polling.seen_job import SeenJob
 from page.app import build_app
 from page.environment import open_source
 from page.visitors import Access, admit_everyone
-
-WINDOW_S = 10
-GRAPH = JobGraph.from_operators([Operator("Source: orders", (), 128), Operator("enrich", ("Source: orders",), 128)])
 
 SEEN = SeenJob(
     *("c", "orders", "1" * 32, "RUNNING", 5000, 5000, 5000),
@@ -40,37 +34,12 @@ SEEN = SeenJob(
 )
 
 
-def windows(start_s: int, count: int, load_per_s: float = 50.0, age_s: float = 2.0) -> Observations:
-    """Return windows of both operators."""
-    shape = (count, 2)
-    values = {name: np.full(shape, 0.5) for name in MEASURES}
-    values["target_data_rate_per_s"] = np.tile([load_per_s, np.nan], (count, 1))
-    values["pending_records"] = np.tile([1234.0, np.nan], (count, 1))
-    values["latency_ms"] = np.tile([1000.0 * age_s, np.nan], (count, 1))
-    starts = start_s + WINDOW_S * np.arange(count)
-    return Observations(
-        window_start_s=starts,
-        window_s=WINDOW_S,
-        parallelism=np.full(shape, 3),
-        disturbed=np.zeros(count, bool),
-        **values,
-    )
-
-
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlledCluster]:
     """A cluster whose controller has evaluated once, ten minutes after its start; nothing was ever ingested."""
     with controlled_cluster(tmp_path, monkeypatch) as world:
-        world.control.live = LiveWindows(str(tmp_path / "lake"))
-        world.want(4)
-        evaluate(world, windows(int(time.time()) // WINDOW_S * WINDOW_S - 600, 60))
+        run_for_ten_minutes(world)
         yield world
-
-
-def evaluate(world: ControlledCluster, observations: Observations | None) -> None:
-    seen = replace(world._poll(), graph=GRAPH)
-    view = JobView("live", world.job.name, seen=seen, observations=observations)
-    world.control.control({world.job.name: view}, {world.job.name: None}, None, is_evaluation=True)
 
 
 def page() -> TestClient:
@@ -121,7 +90,7 @@ def test_files_are_bounded_replaced_and_outlive_the_process(tmp_path: Path) -> N
     seen = {"orders": LiveJob("RUNNING", 5.0)}
 
     def add(start: int, count: int, load: float, job: str = "orders") -> None:
-        view = JobView("c", job, seen=SEEN, observations=windows(WINDOW_S * start, count, load))
+        view = JobView("c", job, seen=SEEN, observations=form_windows(WINDOW_S * start, count, load))
         LiveWindows(str(tmp_path)).add("c", list_live_rows("c", {job: view}), seen)
 
     add(0, 100, 1.0)
