@@ -7,6 +7,7 @@ public tuning traces lack: noise that lasts, levels that change, crowds, heavy-t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,23 @@ def draw_quiet_start(generator: Generator) -> Floats:
     return np.asarray(generator.poisson(10.0 * growth * pattern * noise), float)
 
 
+def draw_steep_mornings(generator: Generator) -> Floats:
+    """Return days that rise fourfold within ten minutes about eight, on some days five or ten minutes off, until six."""
+    minutes = np.arange(DAY_BINS) * 5
+    days = []
+    for begin in 480 + generator.choice([-10, -5, 0, 0, 0, 5, 10], DAYS):
+        rises, falls = np.clip((minutes - begin) / 10, 0, 1), np.clip((minutes - 1080) / 60, 0, 1)
+        days.append(0.5 + 1.5 * (rises - falls))
+    noise = np.exp(_draw_memory(generator, _BINS, 0.03, _HOUR_BINS) + 0.02 * generator.standard_normal(_BINS))
+    return np.asarray(np.concatenate(days) * noise)
+
+
+def draw_squares(generator: Generator, lasts_min: int) -> Floats:
+    """Return a load of 1% and of all, in turn."""
+    high = np.arange(_BINS) * 5 // lasts_min % 2
+    return np.asarray(np.where(high, 1.0, 0.01) * np.exp(0.02 * generator.standard_normal(_BINS)))
+
+
 SYNTHETIC: Mapping[str, Callable[[Generator], Floats]] = {
     "synthetic_slow_noise": draw_slow_noise,
     "synthetic_level_shifts": draw_level_shifts,
@@ -101,6 +119,8 @@ SYNTHETIC: Mapping[str, Callable[[Generator], Floats]] = {
     "synthetic_spikes": draw_spikes,
     "synthetic_white_noise": draw_white_noise,
     "synthetic_quiet_start": draw_quiet_start,
+    "synthetic_steep_mornings": draw_steep_mornings,
+    **{f"synthetic_squares_{minutes}min": partial(draw_squares, lasts_min=minutes) for minutes in (10, 20, 40, 90)},
 }
 """Name -> what draws the (n,) mean rates of five minutes."""
 
@@ -112,8 +132,9 @@ def draw_load(name: str, seed: int = 0) -> Trace:
         name: in :data:`SYNTHETIC`.
         seed: another one gives another load of the same kind.
     """
-    about = " ".join((SYNTHETIC[name].__doc__ or "").split("\n\n")[0].split())
-    values = SYNTHETIC[name](np.random.default_rng([seed, *name.encode()]))
+    draws = SYNTHETIC[name]
+    about = " ".join((getattr(draws, "func", draws).__doc__ or "").split("\n\n")[0].split())
+    values = draws(np.random.default_rng([seed, *name.encode()]))
     label = f"{name}_{seed}" if seed else name
     return Trace(label, MONDAY, np.maximum(values, _LEAST), (about.replace("Return ", "synthetic: ", 1),))
 
