@@ -95,7 +95,7 @@ def draw_quiet_start(generator: Generator) -> Floats:
 
 
 def draw_steep_mornings(generator: Generator) -> Floats:
-    """Return days that rise fourfold within ten minutes about eight, on some days five or ten minutes off, until six."""
+    """Return days of ten hours that rise fourfold in ten minutes, some of them five or ten minutes sooner or later."""
     minutes = np.arange(DAY_BINS) * 5
     days = []
     for begin in 480 + generator.choice([-10, -5, 0, 0, 0, 5, 10], DAYS):
