@@ -108,7 +108,7 @@ def test_the_bound_knows_the_times_that_changes_take(means_per_s: tuple[float, .
     known = Conditions(disturbances=Disturbances(failure_at_s=(), slots_wait_s=slots_wait_s))
     load = tiny(means_per_s)
     bound, cheapest = solve_bound(load, 0, known).least["all"], find_cheapest(load, known)
-    assert 0.85 * cheapest <= bound <= 1.005 * cheapest
+    assert (0.85 if slots_wait_s == 0 else 0.9 - 1e-9) * cheapest <= bound <= 1.005 * cheapest
     at_once = solve_bound(load, 0, Conditions(disturbances=Disturbances(failure_at_s=()))).least["all"]
     assert bound == at_once if slots_wait_s == 0 else bound >= at_once
 

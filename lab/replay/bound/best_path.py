@@ -24,10 +24,15 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
     path = np.zeros(len(solution.choices), np.int64)
     oldest_s = 0.0
     place, age_s, stop = first_slots - 1, np.zeros((1, 1)), Stop()
+    asked: tuple[int, int] | None = None  # the window with which slots come, and the place that they are for
     for window, choices in enumerate(solution.choices):
         is_down = stop.until_s > known.begin_s(window)
         kind = stop.failure if is_down else None
-        if kind is not None or not is_down:
+        if asked is not None:
+            if window == asked[0]:
+                age_s = age_s + programme.again_s * (not is_down)
+                place, stop, asked = asked[1], programme.stop_with_slots(window, stop), None
+        elif kind is not None or not is_down:
             choice = choices[kind]
             at = int(np.searchsorted(middles_s, age_s[0, 0]))
             checkpoint = 0 if is_down else programme.find_checkpoint(stop.until_s, window)
@@ -38,7 +43,11 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
             )
             # A rescale to as many slots is possible only where another operator changes; it is left out.
             if rescale is not None and target != place and choice.rescales[flat // 8] >> (7 - flat % 8) & 1:
-                place, stop = target, rescale
+                waits = programme.wait_windows if programme.lacks_slots(place, target) else 0
+                if waits:
+                    asked = window + waits, target
+                else:
+                    place, stop, age_s = target, rescale, age_s + programme.again_s * (kind is None)
         end = run_window(known, window, slice(place, place + 1), age_s, stop)
         path[window], age_s, stop = place + 1, end.age_s, end.stop
         oldest_s = max(oldest_s, float(age_s[0, 0]))

@@ -4,8 +4,9 @@
                         rescale + min_k' slots(k') + late' + V_w'(k', a'', c'') ),    V_W = 0
 
 c is the age of the checkpoint that the next failure will find, which follows from when the job last began to run.  A
-rescale takes effect with a window: it was asked for as much sooner as it waits, and slots that it waits for are paid
-from then on.  Where a fall waits for a checkpoint, the job keeps its capacity for the window and pays less already.
+rise that lacks slots is decided whole windows before it takes effect, and nothing else until then.  What is left of a
+wait takes no time, since a rescale takes effect with a window; slots are paid as long as they are waited for.  Where a
+fall waits for a checkpoint, the job keeps its capacity for the window and pays less already.
 V_w' is of the first window that begins with the job running again.  A job that is down after a failure has values of
 its own.  Ages are rounded down to a grid; V grows with both, so it is a lower bound.
 
@@ -133,6 +134,8 @@ class BoundProgramme:
         share = np.array([count(slots) for slots in range(1, self.slots_max + 1)]) / self.slots_max
         self.slot_cost = (prices.slots * self.window_s / 60.0 * share)[:, None]  # (P, 1) of a window
         waits = known.disturbances.slots_wait_s / self.window_s
+        self.wait_windows = int(waits)
+        self.again_s = known.disturbances.checkpoint_duration_s * known.disturbances.waits_for_checkpoint
         self.wait_cost = np.maximum(self.slot_cost - self.slot_cost.T, 0.0)[..., None] * waits  # (P to, P from, 1)
         self._values: dict[int, Values] = {}
         self._end = known.windows
@@ -146,7 +149,7 @@ class BoundProgramme:
         """
         self._end = self.known.windows if windows is None else windows
         stops_s = np.concatenate([self.known.rescale_downtime_s, self.known.failure_downtime_s])
-        reach = int(stops_s.max() // self.window_s) + 2  # a rescale leads no further
+        reach = int(stops_s.max() // self.window_s) + 2 + self.wait_windows  # a rescale leads no further
         self._values, choices, least = {}, [], {}
         for window in reversed(range(self._end)):
             values, choice = self._solve_window(window)
@@ -157,6 +160,17 @@ class BoundProgramme:
             if window in least_at:
                 least[window] = values.least
         return Solution(self._values[0], least, choices[::-1])
+
+    def lacks_slots(self, place: int, target: int) -> bool:
+        """Whether a rise to another place waits for slots."""
+        return bool(self.wait_cost[target, place, 0] > 0)
+
+    def stop_with_slots(self, window: int, stop: Stop) -> Stop:
+        """Return the downtime of a rise whose slots come with a window, after another one that may last on."""
+        until_s = self.known.begin_s(window) + float(self.known.rescale_downtime_s[window])
+        if stop.until_s <= self.known.begin_s(window):
+            return Stop(self.known.begin_s(window), until_s)
+        return Stop(stop.from_s, max(stop.until_s, until_s))
 
     def find_checkpoint(self, until_s: float, window: int) -> int:
         """Return the place of the checkpoint's age that the next failure finds, from a window on."""
@@ -212,24 +226,55 @@ class BoundProgramme:
         stop = self.stop_for_rescale(window, failure)
         if stop is None:
             return stay, Choice(bytes(-(-stay.size // 8)), np.zeros((1, stay.shape[-1]), np.uint16))
-        change = self.prices.rescale + self._run(window, stop)[:, None]
+        change = self.prices.rescale + self._run(window, stop, self.again_s * (failure is None))[:, None]
         if not self.known.disturbances.is_at_once:
             change = change + self.wait_cost
         if self.known.disturbances.waits_for_checkpoint and not self.joins_ages:
             falls = np.tri(self.slots_max, k=-1, dtype=bool).T[..., None]
             change = np.where(falls, self.prices.rescale + self._fall(window, stop), change)
+        if self.wait_windows:
+            change = np.where(self.wait_cost > 0, self.prices.rescale + self._wait_for_slots(window, failure), change)
         best = change.min(axis=0)
         target = change.argmin(axis=0).astype(np.uint16)
         return np.minimum(stay, best), Choice(np.packbits(best < stay).tobytes(), target)
 
-    def _run(self, window: int, stop: Stop) -> Floats:
-        """Return the cost from a window on of all slots and ages of the grid; the slots change at its end at best."""
-        end = run_window(self.known, window, slice(None), self.ages_s[None], stop)
+    def _run(self, window: int, stop: Stop, again_s: float = 0.0) -> Floats:
+        """Return the cost from a window on of all slots and ages of the grid; the slots change at its end at best.
+
+        Args:
+            window: its number.
+            stop: the last downtime.
+            again_s: age of the checkpoint from which it begins: what was processed since then is processed again.
+        """
+        end = run_window(self.known, window, slice(None), self.ages_s[None] + again_s, stop)
         return self._add_cost(window, end)
+
+    def _wait_for_slots(self, window: int, failure: int | None) -> Floats:
+        """Return (P to, P from, A) the cost of waiting for slots from a window on, paying for them, and of the stop."""
+        known, last = self.known, window + self.wait_windows
+        if last >= self._end:  # they come too late
+            return np.full((self.slots_max, *self.wait_cost.shape[1:]), np.inf)
+        cost, age_s = np.zeros((self.slots_max, len(self.ages_s))), self.ages_s[None]
+        stop = Stop(checkpoint_s=0.0)  # no failure finds an older one
+        if failure is not None:
+            at_s = float(known.failure_at_s[failure])
+            stop = Stop(at_s, at_s + float(known.failure_downtime_s[failure]), failure)
+        for one in range(window, last):
+            end = run_window(known, one, slice(None), age_s, stop)
+            cost, age_s = cost + self.slot_cost + self.prices.late * end.late_s / 60.0, end.age_s
+            stop = end.stop
+        is_up = stop.until_s <= known.begin_s(last)
+        going = self._run(last, self.stop_with_slots(last, stop), self.again_s * is_up)
+        below = np.searchsorted(self.ages_s, age_s, side="right") - 1
+        if not self.joins_ages:
+            return np.asarray(going[:, below] + cost + self.wait_cost)
+        below = np.minimum(below, len(self.ages_s) - 2)
+        share = np.clip((age_s - self.ages_s[below]) / (self.ages_s[below + 1] - self.ages_s[below]), 0.0, 1.0)
+        return np.asarray(going[:, below] * (1 - share) + going[:, below + 1] * share + cost + self.wait_cost)
 
     def _fall(self, window: int, stop: Stop) -> Floats:
         """Return (P to, P from, A) the cost where a job pays for other slots than it has in the window."""
-        end = run_window(self.known, window, slice(None), self.ages_s[None], stop)
+        end = run_window(self.known, window, slice(None), self.ages_s[None] + self.again_s, stop)
         flat = WindowEnd(end.late_s.reshape(1, -1), end.age_s.reshape(1, -1), end.stop)
         return self._add_cost(window, flat).reshape(self.slots_max, self.slots_max, -1)
 
