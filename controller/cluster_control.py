@@ -66,6 +66,7 @@ class ClusterControl:
         made_with: settings that the parts were made with; None: they never change.
         delete_lifts: removes the lifts that lift nothing any more at a time, epoch seconds.
         live: takes the windows of each evaluation, for people; None: nothing does.
+        slots_wait_s: until slots came that were missing, the usual one of its requests; None before any came.
     """
 
     name: str
@@ -81,6 +82,7 @@ class ClusterControl:
     made_with: Settings | None = None
     delete_lifts: Callable[[float], None] = lambda _: None
     live: LiveWindows | None = None
+    slots_wait_s: float | None = None
     _has_lease: bool = False
     _judge: RescaleJudge = field(init=False)
 
@@ -189,6 +191,7 @@ class ClusterControl:
     ) -> list[JobTask]:
         known = {f"{self.name}/{job}" for job in views}
         rows, tasks = self._read_times(known), []
+        self.slots_wait_s = learn_change_times(rows).slots.median_s if rows else None
         learn_wait = cache(lambda setting_s: learn_change_times(rows, slots_wait_s=setting_s).slots.most_s)
         for job, view in views.items():
             is_asked = limits.wants_undo(self.name, job) or self._is_open(job)

@@ -204,8 +204,10 @@ class Ticker:
         changed = {}
         for name, job in view.jobs.items():
             before = self._kept.get(name, EvaluationState())
+            cluster = self._clusters.get(job.cluster)
+            known = replace(job, slots_wait_s=None if cluster is None else cluster.slots_wait_s)
             try:
-                after = evaluate(job, before, settings, now_s)
+                after = evaluate(known, before, settings, now_s)
             except Exception:  # a job's trouble is its own
                 log.exception("%s/%s is not evaluated", *name)
                 after = replace(before, standing=None)

@@ -92,6 +92,7 @@ class JobView:
             policy that is not evaluated.
         models: of the job; None without a champion that knows it.
         left: what the policy of the newest plan remembered, where that is a policy that reacts.
+        slots_wait_s: until slots come that a rise of it lacks, as learnt of its cluster; None before any came.
         has_failed: whether it has ended by a failure, and no other of its name runs.
     """
 
@@ -104,6 +105,7 @@ class JobView:
     plan_memory: ControllerMemory | None = None
     models: JobModels | None = None
     left: Remembered | None = None
+    slots_wait_s: float | None = None
     has_failed: bool = False
 
     @property
@@ -131,6 +133,9 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
     if observations is None or observations.parallelism.shape[1] != len(graph.operators):
         observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
     schedules = settings.job_limits(view.cluster, view.job).schedules
+    options = settings.planner.for_job(view.cluster, view.job)
+    if view.slots_wait_s is not None:
+        options = options.with_values({"timing.slots_wait_s": view.slots_wait_s})
     return Snapshot(
         now_s=now_s,
         graph=graph,
@@ -139,7 +144,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         restarting=observed.restarting,
         observations=observations,
         slots_max=settings.cluster(view.cluster).slots_max,
-        options=settings.planner.for_job(view.cluster, view.job),
+        options=options,
         models=view.models,
         bounds=SlotBounds.of(schedules, now_s, now_s + HOUR_S * settings.planner.horizon_h),
         seed=draw_seed(f"{view.cluster}/{view.job}", now_s),

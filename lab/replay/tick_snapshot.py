@@ -137,6 +137,7 @@ class TickSnapshot:
             restarting=self.is_restarting,
             models=self.models if reads_models else None,
             bounds=SlotBounds.of(self._state.conditions.schedules, self.now_s, self.now_s + DAY_S),
+            taskmanager_slots=self._state.conditions.disturbances.taskmanager_slots,
             seed=draw_seed(self._state.name_job(self._row), self.now_s),
         )
 

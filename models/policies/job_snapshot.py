@@ -29,6 +29,7 @@ class Snapshot:
         restarting: whether it is known to have failed and is being brought back.
         models: of the job; None before the first training that had anything to learn from.
         bounds: of its slots over the next day, by its schedules.
+        taskmanager_slots: of a TaskManager that the job has for itself; 1 where slots come one by one.
         seed: of :func:`draw_seed`, for a policy that draws random numbers; not negative.
     """
 
@@ -42,6 +43,7 @@ class Snapshot:
     restarting: bool = False
     models: JobModels | None = None
     bounds: SlotBounds = field(default_factory=SlotBounds)
+    taskmanager_slots: int = 1
     seed: int = 0
 
     @property

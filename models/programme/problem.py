@@ -53,6 +53,7 @@ class Terms:
         recovery: how soon it has to have caught up after a failure; None where nobody asks for it.
         wait_s: how long a rescale waits before it stops the job, which goes on at its size meanwhile.
         slots_wait_s: how much longer one waits for slots that it lacks, and pays for from the request on.
+        taskmanager_slots: of a TaskManager; a rise within those that the job has lacks none.
     """
 
     slot_price: float
@@ -67,10 +68,16 @@ class Terms:
     recovery: RecoveryGoal | None = None
     wait_s: float = 0.0
     slots_wait_s: float = 0.0
+    taskmanager_slots: int = 1
+
+    def count_taskmanagers(self, slots: Floats) -> Floats:
+        """Return how many TaskManagers hold slots."""
+        return np.ceil(slots / self.taskmanager_slots)
 
     def find_wait_s(self, slots_from: float, slots_to: float) -> float:
         """Return how long a change of slots waits before it stops the job."""
-        return self.wait_s + (self.slots_wait_s if slots_to > slots_from else 0.0)
+        before, after = self.count_taskmanagers(np.array([slots_from, slots_to]))
+        return self.wait_s + (self.slots_wait_s if after > before else 0.0)
 
     @property
     def at_once(self) -> Terms:

@@ -36,11 +36,12 @@ class Changes:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, terms, slots = problem, problem.terms, problem.sizes.slots
+        self._problem, terms = problem, problem.terms
+        held = terms.count_taskmanagers(problem.sizes.slots)
         longest_s = terms.wait_s + terms.slots_wait_s
         self.rests_s = np.arange(longest_s, -1e-9, -STEP_S).tolist() if terms.slots_wait_s else []
-        self._order = np.argsort(slots, kind="stable")
-        self._above = np.searchsorted(slots[self._order], slots, side="right")
+        self._order = np.argsort(held, kind="stable")
+        self._above = np.searchsorted(held[self._order], held, side="right")
 
     def add_best(
         self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: Sequence[np.ndarray], step: int

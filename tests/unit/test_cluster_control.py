@@ -105,10 +105,12 @@ def test_slots_are_waited_for_as_long_as_those_of_the_cluster_have_taken(world) 
     log, name = world.made.log, f"live/{job.name}"
     last = log.read_last(name)
     assert last.case.limits.slots_wait_s == 600.0  # the setting, while nothing is known
+    assert world.made.slots_wait_s is None
     times = (RequestTimes(slots_s=80.0),) * 16
     log.append(replace(last, history=replace(last.history, in_flight=None, times_of_requests=times)))
     world.want(job)
     assert log.read_last(name).case.limits.slots_wait_s < 300.0
+    assert world.made.slots_wait_s == 80.0
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,12 @@ def test_a_job_that_runs_or_is_brought_back_is_shown_with_its_windows(state: str
     assert made.observations is known
 
 
+def test_what_the_cluster_has_taken_for_slots_goes_before_what_the_settings_say() -> None:
+    assumed, learnt = (take_snapshot(view(seen=seen(), slots_wait_s=one), SETTINGS, NOW_S) for one in (None, 80.0))
+    assert assumed.options == SETTINGS.planner
+    assert learnt.options.timing.slots_wait_s == 80.0
+
+
 @pytest.mark.parametrize("count", [None, 1, 3])
 def test_windows_of_another_graph_are_none(count: int | None) -> None:
     known = None if count is None else Observations.nothing(count, 300)

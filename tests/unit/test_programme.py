@@ -80,14 +80,19 @@ def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
     assert ends[:, 0] @ np.array(list_ages(60.0)) == pytest.approx(600.0)
 
 
-@pytest.mark.parametrize(("wait_s", "slots_wait_s"), [(0.0, 0.0), (240.0, 0.0), (60.0, 120.0), (0.0, 300.0)])
-def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float, slots_wait_s: float) -> None:
+@pytest.mark.parametrize(
+    ("wait_s", "slots_wait_s", "per_taskmanager"),
+    [(0.0, 0.0, 1), (240.0, 0.0, 1), (60.0, 120.0, 1), (0.0, 300.0, 1), (30.0, 200.0, 4)],
+)
+def test_it_is_what_enumeration_gives_of_a_tiny_problem(
+    wait_s: float, slots_wait_s: float, per_taskmanager: int
+) -> None:
     chances = (np.array([[0.2, 0.5, 0.3]]), np.array([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.4, 0.6]]))
     levels = Levels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
     few = Sizes(
         np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
     )
-    terms = replace(TERMS, wait_s=wait_s, slots_wait_s=slots_wait_s)
+    terms = replace(TERMS, wait_s=wait_s, slots_wait_s=slots_wait_s, taskmanager_slots=per_taskmanager)
     values = solve(few, levels, NORMAL, 45.0, terms)
     ages = np.array(list_ages(60.0))
     # The transient is coded to the nearest power of e^0.2.
@@ -139,8 +144,10 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(wait_s: float, slots_wai
         if step == 2:
             return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
         stay = average(step, size, level, age, stay_table, expect)
-        rise = go(step, size, list(range(size + 1, 3)), level, age, wait_s + slots_wait_s, 0.0)
-        fall = go(step, size, list(range(size + 1)), level, age, wait_s, 0.0)
+        held = [-(-slots // per_taskmanager) for slots in (9, 11, 15)]
+        missing = [other for other in range(3) if held[other] > held[size]]
+        rise = go(step, size, missing, level, age, wait_s + slots_wait_s, 0.0)
+        fall = go(step, size, [other for other in range(3) if other not in missing], level, age, wait_s, 0.0)
         return min(stay, TERMS.rescale_price + min(rise, fall))
 
     weights = weigh_ages(np.array(45.0), ages)

@@ -264,4 +264,5 @@ def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
         else RecoveryGoal(costs.recovery_within_s, costs.recovery_probability),
         wait_s=float(round(expect_checkpoint_s(recovery, job.options.timing) + pass_s)),
         slots_wait_s=job.options.timing.slots_wait_s,
+        taskmanager_slots=job.taskmanager_slots,
     )
