@@ -27,6 +27,7 @@ from lab.replay.bound.solve_bound import BoundDriver, solve_bound
 from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Conditions
 from lab.replay.replay_run import ReplayRun
+from lab.replay.rises import measure_rises
 from lab.replay.scores import SEGMENTS, compute_score, find_span
 from models.arrays import Floats
 
@@ -106,7 +107,8 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
         if JAR in case.policies:
             process = stack.enter_context(AutoscalerProcess(list_options(workload.spec.slots_max)))
             built.append(CandidatePolicy(JAR, JarDriver(process)))
-        result = ReplayRun(workload, built, case.seeds, conditions).run(progress)
+        run = ReplayRun(workload, built, case.seeds, conditions)
+        result = run.run(progress)
     windows = len(result.ledger.slots)
     rows: list[Row] = []
     for place, (policy, seed) in enumerate(zip(result.names, result.seeds, strict=True)):
@@ -114,6 +116,7 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
             span = find_span(segment, windows, cadence.window_s)
             if span.start >= span.stop:
                 continue
+            within_s = span.start * cadence.window_s, span.stop * cadence.window_s
             score = compute_score(
                 result.ledger,
                 place,
@@ -131,6 +134,7 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
                     "segment": segment,
                     "days": windows * cadence.window_s / DAY_S,
                     **asdict(score),
+                    **asdict(measure_rises(workload, run.state.engine.asked[place], *within_s)),
                     "bound": bounds[seed].least[segment] if policy == BOUND else None,
                 }
             )

@@ -16,6 +16,8 @@ from lab.replay.scores import SEGMENTS
 _COLUMNS = {
     "rescales_per_day": ("rescales/day", "{:.1f}"),
     "late_minutes_per_day": ("late min/day", "{:.1f}"),
+    "rises_ahead_share": ("ahead", "{:.0%}"),
+    "rises_ahead_minutes": ("by min", "{:.0f}"),
     "slot_hours": ("slot hours", "{:,.0f}"),
     "cost": ("cost", "{:,.1f}"),
     "cost_vs_bound": ("/ bound", "{:.3f}"),
@@ -43,7 +45,7 @@ def _select(rows: Iterable[Row], trace: str, job: str, segment: str) -> dict[str
 
 def compute_mean(rows: Sequence[Row], column: str) -> float:
     """Return the mean of a column over seeds; NaN where it is not known."""
-    values = [value for row in rows if isinstance(value := row[column], int | float)]
+    values = [value for row in rows if isinstance(value := row.get(column), int | float)]
     return float(np.mean(values)) if values else float("nan")
 
 

@@ -22,6 +22,7 @@ from lab.replay.arrivals import Arrivals
 from lab.replay.conditions import Cadence, Disturbances
 from lab.replay.failures import Downtime, Failure, FailureModel
 from lab.replay.random_draws import RandomDraws
+from lab.replay.rises import Asked
 from lab.replay.row_states import Request, RowStates, StepPath
 from lab.replay.window_metrics import WindowFlows, WindowMetrics
 from lab.replay.workload import Workload
@@ -67,6 +68,7 @@ class Engine:
 
     Attributes:
         downtimes: of each row so far.
+        asked: what each row was asked for so far.
         rows: state of the rows.
         window: the next one to run.
     """
@@ -86,6 +88,7 @@ class Engine:
         self._capacity_factors = np.stack([draws.capacity for draws in setting.draws])  # (seeds, W, O)
         self._measured_factors = np.stack([draws.measured for draws in setting.draws])
         self.downtimes: list[list[Downtime]] = [[] for _ in seed_of_row]
+        self.asked: list[list[Asked]] = [[] for _ in seed_of_row]
         self._left: dict[int, tuple[int, float]] = {}  # row -> slots that it left in the window, and when
         self.rows = RowStates.running(first, len(seed_of_row), len(self._sources), setting.cadence.steps)
 
@@ -115,6 +118,7 @@ class Engine:
         A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
         """
         rows, disturbances = self.rows, self.setting.disturbances
+        self.asked[row].append(Asked(self.now_s, rows.parallelism[row].copy(), np.array(target, np.int64)))
         running = int(rows.parallelism[row].max())
         ready_s = disturbances.find_ready_s(self.now_s, int(target.max()), running)
         if ready_s == self.now_s and rows.down_until[row] > self.now_s:
