@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import answer_alarm, evaluate
 from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
@@ -35,6 +35,7 @@ AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set ba
 FAULTS_LOGGED = 20  # of a tick
 LEAVES_S = 30.0  # how long clusters at work are waited for at the end
 T = TypeVar("T")
+Decide = Callable[[JobView, EvaluationState, Settings, int], EvaluationState]
 log = logging.getLogger(__name__)
 
 
@@ -45,6 +46,7 @@ class TickSummary:
     Attributes:
         jobs, seen: known, and polled lately.
         is_evaluation: whether the jobs were evaluated, or only followed.
+        alarms: jobs that fell behind between two evaluations, so that another target may be wanted of them.
         decisions: how many jobs met each decision, by verb and reason.
         faults: replies that could not be used.
         problems: cluster -> why it was left alone.
@@ -54,6 +56,7 @@ class TickSummary:
     jobs: int = 0
     seen: int = 0
     is_evaluation: bool = False
+    alarms: int = 0
     decisions: Mapping[str, int] = field(default_factory=dict)
     faults: int = 0
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +65,14 @@ class TickSummary:
     @property
     def is_eventful(self) -> bool:
         """Whether something happened that a person may want to read."""
-        return self.is_evaluation or bool(self.decisions) or self.faults > 0
+        return self.is_evaluation or bool(self.alarms or self.decisions) or self.faults > 0
 
     def __str__(self) -> str:
         """Return a line for the log."""
         decided = ", ".join(f"{count} {name}" for name, count in sorted(self.decisions.items()))
         faults = f"; {self.faults} replies not used" if self.faults else ""
         remaining = "".join(f"; cluster {name} left alone: {why}" for name, why in sorted(self.problems.items()))
-        what = "evaluated" if self.is_evaluation else "followed"
+        what = "evaluated" if self.is_evaluation else f"followed, {self.alarms} behind" if self.alarms else "followed"
         done = decided or "nothing to do"
         return f"{self.jobs} jobs {what}, {self.seen} seen: {done}{faults}{remaining} ({self.seconds:.1f} s)"
 
@@ -140,15 +143,19 @@ class Ticker:
         is_evaluation = now_s // every_s != self._evaluated_at_s // every_s
         if is_evaluation:  # before the jobs are looked at: the first evaluation is to know the models as well
             self._try("the champion", self._readers.champion.refresh, None)
-        self.view = self._try("jobs and plans", lambda: self._viewer.take(now_s), self.view)
+        self.view = self._try(
+            "jobs and plans", lambda: self._viewer.take(now_s, is_evaluation=is_evaluation), self.view
+        )
+        decide = evaluate if is_evaluation else answer_alarm
+        alarms = self._evaluate(self.view, settings, round(now_s), decide)
         if is_evaluation:
-            self._evaluate(self.view, settings, round(now_s))
             self._evaluated_at_s = now_s
         decisions, problems = self._control(settings, now_s, patience_s, is_evaluation=is_evaluation)
         return TickSummary(
             jobs=len(self.view.jobs),
             seen=sum(one.seen is not None for one in self.view.jobs.values()),
             is_evaluation=is_evaluation,
+            alarms=0 if is_evaluation else alarms,
             decisions=decisions,
             faults=faults,
             problems=problems,
@@ -196,25 +203,28 @@ class Ticker:
             log.info("cluster %s, job %s: a reply was not used: %s: %s", one.cluster, one.job, one.rule, one.detail)
         return len(faults)
 
-    def _evaluate(self, view: FleetView, settings: Settings, now_s: int) -> None:
+    def _evaluate(self, view: FleetView, settings: Settings, now_s: int, decide: Decide) -> int:
+        """Decide about each job; return of how many what is kept is another than before."""
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
             nothing = dict[JobName, EvaluationState]()
             self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), nothing)
-        changed = {}
+        changed, count = {}, 0
         for name, job in view.jobs.items():
             before = self._kept.get(name, EvaluationState())
             cluster = self._clusters.get(job.cluster)
             known = replace(job, slots_wait_s=None if cluster is None else cluster.slots_wait_s)
             try:
-                after = evaluate(known, before, settings, now_s)
+                after = decide(known, before, settings, now_s)
             except Exception:  # a job's trouble is its own
                 log.exception("%s/%s is not evaluated", *name)
                 after = replace(before, standing=None)
             self._kept[name] = after
+            count += after is not before
             if after.is_changed_from(before):
                 changed[name] = after
         self._try("what is kept", lambda: self._readers.memories.append(changed, now_s), None)
+        return count
 
     def _control(
         self, settings: Settings, now_s: float, patience_s: float | None, *, is_evaluation: bool

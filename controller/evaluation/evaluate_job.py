@@ -19,7 +19,7 @@ from include.settings import Settings
 from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
 from models.control.state import Origin
-from models.hosting.host import HostedPolicy, HostMemory, Plan, host_policy
+from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, host_policy
 from models.hosting.host import evaluate as evaluate_hosted
 from models.hosting.memories import recall, store
 from models.policies.evaluation.pending_steps import PendingStep
@@ -63,6 +63,24 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
         operators=previous.operators,
         remark=decision.remark,
     )
+
+
+def answer_alarm(view: JobView, previous: EvaluationState, settings: Settings, now_s: int) -> EvaluationState:
+    """Return what the job should run at from now on if it falls behind between two evaluations; else what was kept.
+
+    What it remembers stays: the next evaluation learns from the same polls when their windows are whole.
+    """
+    hosted = HostedPolicy.of(settings.planner.policy_of(view.cluster, view.job))
+    if view.looks is None or view.seen is None or match_kept(previous, view.seen.placed) is not None:
+        return previous
+    looked = replace(view, observations=view.looks)
+    try:
+        if not answers_alarms(hosted, take_snapshot(looked, settings, now_s)):
+            return previous
+    except NotObservedError:
+        return previous
+    after = evaluate(looked, previous, settings, now_s)
+    return replace(previous, standing=after.standing, remark=after.remark)
 
 
 def _recall(hosted: HostedPolicy, remembered: Remembered | None, renamed: Mapping[str, str] | None) -> Any:
@@ -140,11 +158,13 @@ def _stand(
     if decision.due is not None:
         step_id, until_s = _id_of(view, decision.due), float(decision.due.valid_until_s)
         wanted, why = dict(decision.due.parallelism), (decision.reason, until_s, decision.held_back)
-        return ActiveTarget(wanted, Origin.PLAN, step_id, *why, has_band=has_band)
+        behind = decision.falls_behind
+        return ActiveTarget(wanted, Origin.PLAN, step_id, *why, has_band=has_band, falls_behind=behind)
     if decision.wanted is None or dict(decision.wanted) == dict(running):
         return None
     step_id = name_step(view, running, decision.wanted)
-    return ActiveTarget(dict(decision.wanted), Origin.REACTIVE, step_id, decision.reason, valid_until_s)
+    wanted, behind = dict(decision.wanted), decision.falls_behind
+    return ActiveTarget(wanted, Origin.REACTIVE, step_id, decision.reason, valid_until_s, falls_behind=behind)
 
 
 def _id_of(view: JobView, due: PendingStep) -> str:

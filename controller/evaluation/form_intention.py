@@ -53,6 +53,7 @@ def form_intention(
         settle_s=_settle_s(view, active),
         objection=objection,
         objection_detail=detail,
+        falls_behind=active.falls_behind,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from models.polling.seen_job import SeenJob
 JobName = tuple[str, str]
 """Cluster and the job's name."""
 MISSED_POLLS = 3  # a job id that missed so many polls is gone once another one of the same name is polled
+LOOK_S = 60  # for so long a look at a job goes back to the one before, where polls come more often
 KEY_GROUPS = 128  # Flink's default
 log = logging.getLogger(__name__)
 
@@ -60,14 +62,15 @@ class FleetViewer:
     ) -> None:
         self._history, self._plans, self._champion = history, plans, champion
         self._poll_every_s = dict(poll_every_s)
+        self._look_s = {name: max(LOOK_S, math.ceil(every_s)) for name, every_s in poll_every_s.items()}
         self._raw_memories: Mapping[JobName, PlanMemory] = {}
         self._memories: dict[JobName, ControllerMemory] = {}
         self._left: dict[JobName, Remembered] = {}
         self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
         self._graphs: dict[JobName, JobGraph] = {}
 
-    def take(self, now_s: float) -> FleetView:
-        """Return what is known now.
+    def take(self, now_s: float, *, is_evaluation: bool = True) -> FleetView:
+        """Return what is known now; between two evaluations also the last minutes of each job.
 
         Of running jobs that share a name none is evaluated: nobody can say whose plan it is.
         """
@@ -75,6 +78,7 @@ class FleetViewer:
         memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
         versions = self._plans.read_versions(now_s)
         listed, windows = self._history.jobs(), self._history.windows(now_s)
+        looks = None if is_evaluation else self._history.windows(now_s, self._look_s)
         unended: dict[JobName, list[int]] = defaultdict(list)
         for number, job in enumerate(listed):
             if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
@@ -96,6 +100,7 @@ class FleetViewer:
                 views[name] = replace(
                     observed,
                     observations=None if one is None else windows.observations(one),
+                    looks=None if one is None or looks is None else looks.observations(one),
                     plan=None if plan is None else follow_plan(plan, before, present),
                     plan_memory=None if memory is None else follow_memory(memory, before, present),
                     models=models,

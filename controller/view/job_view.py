@@ -36,6 +36,7 @@ class ActiveTarget:
         origin, step_id, reason, valid_until_s: see :class:`models.control.state.Intention`.
         held_back: why it is not to be sent now; empty where it is.
         has_band: whether the evaluation has held it against a band of its own.
+        falls_behind: whether the job did so then.
     """
 
     wanted: Mapping[str, int]
@@ -45,6 +46,7 @@ class ActiveTarget:
     valid_until_s: float
     held_back: str = ""
     has_band: bool = False
+    falls_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class JobView:
         cluster, job: its name.
         seen: of the last polls; None when no poll of it is kept.
         observations: its windows, in the order of its graph; None without any.
+        looks: its last minutes as windows of their own, between two evaluations; None at one, and without any.
         graph: as last ingested, for a job whose plan no kept reply holds.
         plan: the newest one; None before the first.
         plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
@@ -100,6 +103,7 @@ class JobView:
     job: str
     seen: SeenJob | None = None
     observations: Observations | None = None
+    looks: Observations | None = None
     graph: JobGraph | None = None
     plan: JobPlan | None = None
     plan_memory: ControllerMemory | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from include.settings import FleetLimits, Forecast, Planner, Training
 from include.settings.slot_schedules import SlotSchedule
@@ -66,6 +66,15 @@ class Cadence:
     def steps_per_poll(self) -> int:
         """Steps between two polls."""
         return self.poll_s // self.step_s
+
+    @property
+    def looks(self) -> int:
+        """Polls in a window, at each of which a job that falls behind is evaluated."""
+        return self.window_s // self.poll_s
+
+    def by_look(self) -> Cadence:
+        """Return the cadence of windows that last from one poll to the next."""
+        return replace(self, window_s=self.poll_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,8 @@ class Engine:
         self.downtimes: list[list[Downtime]] = [[] for _ in seed_of_row]
         self.asked: list[list[Asked]] = [[] for _ in seed_of_row]
         self._left: dict[int, tuple[int, float]] = {}  # row -> slots that it left in the window, and when
-        self.rows = RowStates.running(first, len(seed_of_row), len(self._sources), setting.cadence.steps)
+        steps = -(-round(setting.disturbances.oldest_checkpoint_s) // setting.cadence.step_s)
+        self.rows = RowStates.running(first, len(seed_of_row), len(self._sources), max(steps, setting.cadence.steps))
 
     @property
     def now_s(self) -> float:
@@ -193,7 +194,7 @@ class Engine:
             flows.set_from_steps(index, path, self._network, self.setting.cadence.steps_per_poll)
             self._set_lateness(flows, index, path.backlog)
             processed[index] -= path.backlog
-        rows.recent = processed
+        rows.recent = np.concatenate([rows.recent[:, steps:-1], processed], axis=1)
         self.window += 1
         return self._observe(flows, capacity)
 
@@ -285,4 +286,6 @@ class Engine:
             late_s=flows.late_s,
             lag_record_s=flows.lag_record_s,
             paid=self._compute_paid(),
+            ran=np.asarray(flows.up[:, 0] >= 1.0),
+            arrived_per_s=arrived,
         )

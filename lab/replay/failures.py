@@ -140,7 +140,7 @@ class FailureModel:
         if completed < 1:
             return states.restored[row], age_s
         age_s -= completed * interval_s
-        began, steps = window * self._cadence.steps, self._cadence.steps
+        began, steps = window * self._cadence.steps, len(states.recent[row]) - 1
         ends_s = self._arrivals.step_ends_s[max(began - steps, 0) : began + len(processed)]
         known = np.concatenate([states.recent[row, :-1], processed])[-len(ends_s) :]
         return np.array([np.interp(failed_s - age_s, ends_s, of_source) for of_source in known.T]), age_s

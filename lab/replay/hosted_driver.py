@@ -13,7 +13,7 @@ from typing import Any
 from include.policy_catalogue import Decides
 from include.settings import Planner
 from lab.replay.tick_snapshot import TickSnapshot
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate
 from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
@@ -74,6 +74,16 @@ class HostedDriver:
         job = None if self.hosted.is_followed else self._observe(snapshot, options)
         decision, after = evaluate(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
         return decision.wanted, replace(memory, host=after)
+
+    def look(self, snapshot: TickSnapshot, memory: PipelineMemory) -> Mapping[str, int] | None:
+        """Return what is wanted between two ticks, of a job that falls behind; None to wait for the next."""
+        options = snapshot.options.with_values(self.changed) if self.changed else snapshot.options
+        job = snapshot.take(options, 0.0, reads_models=self.hosted.replans)
+        job = replace(job, observations=snapshot.looks)
+        if not answers_alarms(self.hosted, job):
+            return None
+        decision, _ = evaluate(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
+        return decision.wanted
 
     def _observe(self, snapshot: TickSnapshot, options: Planner) -> Snapshot:
         """Return the job as the controller sees it now."""

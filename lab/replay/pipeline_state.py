@@ -23,6 +23,8 @@ from models.training.job_tests import find_since
 
 # Utilisation in the first hour at the parallelism with which all rows begin.
 FIRST_UTILISATION = 0.7
+# What the controller keeps of polls: those of the last quarter of an hour.
+LOOKS_KEPT = 15
 # Schedules.train of the settings: 02:30 UTC.
 TRAIN_AT_S = 9000
 
@@ -49,7 +51,7 @@ class PipelineState:
 
     Attributes:
         engine: the simulated jobs.
-        recorder: their windows.
+        recorder, looks: their windows, and those from one poll to the next.
         row_seeds: (J,) the seed of each row.
         graph, limits: of the job.
         arrivals_per_s: (W, S) mean rates of the windows.
@@ -73,24 +75,19 @@ class PipelineState:
         self._given = tuple(given)
         cadence, spec = conditions.cadence, workload.spec
         windows, width = len(workload.rates_per_s) // cadence.steps, len(spec.operators)
-        draws = [RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances) for seed in seeds]
-        self.setting = EngineSetting(workload, cadence, conditions.disturbances, draws, conditions.prices.lag_target_s)
+        draws = [
+            RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances).repeat(cadence.looks)
+            for seed in seeds
+        ]
+        by_look, lag_target_s = cadence.by_look(), conditions.prices.lag_target_s
+        self.setting = EngineSetting(workload, by_look, conditions.disturbances, draws, lag_target_s)
         self.graph, self.limits = spec.graph(), find_limits(spec)
         seed_of_row = np.tile(np.arange(len(seeds)), candidates)
         self.engine = Engine(self.setting, seed_of_row, find_first_parallelism(workload))
         self.arrivals_per_s = workload.compute_means(cadence.window_s)
-        is_source = np.array([operator.is_source for operator in self.graph.operators])
-        target = np.full((windows, width), np.nan)
-        target[:, is_source] = self.arrivals_per_s
-        self.recorder = WindowRecorder(
-            (len(self.row_seeds), width),
-            kept=conditions.training.lookback_days * DAY_S // cadence.window_s,
-            windows=windows,
-            start_s=workload.start_s,
-            window_s=cadence.window_s,
-            output_ratio=np.array(list(spec.output_ratios.values())),
-            target_per_s=target,
-        )
+        days = conditions.training.lookback_days
+        self.recorder = self._open_recorder(workload, windows, days * DAY_S // cadence.window_s, cadence.window_s)
+        self.looks = self._open_recorder(workload, self.setting.windows, LOOKS_KEPT, cadence.poll_s)
         past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
         self._past = len(past)
         self.forecasts = forecasts or Forecasts(
@@ -106,6 +103,20 @@ class PipelineState:
         self._trained: tuple[int, dict[int, JobModels | None]] = (0, {})
         self._previous: dict[int, JobModels | None] = {}  # of the night before, for rows that read models
 
+    def _open_recorder(self, workload: Workload, windows: int, kept: int, window_s: int) -> WindowRecorder:
+        is_source = np.array([operator.is_source for operator in self.graph.operators])
+        target = np.full((windows, len(is_source)), np.nan)
+        target[:, is_source] = workload.compute_means(window_s)[:windows]
+        return WindowRecorder(
+            (len(self.row_seeds), len(is_source)),
+            kept=kept,
+            windows=windows,
+            start_s=workload.start_s,
+            window_s=window_s,
+            output_ratio=np.array(list(workload.spec.output_ratios.values())),
+            target_per_s=target,
+        )
+
     @property
     def start_s(self) -> int:
         """Epoch seconds of the beginning."""
@@ -117,7 +128,7 @@ class PipelineState:
 
     def find_ingested_s(self, now_s: int) -> int:
         """Return up to when, epoch seconds, the tables of the last plan hold windows."""
-        cadence = self.setting.cadence
+        cadence = self.conditions.cadence
         return (now_s - cadence.plan_after_s) // cadence.plan_every_s * cadence.plan_every_s
 
     def find_trained_s(self, now_s: int) -> int | None:
@@ -151,7 +162,7 @@ class PipelineState:
         """
         options = self.conditions.training
         last, lookback_s = self.recorder.count_until(at_s), options.lookback_days * DAY_S
-        first = max(0, last - lookback_s // self.setting.cadence.window_s)
+        first = max(0, last - lookback_s // self.conditions.cadence.window_s)
         spec = self.setting.workload.spec
         histories = [
             build_history(self.name_job(row), self.graph, self.recorder.observations(row, first, last), spec.slots_max)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.signal import lfilter
@@ -56,6 +56,12 @@ class RandomDraws:
             measured=np.maximum(measured, _LEAST_FACTOR),
             capacity=np.maximum(capacity, _LEAST_FACTOR),
         )
+
+    def repeat(self, count: int) -> RandomDraws:
+        """Return the same for windows of which so many make one."""
+        of_windows = (self.rescale_downtime_s, self.measured, self.capacity)
+        stops, measured, capacity = (np.repeat(one, count, axis=0) for one in of_windows)
+        return replace(self, rescale_downtime_s=stops, measured=measured, capacity=capacity)
 
 
 def _draw_capacity(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,13 +12,16 @@ from include.utc import DAY_S
 from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Conditions
 from lab.replay.forecasts import Forecasts
+from lab.replay.hosted_driver import HostedDriver
 from lab.replay.pipeline_state import PipelineState
 from lab.replay.scores import Ledger
 from lab.replay.tick_snapshot import TickSnapshot
+from lab.replay.window_metrics import WindowMetrics
 from lab.replay.workload import Workload
 from models.arrays import Floats, Ints
 from models.bundle.job_models import JobModels
 from models.forecasting.base import Registry
+from models.policies.tidewise.falling_behind import falls_behind
 
 
 class CandidateError(RuntimeError):
@@ -92,18 +96,24 @@ class ReplayRun:
         Raises:
             CandidateError: a driver raised.
         """
-        state = self.state
-        cadence, windows = state.setting.cadence, state.setting.windows
+        state, cadence = self.state, self.state.conditions.cadence
+        windows = state.setting.windows // cadence.looks
         ledger = Ledger.empty(windows, len(self._candidates))
         for window in range(windows):
-            now_s = state.start_s + window * cadence.window_s
-            if now_s % cadence.tick_s == 0:
-                self._tick(now_s, ledger.rescales[window])
-            metrics = state.engine.advance()
+            parts = []
+            for look in range(cadence.looks):
+                now_s = state.start_s + window * cadence.window_s + look * cadence.poll_s
+                if look == 0 and now_s % cadence.tick_s == 0:
+                    self._tick(now_s, ledger.rescales[window])
+                elif look:
+                    self._look(now_s, ledger.rescales[window])
+                parts.append(state.engine.advance())
+                state.looks.add(parts[-1])
+            metrics = WindowMetrics.merge(parts)
             state.recorder.add(metrics)
             ledger.enter(window, metrics)
-            ends_day = (now_s + cadence.window_s) % DAY_S == 0 or window == windows - 1
-            if progress is not None and ends_day:
+            end_s = (window + 1) * cadence.window_s
+            if progress is not None and (end_s % DAY_S == 0 or window == windows - 1):
                 progress(window + 1)
         return ReplayResult(
             names=tuple(candidate.name for candidate in self._candidates),
@@ -115,26 +125,59 @@ class ReplayRun:
 
     def _tick(self, now_s: int, rescales: Ints) -> None:
         """Ask the driver of every row and rescale where the rules of the controller allow it."""
-        state, cadence = self.state, self.state.setting.cadence
+        cadence = self.state.conditions.cadence
         plan_due = (now_s - cadence.plan_after_s) % cadence.plan_every_s == 0
         for row, candidate in enumerate(self._candidates):
-            snapshot = TickSnapshot(state, row, now_s, plan_due)
-            try:
+            snapshot = TickSnapshot(self.state, row, now_s, plan_due)
+            with self._naming(row, candidate, now_s):
                 wanted, self._memories[row] = candidate.driver.tick(snapshot, self._memories[row])
-            except Exception as error:
-                when = f"day {(now_s - state.start_s) / DAY_S:.3f} (epoch second {now_s})"
-                raise CandidateError(f"{candidate.name}, {state.name_job(row)}, {when}: {error!r}") from error
-            target = None if wanted is None else self._clip_target(row, wanted)
-            if target is None:
-                continue
-            is_reached = snapshot.is_up or (candidate.asks_in_restarts and snapshot.is_restarting)
-            is_reached &= not state.engine.is_waiting(row)
-            if not is_reached or now_s - self._rescaled_s[row] < state.conditions.limits.cooldown_s:
-                self._refused[row] += 1
-                continue
-            state.engine.rescale(row, target)
-            self._rescaled_s[row] = now_s
-            rescales[row] += 1
+            self._ask(row, candidate, snapshot, wanted, rescales)
+
+    def _look(self, now_s: int, rescales: Ints) -> None:
+        """Ask between two ticks the drivers that look at each poll."""
+        for row, candidate in enumerate(self._candidates):
+            if isinstance(candidate.driver, HostedDriver):
+                snapshot = TickSnapshot(self.state, row, now_s, plan_due=False)
+                with self._naming(row, candidate, now_s):
+                    wanted = candidate.driver.look(snapshot, self._memories[row])
+                self._ask(row, candidate, snapshot, wanted, rescales)
+
+    @contextmanager
+    def _naming(self, row: int, candidate: CandidatePolicy, now_s: int) -> Iterator[None]:
+        """Say which candidate failed, and when."""
+        try:
+            yield
+        except Exception as error:
+            when = f"day {(now_s - self.state.start_s) / DAY_S:.3f} (epoch second {now_s})"
+            raise CandidateError(f"{candidate.name}, {self.state.name_job(row)}, {when}: {error!r}") from error
+
+    def _ask(
+        self,
+        row: int,
+        candidate: CandidatePolicy,
+        snapshot: TickSnapshot,
+        wanted: Mapping[str, int] | None,
+        rescales: Ints,
+    ) -> None:
+        """Rescale a row where the rules of the controller allow it."""
+        state, now_s = self.state, snapshot.now_s
+        target = None if wanted is None else self._clip_target(row, wanted)
+        if target is None:
+            return
+        is_reached = snapshot.is_up or (candidate.asks_in_restarts and snapshot.is_restarting)
+        is_reached &= not state.engine.is_waiting(row)
+        cooled_s = self._rescaled_s[row] + state.conditions.limits.cooldown_s
+        is_rise = target.max() > state.engine.rows.parallelism[row].max()
+        if not is_reached or (now_s < cooled_s and not (is_rise and self._falls_behind(snapshot))):
+            self._refused[row] += 1
+            return
+        state.engine.rescale(row, target)
+        self._rescaled_s[row] = now_s
+        rescales[row] += 1
+
+    @staticmethod
+    def _falls_behind(snapshot: TickSnapshot) -> bool:
+        return falls_behind(replace(snapshot.take(snapshot.options, 0.0), observations=snapshot.looks))
 
     def _clip_target(self, row: int, wanted: Mapping[str, int]) -> Ints | None:
         """Return the admissible (O,) parallelism nearest to the wanted; None for the running one."""

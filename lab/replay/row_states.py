@@ -27,7 +27,7 @@ class RowStates:
         backlog: (J, S).
         down_from, down_until: (J,) last downtime, seconds since the start.
         restored: (J, S) records processed at the last restart, from where a failure before the next checkpoint replays.
-        recent: (J, K + 1, S) records processed at the ends of the last window's steps.
+        recent: (J, R + 1, S) records processed at the ends of the last R steps, as many as a checkpoint may be old.
         requests: row -> what it waits for.
     """
 
@@ -41,7 +41,7 @@ class RowStates:
 
     @classmethod
     def running(cls, parallelism: Ints, rows: int, sources: int, steps: int) -> RowStates:
-        """Return J rows that run with the same (O,) parallelism and have no backlog; ``steps`` is K."""
+        """Return J rows that run with the same (O,) parallelism and have no backlog; ``steps`` is R."""
         return cls(
             parallelism=np.tile(np.asarray(parallelism, np.int64), (rows, 1)),
             backlog=np.zeros((rows, sources)),

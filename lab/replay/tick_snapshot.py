@@ -10,7 +10,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from include.utc import DAY_S
-from lab.replay.pipeline_state import PipelineState
+from lab.replay.pipeline_state import LOOKS_KEPT, PipelineState
 from models.bundle.job_models import JobModels
 from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
@@ -108,6 +108,12 @@ class TickSnapshot:
     def forecast(self) -> SourceForecast | None:
         """Made from the windows up to the last full plan interval; None before there are any."""
         return self._state.find_forecast(self.ingested_s)
+
+    @property
+    def looks(self) -> Observations:
+        """The latest windows from one poll to the next."""
+        looks = self._state.looks
+        return looks.observations(self._row, looks.count - LOOKS_KEPT, looks.count)
 
     def observations(self, hours: float, until_s: int | None = None) -> Observations:
         """Return the windows that ended within some hours before now, or before ``until_s``."""

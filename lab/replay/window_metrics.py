@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +82,8 @@ class WindowMetrics:
         late_s: (J,) seconds during which the oldest unprocessed record was older than the target.
         lag_record_s: (J,) integral of the backlog over the window.
         paid: (J,) mean slots of the TaskManagers that the row has or waits for.
+        ran: (J,) whether it ran through all of the window.
+        arrived_per_s: (O,) at sources, NaN elsewhere.
     """
 
     parallelism: Ints
@@ -94,3 +98,38 @@ class WindowMetrics:
     late_s: Floats
     lag_record_s: Floats
     paid: Floats
+    ran: Bools
+    arrived_per_s: Floats
+
+    @classmethod
+    def merge(cls, parts: Sequence[WindowMetrics]) -> WindowMetrics:
+        """Return what windows showed as one, of a row that stopped those in which it ran as at the end."""
+        last = parts[-1]
+        as_now = [part.ran & (part.parallelism == last.parallelism).all(axis=1) for part in parts]
+        counts = np.where(np.any(as_now, axis=0), as_now, True)[..., None]  # (parts, J, 1)
+        of_parts = {name: np.array([getattr(part, name) for part in parts]) for name in _MEANS}
+        shown: dict[str, Any] = {name: _mean_known(values, counts) for name, values in of_parts.items()}
+        arrived_per_s = np.mean([part.arrived_per_s for part in parts], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            longer_s = np.nan_to_num(last.backlog * (1.0 / arrived_per_s - 1.0 / last.arrived_per_s), posinf=0.0)
+        return replace(
+            last,
+            **shown,
+            late_s=np.sum([part.late_s for part in parts], axis=0),
+            lag_record_s=np.sum([part.lag_record_s for part in parts], axis=0),
+            arrived_per_s=arrived_per_s,
+            latency_ms=last.latency_ms + 1000.0 * longer_s,
+            disturbed=np.any([part.disturbed for part in parts], axis=0),
+            paid=np.mean([part.paid for part in parts], axis=0),
+            ran=np.all([part.ran for part in parts], axis=0),
+        )
+
+
+_MEANS = ("in_per_s", "true_in_per_s", "busy", "backpressured", "idle")
+
+
+def _mean_known(values: Floats, counts: Bools) -> Floats:
+    """Return (J, O) means over the parts that count, of what is known in them; NaN where nothing is."""
+    known = counts & ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))

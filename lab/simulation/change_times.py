@@ -56,6 +56,11 @@ class ChangeTimes:
         wait_s = self.checkpoint_interval_s / 2 + self.checkpoint_duration_s if self.waits_for_checkpoint else 0.0
         return self.slots_wait_s + wait_s
 
+    @property
+    def oldest_checkpoint_s(self) -> float:
+        """How old the checkpoint that a failure finds may be, where no barrier waits."""
+        return self.checkpoint_interval_s + self.checkpoint_duration_s
+
     def count_paid(self, slots: int) -> int:
         """Return the slots of the TaskManagers that hold so many."""
         return -(-slots // self.taskmanager_slots) * self.taskmanager_slots

@@ -192,8 +192,11 @@ def check_pace(case: Case) -> Action | None:
         return Action(Verb.WAIT, Reason.BLACKOUT, limits.blackout_reason or "a blackout window is on")
     if form_undo(limits.undo, case.history, case.observed, now_s) is not None:
         return _check_others(case)
-    if history.last_change_at_s is not None and now_s - history.last_change_at_s < limits.cooldown_s:
-        return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
+    wanted, observed = desired_parallelism(case), case.observed
+    is_urgent = wanted is not None and wanted.falls_behind and observed.slots_of(wanted.parallelism) > observed.slots
+    cooled_s = math.inf if is_urgent or history.last_change_at_s is None else now_s - history.last_change_at_s
+    if cooled_s < limits.cooldown_s:
+        return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {cooled_s:.0f} s ago")
     paces = (
         (limits.rescales_per_hour, HOUR_S, "hour", Reason.RESCALES_PER_HOUR),
         (limits.rescales_per_day, DAY_S, "day", Reason.RESCALES_PER_DAY),

@@ -182,6 +182,7 @@ class Intention:
         settle_s: time after confirmation in which the job catches up, from the recovery model.
         objection: why it is not to be acted on, a name such as ``stale_plan``; empty without a reason.
         objection_detail: the same as one sentence for a person.
+        falls_behind: whether the job falls behind: its rise waits for no cooldown.
     """
 
     parallelism: Parallelism
@@ -192,6 +193,7 @@ class Intention:
     settle_s: float = 300.0
     objection: str = ""
     objection_detail: str = ""
+    falls_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

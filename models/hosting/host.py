@@ -21,6 +21,7 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Schedule
 from models.policies.registry import policy
 from models.policies.situations import build_live_situation
+from models.policies.tidewise.falling_behind import falls_behind
 from models.policies.tidewise.reactive_controller import (
     accept_plan,
     decide_without_windows,
@@ -147,7 +148,17 @@ def evaluate(
     decision, after = _evaluate_hosted(hosted, memory, now_s, job, plan)
     if job is None or decision.wanted is None:
         return decision, after
-    return replace(decision, reason=decision.reason + job.bounds.describe(now_s)), after
+    reason = decision.reason + job.bounds.describe(now_s)
+    return replace(decision, reason=reason, falls_behind=falls_behind(job)), after
+
+
+def answers_alarms(hosted: HostedPolicy, job: Snapshot) -> bool:
+    """Whether a job is to be evaluated now that falls behind between two evaluations.
+
+    Its memory stays as it is: the next evaluation learns from the same windows when they are whole.  Policies whose
+    rules are means of several evaluations, and those that follow a plan, wait for their turn.
+    """
+    return hosted.replans and job.up and falls_behind(job)
 
 
 def _evaluate_hosted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -39,6 +39,12 @@ class Rows:
     vertices: Vertices
     window_s: Ints
     operators: Ints
+
+    def shorten(self, most_s: Sequence[int]) -> Rows:
+        """Return the rows with windows that are no longer than some seconds, (jobs,)."""
+        lengths = np.minimum(self.window_s, np.array(most_s, np.int64))
+        vertices = replace(self.vertices, window_s=lengths[self.job])
+        return replace(self, window_s=lengths, vertices=vertices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,16 @@ class PollHistory:
             for (key, job), at_ms in zip(self._jobs.items(), measured_ms.tolist(), strict=True)
         ]
 
-    def windows(self, now_s: float) -> JobWindows:
-        """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
+    def windows(self, now_s: float, most_s: Mapping[str, int] | None = None) -> JobWindows:
+        """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`.
+
+        Args:
+            now_s: epoch seconds.
+            most_s: cluster -> how long its windows are at most, whole seconds; None for their own length.
+        """
         rows, arrays = self._known_rows(), self._arrays
+        if most_s is not None:
+            rows = rows.shorten([most_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs])
         graphs = ((job.layout.graph, job) for job in self._jobs.values())
         known = [
             JobRows(job.list_rows(), graph.list_feeders(), job.log.list_checkpoints())

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from models.programme.load_paths import STEP_S
+
 _KEEP: Final = 0.5 ** (1 / 72)  # per step: half of an error is gone after six hours
-_NOISE: Final = 0.03  # of one measurement: load and capacity vary within a window
+_NOISE: Final = 0.03  # of a step's measurement: load and capacity vary within a window
 _BACKLOG_S: Final = 15.0  # of the load: fewer records wait anyhow
 _LEAST_DOUBT: Final = 0.02
 _MOST: Final = 0.5
@@ -71,13 +73,15 @@ def measure(
     for one in changes:
         if one.until_s <= belief.seen_until_s or one.load_per_s <= 0 or model_per_s <= 0:
             continue
-        error, share = error * _KEEP, 1.0 - (1.0 - share) * _KEEP**2
+        steps = one.window_s / STEP_S
+        keep = _KEEP**steps
+        error, share = error * keep, 1.0 - (1.0 - share) * keep**2
         processed = one.load_per_s + (one.begin - one.end) / one.window_s
         measured = math.log(max(processed / model_per_s, _LEAST_RATIO))
         is_known = one.end >= _BACKLOG_S * one.load_per_s  # else the capacity was at least that
         if is_known or measured > error:
             spread = share * variance
-            gain = spread / (spread + _NOISE**2)
+            gain = spread / (spread + _NOISE**2 / steps)
             error, share = error + gain * (measured - error), share * (1.0 - gain)
         until_s = one.until_s
     return CapacityBelief(round(min(max(error, -_MOST), _MOST), 4), round(share, 4), until_s)

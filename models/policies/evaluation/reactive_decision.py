@@ -19,6 +19,7 @@ class ReactiveDecision:
         remark: what a person should know of a job that is left as it is: it is late, short of what cannot grow, or its
             load is not seen; empty otherwise.
         held_back: why the step of the plan that is due is not wanted, where nothing else is; empty otherwise.
+        falls_behind: whether the job does so.
     """
 
     wanted: Mapping[str, int] | None
@@ -26,3 +27,4 @@ class ReactiveDecision:
     due: PendingStep | None = None
     remark: str = ""
     held_back: str = ""
+    falls_behind: bool = False

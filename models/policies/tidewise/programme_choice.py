@@ -24,7 +24,7 @@ from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
-from models.programme.problem import RecoveryGoal, Sizes, Terms
+from models.programme.problem import RecoveryGoal, Sizes, Terms, Values
 from models.programme.programme import expect_late_minutes, solve
 from models.programme.waits import count_waiting
 from models.scheduling.need import upper_limits
@@ -41,6 +41,7 @@ _REMAINING: Final = 0.6  # of a restart's downtime, when it is noticed
 _HIGH_SCORE: Final = 2.0
 _REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
 _COMPARED: Final = 14  # steps of the programme, nearly two hours, in which a decision is compared with staying
+_WORKED_OFF_S: Final = 4.0 * STEP_S  # in so long at most what waits is worked off, where people ask for nothing else
 _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
@@ -92,7 +93,8 @@ def choose(
 ) -> Chosen | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
-    While its backlog grows, no operator gets less than it has.
+    While its backlog does not fall, no operator gets less than it has, and a size that carries the load and works the
+    backlog off is gone to: what the law makes of a burst is no reason to stay behind.
 
     Args:
         job: as it is now.
@@ -118,11 +120,26 @@ def choose(
         path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 
-    lasts_s = sum(STEPS[:_COMPARED]) * STEP_S
+    place = _find_sufficient(job, rows, values) if keeps and not is_stuck else None
+    lasts_s, now_s = sum(STEPS[:_COMPARED]) * STEP_S, job.now_s
     choice = choose_size(
-        rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=job.now_s
+        rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
     )
     return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values, stays_behind=keeps))
+
+
+def _find_sufficient(job: Snapshot, rows: Sizes, values: Values) -> int | None:
+    """Return the cheapest size that carries what arrives and works off in time what waits; None where nothing tells.
+
+    Where none does, it is the one that processes most.
+    """
+    windows, sources = job.observations, [job.graph.position(name) for name in job.graph.sources]
+    arrives_per_s, waiting = windows.target_data_rate_per_s[-1, sources].sum(), windows.waiting_records[-1, sources]
+    within_s = job.options.costs.recovery_within_s or _WORKED_OFF_S
+    needed_per_s = max(float(arrives_per_s + np.nansum(waiting) / within_s), LEAST_PER_S)  # NaN where that is not known
+    is_enough = rows.log_capacity[:, 0] >= min(math.log(needed_per_s), float(rows.log_capacity[:, 0].max()))
+    costs = np.where(is_enough, [values.stay, *values.go[1:]], np.inf)
+    return int(costs.argmin()) if is_enough.any() else None
 
 
 def state_problem(
