@@ -59,7 +59,7 @@ def test_a_job_is_behind_by_what_waits_and_by_how_that_grows(waiting_s: list[flo
 
 def test_a_source_without_a_backlog_is_behind_by_its_backpressure() -> None:
     unseen = np.full(3, math.nan)
-    hidden = {"target_data_rate_per_s": unseen, "pending_records": unseen, "latency_ms": unseen}
+    hidden: dict[str, Any] = {"target_data_rate_per_s": unseen, "pending_records": unseen, "latency_ms": unseen}
     assert not falls_behind(look([0.0, 0.0], **hidden))
     assert falls_behind(look([0.0, 0.0], **hidden, backpressured_share=np.array([0.5, 0.0, 0.0])))
 
@@ -76,13 +76,16 @@ def test_only_a_policy_that_decides_anew_answers() -> None:
     assert not answers_alarms(hosted["programme"], replace(behind, up=False))
 
 
-def test_a_burst_is_answered_by_its_last_minutes() -> None:
+@pytest.mark.parametrize("late_weight", [0.4, 0.01])
+def test_a_burst_is_answered_by_a_size_that_carries_its_last_minutes(late_weight: float) -> None:
     _, memory = run(noisy(7000.0))
     now_s = START_S + 300 * 30 + 120
     burst = look([0.0, 25.0], load=14_000.0, processing_rate_per_s=np.full(3, 8000.0))
     shifted = replace(burst.observations, window_start_s=np.array([now_s - 120, now_s - 60]))
+    options = burst.options.with_values({"costs.late_weight": late_weight})
+    seen = replace(burst, now_s=now_s, observations=shifted, options=options)
     hosted = HostedPolicy.of("programme", policy("programme"))
-    decision, _ = evaluate(hosted, memory, now_s, replace(burst, now_s=now_s, observations=shifted), None)
+    decision, _ = evaluate(hosted, memory, now_s, seen, None)
     assert decision.wanted is not None
     assert decision.wanted["map"] >= 15
     assert decision.falls_behind

@@ -12,6 +12,7 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
+from models.policies.tidewise.falling_behind import falls_behind
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
 from models.policies.tidewise.measurements import NO_AGE, lag_s, stays_behind
 from models.policies.tidewise.planned_steps import Measured
@@ -93,8 +94,8 @@ def choose(
 ) -> Chosen | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
-    While its backlog does not fall, no operator gets less than it has, and a size that carries the load and works the
-    backlog off is gone to: what the law makes of a burst is no reason to stay behind.
+    While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size that
+    carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.
 
     Args:
         job: as it is now.
@@ -120,7 +121,7 @@ def choose(
         path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 
-    place = _find_sufficient(job, rows, values) if keeps and not is_stuck else None
+    place = _find_sufficient(job, rows, values) if falls_behind(job) and not is_stuck else None
     lasts_s, now_s = sum(STEPS[:_COMPARED]) * STEP_S, job.now_s
     choice = choose_size(
         rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
