@@ -94,8 +94,8 @@ def choose(
 ) -> Chosen | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
-    While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size that
-    carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.
+    While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size
+    that carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.
 
     Args:
         job: as it is now.
