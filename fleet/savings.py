@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fleet.facts import JobFacts
+from include.domain.slots import count_paid
 from include.utc import DAY_S, HOUR_S
 from models.scheduling.figures import format_late
 
@@ -41,7 +42,9 @@ class PlanSaving:
         return self.slot_hours / self.of_slot_hours if self.of_slot_hours else None
 
 
-def saving_of(job: JobFacts, now_s: float, days: Sequence[Mapping[str, Any]] = ()) -> PlanSaving | None:
+def saving_of(
+    job: JobFacts, now_s: float, days: Sequence[Mapping[str, Any]] = (), taskmanager_slots: int = 1
+) -> PlanSaving | None:
     """Return what the steps of a job's newest plan save from now on; None without steps whose times are known.
 
     A plan's own figure of a step (``slot_hours_saved``) is against the slots of the step before it, so the figures of
@@ -51,11 +54,13 @@ def saving_of(job: JobFacts, now_s: float, days: Sequence[Mapping[str, Any]] = (
         job: facts of it.
         now_s: epoch seconds.
         days: rows of ``gold.job_days`` of it.
+        taskmanager_slots: slots of a TaskManager, of which whole ones are paid.
     """
     days = [row for row in days if row["until"].timestamp() > now_s - WEEKS_S]
     measured_s = sum(row["measured_s"] or 0.0 for row in days)
     known_s = sum(row["late_known_s"] or 0.0 for row in days)
-    usual = sum(row["slot_hours"] or 0.0 for row in days) * HOUR_S / measured_s if measured_s else job.slots_now
+    now = None if job.slots_now is None else count_paid(job.slots_now, taskmanager_slots)
+    usual = sum(row["slot_hours"] or 0.0 for row in days) * HOUR_S / measured_s if measured_s else now
     if usual is None or not job.steps:
         return None
     slot_s, length_s, until_s, late = 0.0, 0.0, now_s, list[float | None]()
@@ -64,7 +69,8 @@ def saving_of(job: JobFacts, now_s: float, days: Sequence[Mapping[str, Any]] = (
         if begin_s is None or end_s is None or slots is None:
             return None
         seconds = max(end_s - max(begin_s, now_s), 0.0)
-        slot_s, length_s, until_s = slot_s + slots * seconds, length_s + seconds, max(until_s, end_s)
+        slot_s += count_paid(slots, taskmanager_slots) * seconds
+        length_s, until_s = length_s + seconds, max(until_s, end_s)
         late.append(step.late_minutes)
     is_known = known_s > 0 and None not in late
     before = sum(row["late_minutes"] or 0.0 for row in days) * length_s / known_s if is_known else None

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+Slots = TypeVar("Slots", int, float, "npt.NDArray[np.int64]", "npt.NDArray[np.float64]")
 DEFAULT_GROUP: Final = "default"
 """Flink's group of what is in no other."""
 
@@ -26,3 +30,12 @@ def count_slots(parallelism: Mapping[str, int], group_of: Mapping[str, str]) -> 
         group = group_of.get(name, DEFAULT_GROUP)
         largest[group] = max(largest.get(group, 0), count)
     return sum(largest.values())
+
+
+def count_paid(slots: Slots, taskmanager_slots: int) -> Slots:
+    """Return the slots of the TaskManagers that hold so many: what is paid.
+
+    >>> count_paid(9, 4)
+    12
+    """
+    return -(-slots // taskmanager_slots) * taskmanager_slots

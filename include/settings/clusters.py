@@ -31,6 +31,13 @@ class Cluster(Section):
     slots_total: int | None = Field(
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
     )
+    taskmanager_slots: int | None = Field(
+        None,
+        ge=1,
+        le=SLOTS_MAX,
+        description="slots of a TaskManager, of which a job pays whole ones; 1 where jobs share them; unset: as Flink "
+        "shows the controller where a single job runs, else 1",
+    )
     elastic: bool | None = Field(
         None,
         description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",

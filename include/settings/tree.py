@@ -80,6 +80,12 @@ class Settings(Section):
         """Return a cluster's settings; a cluster known only from its files has the defaults."""
         return self.clusters.get(name, _UNNAMED_CLUSTER)
 
+    @property
+    def taskmanager_slots(self) -> dict[str, int]:
+        """Cluster -> slots of a TaskManager, of those whose settings say it."""
+        known = {name: one.taskmanager_slots for name, one in self.clusters.items()}
+        return {name: slots for name, slots in known.items() if slots is not None}
+
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""
         return self.limits.jobs.get(f"{cluster}/{job}", _UNNAMED_JOB)

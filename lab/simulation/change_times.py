@@ -19,6 +19,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from include.domain.slots import count_paid
+
 FETCH_S = 10.0
 """Between two fetches of metrics, Flink's default: what a poll shows is up to so old."""
 STOP_S = (2.0, 20.0)
@@ -63,7 +65,7 @@ class ChangeTimes:
 
     def count_paid(self, slots: int) -> int:
         """Return the slots of the TaskManagers that hold so many."""
-        return -(-slots // self.taskmanager_slots) * self.taskmanager_slots
+        return count_paid(slots, self.taskmanager_slots)
 
     def find_ready_s(self, asked_s: float, slots: int, running: int) -> float:
         """Return when the slots are there that a request asks for."""

@@ -29,7 +29,7 @@ class Snapshot:
         restarting: whether it is known to have failed and is being brought back.
         models: of the job; None before the first training that had anything to learn from.
         bounds: of its slots over the next day, by its schedules.
-        taskmanager_slots: of a TaskManager that the job has for itself; 1 where slots come one by one.
+        taskmanager_slots: slots of a TaskManager, of which the job pays whole ones; 1 where other jobs share them.
         seed: of :func:`draw_seed`, for a policy that draws random numbers; not negative.
     """
 

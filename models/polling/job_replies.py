@@ -74,10 +74,17 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The task slots of a cluster as an ``overview`` reply shows them."""
+    """The task slots of a cluster as an ``overview`` reply shows them.
+
+    Attributes:
+        total, free: of all TaskManagers.
+        of_taskmanager: of one, where a single job runs, which pays whole ones; else 1, since others may take the rest,
+            and where the TaskManagers are not alike.
+    """
 
     total: int
     free: int
+    of_taskmanager: int = 1
 
 
 def decode(body: str) -> Any:
@@ -274,7 +281,10 @@ def read_overview(result: object) -> Slots:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
     if not 0 <= free <= total:
         raise ReplyError(Rule.WRONG_TYPE, shorten(f"{free} of {total} slots are free"))
-    return Slots(total, free)
+    managers = reply.get("taskmanagers")
+    if reply.get("jobs-running") != 1 or type(managers) is not int or managers < 1 or total % managers:
+        return Slots(total, free)
+    return Slots(total, free, max(total // managers, 1))
 
 
 def _text(reply: Mapping[str, Any], field: str) -> str:

@@ -49,6 +49,7 @@ class Choice:
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
         event: what events that people know of make of the load; empty without any.
         wait_s: how long the change waits for slots and a checkpoint, while the job goes on as before.
+        paid_less: slots of whole TaskManagers that it gives up.
     """
 
     place: int
@@ -72,6 +73,7 @@ class Choice:
     forecast_missed: float
     event: str = ""
     wait_s: float = 0.0
+    paid_less: int = 0
 
 
 def choose_size(
@@ -104,6 +106,7 @@ def choose_size(
     place = (best if gain > 0 else 0) if place is None else place
     saved = values.stay - float(values.go[place]) if place else -gain
     unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)
+    before, after = terms.count_paid(sizes.slots[[0, place]]).tolist()
     return Choice(
         place=place,
         slots_from=round(float(sizes.slots[0])),
@@ -125,7 +128,8 @@ def choose_size(
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
         event=outlook.event,
-        wait_s=terms.find_wait_s(float(sizes.slots[0]), float(sizes.slots[place])),
+        wait_s=terms.find_wait_s(before, after),
+        paid_less=round(before - after),
     )
 
 
@@ -161,8 +165,8 @@ def _describe_purpose(choice: Choice, high: str) -> str:
     change = f"{choice.slots_from} -> {format_count(choice.slots_to, 'slot')}"
     prevented = choice.stay_late_minutes - choice.late_minutes
     gain = f"prevents {format_late(prevented)}" if prevented >= 1 else "cheaper than staying"
-    if choice.slots_to < choice.slots_from:
-        gain = f"saves {(choice.slots_from - choice.slots_to) * choice.lasts_s / 3600:.1f} slot-hours"
+    if choice.paid_less > 0:
+        gain = f"saves {choice.paid_less * choice.lasts_s / 3600:.1f} slot-hours"
     elif choice.is_behind:
         return f"{change} to catch up: {gain}"
     return f"{change}: load up to {high}/s, {gain}"

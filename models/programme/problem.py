@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from include.domain.slots import count_paid
 from models.arrays import Floats, Ints
 from models.programme.error_shapes import Weights, cumulate
 from models.programme.horizon import Levels
@@ -53,7 +54,7 @@ class Terms:
         recovery: how soon it has to have caught up after a failure; None where nobody asks for it.
         wait_s: how long a rescale waits before it stops the job, which goes on at its size meanwhile.
         slots_wait_s: how much longer one waits for slots that it lacks, and pays for from the request on.
-        taskmanager_slots: of a TaskManager; a rise within those that the job has lacks none.
+        taskmanager_slots: of a TaskManager; whole ones are paid, and a rise within them lacks none.
     """
 
     slot_price: float
@@ -70,13 +71,13 @@ class Terms:
     slots_wait_s: float = 0.0
     taskmanager_slots: int = 1
 
-    def count_taskmanagers(self, slots: Floats) -> Floats:
-        """Return how many TaskManagers hold slots."""
-        return np.ceil(slots / self.taskmanager_slots)
+    def count_paid(self, slots: Floats) -> Floats:
+        """Return the slots of the TaskManagers that hold so many."""
+        return count_paid(slots, self.taskmanager_slots)
 
     def find_wait_s(self, slots_from: float, slots_to: float) -> float:
         """Return how long a change of slots waits before it stops the job."""
-        before, after = self.count_taskmanagers(np.array([slots_from, slots_to]))
+        before, after = self.count_paid(np.array([slots_from, slots_to]))
         return self.wait_s + (self.slots_wait_s if after > before else 0.0)
 
     @property
@@ -179,6 +180,11 @@ class Problem:
         return np.array(list_ages(self.terms.late_after_s))
 
     @cached_property
+    def paid_slots(self) -> Floats:
+        """(K,) of the TaskManagers that hold each size."""
+        return self.terms.count_paid(self.sizes.slots)
+
+    @cached_property
     def places(self) -> Ints:
         """(J, K, Z) of the load over the capacity of each size."""
         return find_places(self.levels.log_load[:, None, :] - self.sizes.log_capacity.T[:, :, None])
@@ -205,10 +211,10 @@ class Problem:
     def held(self) -> list[np.ndarray]:
         """J arrays (K, Z or 1, 1): what a size costs in a step, late minutes apart, by the load in the step before."""
         sizes, terms, minutes = self.sizes, self.terms, np.array(self.levels.steps) * STEP_S / 60
-        slot_cost = (terms.slot_price * sizes.slots).astype(np.float32)
+        slot_cost = (terms.slot_price * self.paid_slots).astype(np.float32)
         spent = slot_cost * minutes.astype(np.float32)[:, None]  # (J, K)
         if sizes.paid is not None:
-            spent = spent + (sizes.paid[:, None] * sizes.slots).astype(np.float32)
+            spent = spent + (sizes.paid[:, None] * self.paid_slots).astype(np.float32)
         if sizes.outside is not None:
             spent = spent + sizes.outside.astype(np.float32)
         each = list(spent[:, :, None, None])

@@ -121,7 +121,7 @@ class Day:
         if paid is None or not paid.any():
             return free
         path = PathCosts.of(self.costs, self.problem.ages, free.ages_s, self.terms.rescale_price)
-        raised = path.raise_by(paid[:, None] * self.problem.sizes.slots[None, :])
+        raised = path.raise_by(paid[:, None] * self.problem.paid_slots[None, :])
         return _follow(self, charge(self.costs, raised), tolerance, free.ages_s)
 
 

@@ -37,7 +37,7 @@ class Changes:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, terms = problem, problem.terms
-        held = terms.count_taskmanagers(problem.sizes.slots)
+        held = problem.paid_slots
         longest_s = terms.wait_s + terms.slots_wait_s
         self.rests_s = np.arange(longest_s, -1e-9, -STEP_S).tolist() if terms.slots_wait_s else []
         self._order = np.argsort(held, kind="stable")
@@ -55,7 +55,7 @@ class Changes:
             waiting: R of (K, Z, A), of a whole step at the size that runs and of what is left of the wait after it.
             step: its number; not the first.
         """
-        problem, terms, slots = self._problem, self._problem.terms, self._problem.sizes.slots
+        problem, terms, slots = self._problem, self._problem.terms, self._problem.paid_slots
         places, price, steps = problem.find_expected(step), np.float32(terms.rescale_price), problem.levels.steps[step]
         if not self.rests_s:
             change = _wait(go.min(axis=0)[None] + price, terms.wait_s, places, terms)
@@ -95,7 +95,7 @@ def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begi
         place: of the size that runs.
         begin: (B, Z, A) B distributions over the level of the load in the step before and the age.
     """
-    slots, terms = problem.sizes.slots.tolist(), problem.terms
+    slots, terms = problem.paid_slots.tolist(), problem.terms
     waits_s = [terms.find_wait_s(slots[place], count) for count in slots]
     ways = {wait_s: _price_way(problem, costs, (step, place), begin, wait_s) for wait_s in set(waits_s)}
     return np.stack([ways[wait_s][:, row] for row, wait_s in enumerate(waits_s)], axis=1)
@@ -104,7 +104,7 @@ def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begi
 def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Floats, wait_s: float) -> Floats:
     """Return (B, K) what :func:`price_changes` does for changes that all wait so long, from a step and a size on."""
     step, place = start
-    levels, terms, slots, count = problem.levels, problem.terms, problem.sizes.slots, len(problem.ages)
+    levels, terms, slots, count = problem.levels, problem.terms, problem.paid_slots, len(problem.ages)
     whole, rest_s = count_waiting(wait_s, levels.steps, step)
     spent, minutes = np.zeros(len(at)), sum(levels.steps[step : step + whole]) * STEP_S / 60
     for one in range(step, step + whole):

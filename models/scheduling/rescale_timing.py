@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.domain.graph import Operator
+from include.domain.slots import count_paid
 from include.settings import Planner
 from include.settings.planner import Timing
 from models.arrays import Ints
@@ -30,6 +31,7 @@ class Step:
         begin, end: the bins that it covers.
         expected: what to expect during them.
         groups: (O,) slot-sharing group of each operator; none: all are in one.
+        taskmanager_slots: slots of a TaskManager, of which whole ones are paid.
     """
 
     apply_at_s: int
@@ -41,6 +43,7 @@ class Step:
     end: int
     expected: Expectation
     groups: tuple[str, ...] = ()
+    taskmanager_slots: int = 1
 
     @property
     def is_hold(self) -> bool:
@@ -65,7 +68,8 @@ class Step:
     @property
     def slot_hours_saved(self) -> float:
         """Against staying as it was while the step is in effect; negative when slots are added."""
-        return (self.slots_from - self.slots) * (self.valid_until_s - self.effective_at_s) / 3600
+        before, after = (count_paid(one, self.taskmanager_slots) for one in (self.slots_from, self.slots))
+        return (before - after) * (self.valid_until_s - self.effective_at_s) / 3600
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pyspark.sql import DataFrame
@@ -42,6 +43,14 @@ def sum_windows(observations: DataFrame, since: datetime, as_of: datetime, late_
             (age_s > late_after_s).alias("is_late"),
         )
     )
+
+
+def count_paid_slots(windows: DataFrame, taskmanager_slots: Mapping[str, int]) -> DataFrame:
+    """Return windows with the slots of whole TaskManagers: cluster -> slots of one; of other clusters as they are."""
+    paid = F.col("slots")
+    for cluster, size in taskmanager_slots.items():
+        paid = F.when(F.col("cluster") == cluster, F.ceil(F.col("slots") / size) * size).otherwise(paid)
+    return windows.withColumn("slots", paid)
 
 
 def count_days(windows: DataFrame, rescales: DataFrame, carried_out: DataFrame, until: datetime) -> DataFrame:

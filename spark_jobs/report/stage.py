@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 
@@ -25,7 +26,7 @@ from spark_jobs.lake import Lake, rows_of
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.carried_out import count_carried_out
 from spark_jobs.report.events import list_event_results
-from spark_jobs.report.job_days import bin_load, count_days, sum_windows
+from spark_jobs.report.job_days import bin_load, count_days, count_paid_slots, sum_windows
 from spark_jobs.report.step_results import due_steps, list_results, recent_rescales
 
 RESULT_DAYS = 3
@@ -42,7 +43,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     with ThreadPoolExecutor() as pool:  # while one query is planned, the others keep the cores busy
         loading = pool.submit(_champion, settings)
         following = pool.submit(write_step_results, lake, as_of, late_after_s)
-        days = write_job_days(lake, as_of, late_after_s)
+        days = write_job_days(lake, as_of, late_after_s, settings.taskmanager_slots)
     bundle, results = loading.result(), following.result()
     write_event_results(lake, settings, as_of)
     path = place(settings.paths.out) / "report.html"
@@ -57,14 +58,15 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     return {"jobs": saved.jobs, "shown": saved.shown, "job_days": days, "step_results": results, "report": str(path)}
 
 
-def write_job_days(lake: Lake, as_of: datetime, late_after_s: float) -> int:
+def write_job_days(lake: Lake, as_of: datetime, late_after_s: float, taskmanager_slots: Mapping[str, int]) -> int:
     """Replace the rows of the last dates; a date that was counted until later stays. Returns the number of rows."""
     known = _counted_until(lake, as_of)
     back = RESULT_DAYS if known else FIRST_DAYS
     since = floor_day(as_of) - timedelta(days=back - 1)
     dates = [(since + timedelta(days=place)).date() for place in range(back)]
     dates = [one for one in dates if one not in known or known[one] <= as_of]
-    windows = sum_windows(lake.read(tables.OBSERVATIONS), since, as_of, late_after_s)
+    ran = sum_windows(lake.read(tables.OBSERVATIONS), since, as_of, late_after_s)
+    windows = count_paid_slots(ran, taskmanager_slots)
     rescales = recent_rescales(lake.read(tables.RESCALES), since, as_of)
     due = count_carried_out(lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG), since, as_of)
     rows = count_days(windows, rescales, due, as_of).where(F.col("date").isin(dates)).toArrow()

@@ -57,6 +57,10 @@ def test_a_job_is_behind_by_what_waits_and_by_how_that_grows(waiting_s: list[flo
     assert falls_behind(look(waiting_s)) == behind
 
 
+def test_what_came_during_a_stop_tells_nothing() -> None:
+    assert not falls_behind(look([0.0, 45.0], disturbed=True))
+
+
 def test_a_source_without_a_backlog_is_behind_by_its_backpressure() -> None:
     unseen = np.full(3, math.nan)
     hidden: dict[str, Any] = {"target_data_rate_per_s": unseen, "pending_records": unseen, "latency_ms": unseen}

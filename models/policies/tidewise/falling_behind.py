@@ -15,7 +15,7 @@ def falls_behind(job: Snapshot) -> bool:
     Where sources show no backlog, their backpressure says that more arrives than is processed.
     """
     windows, late_after_s = job.observations, job.options.costs.late_after_s
-    if not len(windows):
+    if not len(windows) or windows.disturbed[-1]:  # what came during a stop tells nothing of a size
         return False
     sources = [job.graph.position(name) for name in job.graph.sources]
     arrives = windows.target_data_rate_per_s[-1, sources]

@@ -117,7 +117,7 @@ def choose(
     values = solve(rows, levels, outlook.shape, age_s, terms)
 
     def expect_late(place: int) -> float:
-        waits = count_waiting(terms.find_wait_s(float(rows.slots[0]), float(rows.slots[place])), STEPS, 0)[0]
+        waits = count_waiting(terms.find_wait_s(*rows.slots[[0, place]].tolist()), STEPS, 0)[0]
         path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from include.domain.slots import count_paid
 from include.utc import HOUR_S, MINUTE_S
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
@@ -98,7 +99,8 @@ def solve_day(
 
 def state_slot_problem(day: JobDay) -> SlotProblem:
     """Return the job's problem for the allocation of a cluster's slots: its cheapest path is the plan."""
-    path, terms, slots = day.solved.price_path(), day.terms, day.problem.sizes.slots
+    path, terms = day.solved.price_path(), day.terms
+    slots = count_paid(day.problem.sizes.slots, terms.taskmanager_slots)
     minutes = np.array(DAY_STEPS) * STEP_S / MINUTE_S
     own = terms.slot_price * minutes[:, None] * slots[None, :]
     costs = CostTables(slots, path.bin_cost - own, path.switch, minutes, terms.slot_price)
@@ -150,7 +152,9 @@ def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
     takes_s = round(turn.wait_s + day.job.recovery.downtime_rescale_s)
     expected = _expect(day, turn.place_to, stops_s, max(end_s, stops_s), late_minutes)
     groups = day.job.graph.slot_sharing_groups
-    return Step(at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups)
+    return Step(
+        at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups, day.job.taskmanager_slots
+    )
 
 
 def _hold(day: JobDay, made: Trajectory) -> Decision:
@@ -160,7 +164,7 @@ def _hold(day: JobDay, made: Trajectory) -> Decision:
     choice = _choose(day, none, made.path, None, day.until_s)
     expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
     groups = day.job.graph.slot_sharing_groups
-    step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups)
+    step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups, day.job.taskmanager_slots)
     return Decision(step, _explain(day, choice, now_s, day.until_s))
 
 

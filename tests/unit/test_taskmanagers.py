@@ -1,0 +1,60 @@
+"""What is paid: whole TaskManagers, in the price of a size, its wait for slots, its reason, and what plans save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from programme_line import noisy, run
+
+from include.domain.slots import count_paid
+from models.polling.job_replies import read_overview
+from models.programme.choice import Choice, describe_choice
+from models.programme.problem import Terms
+
+TERMS = Terms(0.01, 0.4, 0.4, 60.0, 30.0, 60.0, 60.0, 0.0, taskmanager_slots=4)
+
+
+def test_whole_taskmanagers_are_paid() -> None:
+    slots = np.array([9.0, 8.0, 10.0, 12.0, 13.0])
+    assert TERMS.count_paid(slots).tolist() == [12, 8, 12, 12, 16]
+    assert replace(TERMS, taskmanager_slots=1).count_paid(slots).tolist() == slots.tolist()
+    assert [count_paid(slots, 8) for slots in (1, 8, 9)] == [8, 8, 16]
+
+
+@pytest.mark.parametrize(
+    ("further", "slots"),
+    [
+        ({"taskmanagers": 3, "jobs-running": 1}, 4),
+        ({"taskmanagers": 3, "jobs-running": 2}, 1),  # another job may take what is left of a TaskManager
+        ({"taskmanagers": 5, "jobs-running": 1}, 1),  # they are not alike
+        ({"taskmanagers": 0, "jobs-running": 1}, 1),
+        ({"taskmanagers": 3}, 1),
+        ({"jobs-running": 1}, 1),
+    ],
+)
+def test_flink_shows_what_a_taskmanager_has(further: dict[str, Any], slots: int) -> None:
+    assert read_overview({"slots-total": 12, "slots-available": 2, **further}).of_taskmanager == slots
+    assert read_overview({"slots-total": 0, "slots-available": 0, **further}).of_taskmanager == 1
+
+
+@pytest.mark.parametrize("load", [4400.0, 5300.0, 6200.0])
+def test_a_size_fills_its_taskmanagers(load: float) -> None:
+    """Of sizes that cost the same, the widest is the least late."""
+    alone, _ = run(noisy(load), (16, 16, 16))
+    whole, _ = run(noisy(load), (16, 16, 16), taskmanager_slots=4)
+    assert alone.wanted is not None
+    assert whole.wanted is not None
+    assert alone.wanted["map"] % 4
+    assert whole.wanted["map"] == 8
+    assert f"saves {8 * 110 / 60:.1f} slot-hours" in whole.reason
+
+
+def test_a_reason_counts_the_slots_that_are_given_up() -> None:
+    values: dict[str, Any] = dict.fromkeys(Choice.__dataclass_fields__, 0.0)
+    values |= {"place": 1, "slots_from": 9, "slots_to": 8, "saved_unit": "slot-hours", "path": "", "event": ""}
+    values |= {"lasts_s": 7200, "forecast_missed": float("nan"), "is_behind": False}
+    assert "saves 8.0 slot-hours" in describe_choice(Choice(**values | {"paid_less": 4}), 0)
+    assert "saves" not in describe_choice(Choice(**values | {"slots_from": 8, "slots_to": 7, "paid_less": 0}), 0)
