@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,9 @@ RECOVERS = "programme"
 """The policy that plans for a time of recovery."""
 TOLERATE = frozenset({RECOVERS, "planner", "controller_alone"})
 """Policies that ask how late a job may be."""
+GoalName = Literal["cheap", "balanced", "on_time"]
+LATE_WEIGHT_FACTOR: Final[dict[GoalName, float]] = {"cheap": 0.25, "balanced": 1.0, "on_time": 4.0}
+"""Goal -> how much more a late minute costs than ``late_weight``."""
 _PLANNERS_KEYS = {
     "": ("load_quantile",),
     "costs": (
@@ -180,6 +183,12 @@ class Planner(Section):
         default_factory=dict,
         description='"cluster/job" = parameters of its policy that are other than in `[policies.<name>]`',
     )
+    goal: GoalName = Field(
+        "balanced", description="whether a late minute weighs a quarter (`cheap`), as much or four times (`on_time`)"
+    )
+    goals: dict[Text, GoalName] = Field(
+        default_factory=dict, description='goals of a cluster or job: "cluster" or "cluster/job" = "on_time", say'
+    )
     jobs: dict[JobKey, JobGoals] = Field(
         default_factory=dict, description='`[planner.jobs."cluster/job"]`: what its people ask for'
     )
@@ -219,12 +228,17 @@ class Planner(Section):
         """Return the name of a job's policy."""
         return self.policies.get(f"{cluster}/{job}", self.policy)
 
+    def goal_of(self, cluster: str, job: str) -> GoalName:
+        """Return a job's goal: its own, else that of its cluster, else that of all."""
+        return self.goals.get(f"{cluster}/{job}", self.goals.get(cluster, self.goal))
+
     def for_job(self, cluster: str, job: str) -> Planner:
         """Return the settings as they hold for one job, its goals in the place of those of all."""
-        goals = self.jobs.get(f"{cluster}/{job}")
-        if goals is None:
+        goals, name = self.jobs.get(f"{cluster}/{job}"), self.goal_of(cluster, job)
+        if goals is None and name == "balanced":
             return self
-        own = goals.model_dump(exclude_none=True)
+        own = {} if goals is None else goals.model_dump(exclude_none=True)
+        own["late_weight"] = LATE_WEIGHT_FACTOR[name] * self.costs.late_weight
         return self.model_copy(update={"costs": self.costs.model_copy(update=own)})
 
     def find_unmet_goal(self) -> str | None:
