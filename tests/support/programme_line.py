@@ -20,6 +20,7 @@ START_S = 1_700_438_400
 IN, OUT = Operator("in", partitions=64), Operator("out", ("map",))
 GRAPH = JobGraph((IN, Operator("map", ("in",)), OUT))
 NARROW = JobGraph((IN, Operator("map", ("in",), max_parallelism=4), OUT))
+RUNNING = (8, 8, 8)
 PER_SUBTASK = np.array([5000.0, 1000.0, 3000.0])
 
 

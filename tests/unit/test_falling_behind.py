@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programme_line import START_S, noisy, run, snapshot, window
+from programme_line import RUNNING, START_S, noisy, run, snapshot, window
 from replayed_line import MONDAY, workload
 
 from lab.replay.candidate_policies import CandidatePolicy
@@ -27,8 +27,6 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.registry import policy
 from models.policies.tidewise.falling_behind import falls_behind
 from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure
-
-RUNNING = (8, 8, 8)
 
 
 def look(waiting_s: list[float], load: float = 9600.0, **changed: Any) -> Snapshot:
