@@ -95,6 +95,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
     terms = replace(TERMS, wait_s=wait_s, slots_wait_s=slots_wait_s, taskmanager_slots=per_taskmanager)
     values = solve(few, levels, NORMAL, 45.0, terms)
     ages = np.array(list_ages(60.0))
+    paid = {1: (9, 11, 15), 4: (12, 12, 16)}[per_taskmanager]
     # The transient is coded to the nearest power of e^0.2.
     sd = float(np.exp(np.rint(np.log(0.03) * 5) / 5).round(5))
     most = round(2 * TERMS.rescale_price / TERMS.late_price, 2)
@@ -106,7 +107,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
         step: int, size: int, level: int, age: int, table: tuple[np.ndarray, np.ndarray], follow: Follow
     ) -> float:
         """Return the cost of a step and of what follows, over the load of the step."""
-        total = TERMS.slot_price * float(few.slots[size]) * 5
+        total = TERMS.slot_price * paid[size] * 5
         for after, chance in enumerate(chances[step][level]):
             place = int(find_places(levels.log_load[step, after] - few.log_capacity[size, step]))
             ends = table[1][place, age]
@@ -133,8 +134,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
         for then in np.flatnonzero(ends):
             new = TERMS.slot_price * waited_s / 60
             each = [
-                average(step, other, level, int(then), go_table, expect)
-                + new * float(few.slots[other] - few.slots[size])
+                average(step, other, level, int(then), go_table, expect) + new * (paid[other] - paid[size])
                 for other in others
             ]
             best += float(ends[then]) * min(each, default=1e9)
@@ -144,8 +144,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
         if step == 2:
             return TERMS.late_price * WORK_OFF / 60 * max(float(ages[age]) - 60.0, 0.0)
         stay = average(step, size, level, age, stay_table, expect)
-        held = [-(-slots // per_taskmanager) for slots in (9, 11, 15)]
-        missing = [other for other in range(3) if held[other] > held[size]]
+        missing = [other for other in range(3) if paid[other] > paid[size]]
         rise = go(step, size, missing, level, age, wait_s + slots_wait_s, 0.0)
         fall = go(step, size, [other for other in range(3) if other not in missing], level, age, wait_s, 0.0)
         return min(stay, TERMS.rescale_price + min(rise, fall))
