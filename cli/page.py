@@ -1,18 +1,24 @@
-"""``make page``: the fleet on a page of this machine, to look at; within Airflow the same page has buttons."""
+"""``make page``: the fleet on a page of this machine, to look at; ``--act`` and Airflow give it buttons.
+
+``--act`` prints a link with a token, as Jupyter does: who has it may hold, pin, undo and approve in your name.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
 import time
 from collections.abc import Sequence
 
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, below
+from cli.permission import read_login
 from cli.ui import UiError, require_free
 from include.place import place
 from include.settings import SettingsError, load_settings
+from include.settings.environment import PAGE_TOKEN_VARIABLE
 
 PORT = 8090
 
@@ -31,12 +37,15 @@ def run(options: argparse.Namespace) -> None:
 
     from page.app import build_app
     from page.environment import open_source
-    from page.visitors import Access, admit_everyone
+    from page.visitors import Access, admit_everyone, admit_with_token
 
-    app = build_app(open_source(os.environ, time.time), Access(admit_everyone))
+    token = (os.environ.get(PAGE_TOKEN_VARIABLE) or secrets.token_urlsafe(24)) if options.act else ""
+    access = Access(admit_with_token(token, read_login()), token) if token else Access(admit_everyone)
+    app = build_app(open_source(os.environ, time.time), access)
     # Another site whose name leads to this machine must not read it.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"])
-    print(f"page: http://{LOOPBACK}:{options.port}/   (read-only; Ctrl-C stops it)", flush=True)
+    address, about = f"http://{LOOPBACK}:{options.port}/", f"as {read_login()}" if token else "read-only"
+    print(f"page: {address}{f'?token={token}' if token else ''}   ({about}; Ctrl-C stops it)", flush=True)
     uvicorn.run(app, host=LOOPBACK, port=options.port, log_level="warning", access_log=False, server_header=False)
 
 
@@ -44,6 +53,7 @@ def main(argv: Sequence[str]) -> int:
     """Serve; returns the exit code."""
     parser = CommandParser(prog="make page", description=__doc__)
     parser.add_argument("--port", type=whole_number(1, 65535), default=PORT, help=f"default: {PORT}")
+    parser.add_argument("--act", action="store_true", help="with buttons, behind a token that is printed")
     parser.add_argument("--out", type=place, help="folder of make run; default: settings")
     options = parser.parse_args(argv)
     if options.out is not None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, whole_number
@@ -157,7 +157,7 @@ def require_free(port: int, option: str) -> None:
             raise UiError(f"port {port} is taken ({error.strerror}): pass another, {option} PORT") from error
 
 
-def wait_for(what: str, url: str, group: Group) -> None:
+def wait_for(what: str, url: str | Request, group: Group) -> None:
     """Wait until a URL answers, and say so.
 
     Raises:
@@ -173,7 +173,7 @@ def wait_for(what: str, url: str, group: Group) -> None:
                     return
         except (URLError, OSError):
             time.sleep(0.5)
-    raise UiError(f"{url} did not answer within {START_WITHIN_S:.0f} s: see the logs")
+    raise UiError(f"{what} did not answer within {START_WITHIN_S:.0f} s: see the logs")
 
 
 def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:

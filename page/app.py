@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -178,12 +178,14 @@ def _headers(access: Access) -> dict[str, str]:
 
 
 def _add_errors(app: FastAPI, access: Access) -> None:
-    def page(status: int, text: str) -> HTMLResponse:
-        return _page("error.html.j2", Visitor(), access=access, status=status, text=text, code=status, now_s=None)
+    def page(status: int, text: str, headers: Mapping[str, str] | None = None) -> HTMLResponse:
+        reply = _page("error.html.j2", Visitor(), access=access, status=status, text=text, code=status, now_s=None)
+        reply.headers.update(headers or {})
+        return reply
 
     async def refuse(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         status = error.status_code if isinstance(error, StarletteHTTPException) else 500
-        return page(status, str(getattr(error, "detail", "")))
+        return page(status, str(getattr(error, "detail", "")), getattr(error, "headers", None))
 
     async def fail(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         reported = str(error).partition("\n")[0] or type(error).__name__

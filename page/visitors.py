@@ -8,7 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import HTTPException, Request
+
 TOKEN_HOURS = 12
+COOKIE = "tidewise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,30 @@ def admit_everyone() -> Visitor:
     return Visitor()
 
 
+def admit_with_token(token: str, login: str) -> Callable[..., Visitor]:
+    """Return what admits whoever has opened the printed link: its token becomes a cookie of the browser.
+
+    Args:
+        token: of the link ``/?token=...``.
+        login: by whose name acts are recorded.
+    """
+
+    def admit(request: Request) -> Visitor:
+        if is_same(request.query_params.get("token", ""), token):
+            cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax"
+            raise HTTPException(303, "the link is right", {"Location": "./", "Set-Cookie": cookie})
+        if not is_same(request.cookies.get(COOKIE, ""), token):
+            raise HTTPException(401, "open the link with the token, which the terminal shows that serves this page")
+        return Visitor(login, may_hold=True, may_approve=True)
+
+    return admit
+
+
+def is_same(given: str, wanted: str) -> bool:
+    """Whether two secrets are the same; how long it takes tells nothing of them."""
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
 def form_token(secret: str, login: str, now_s: float) -> str:
     """Return what a form of a person has to carry; it counts for at least :data:`TOKEN_HOURS` hours."""
     return _sign(secret, login, int(now_s // (3600 * TOKEN_HOURS)))
@@ -57,7 +84,7 @@ def is_form_token(secret: str, login: str, now_s: float, given: str) -> bool:
     """Whether a form carries the token of this person."""
     period = int(now_s // (3600 * TOKEN_HOURS))
     wanted = [_sign(secret, login, one) for one in (period, period - 1)]
-    return bool(secret) and any(hmac.compare_digest(one.encode(), given.encode()) for one in wanted)
+    return bool(secret) and any(is_same(given, one) for one in wanted)
 
 
 def _sign(secret: str, login: str, period: int) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.request import Request
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
 from cli.embedded import LOOPBACK
@@ -21,9 +23,11 @@ from cli.ui import Group, Service, UiError, require_free, wait_for
 from include.atomic_write import write_text
 from include.flink.client import FlinkError
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE
+from include.settings.environment import PAGE_TOKEN_VARIABLE
 from include.utc import DAY_S
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, submit_load
+from page.visitors import COOKIE
 
 CLUSTER = "demo"
 OUT = Path("out") / "demo"
@@ -57,6 +61,11 @@ tick_s = 5
 
 [planner.timing]
 apply_every_s = 30
+
+[health]
+plan_old_h = 0
+metrics_old_h = 0
+models_old_h = 0
 """
 
 
@@ -101,12 +110,13 @@ def run(options: argparse.Namespace) -> None:
         print("demo: starting the job and its load ...", flush=True)
         job_id = submit_load(cluster.client, out / "flink", load)
         environment = write_settings(out, cluster.rest_url, options.slots, options.mode)
-        group = Group(environment, out / "logs")
+        token = secrets.token_urlsafe(24)
+        group = Group(environment | {PAGE_TOKEN_VARIABLE: token}, out / "logs")
         group.start(Service("controller", [sys.executable, "-m", "controller"]))
-        group.start(Service("page", [sys.executable, "-m", "cli.page", "--port", str(options.port)]))
+        group.start(Service("page", [sys.executable, "-m", "cli.page", "--act", "--port", str(options.port)]))
         page = f"http://{LOOPBACK}:{options.port}"
-        wait_for("the page", f"{page}/", group)
-        print(f"demo: page   {page}/   (read-only)")
+        wait_for("the page", Request(f"{page}/", headers={"Cookie": f"{COOKIE}={token}"}), group)
+        print(f"demo: page   {page}/?token={token}   (hold, pin, undo, approve)")
         print(f"demo: Flink  {cluster.rest_url}   (job {load.job_name} = {job_id})")
         print(f"demo: a day of its load takes {options.day_minutes:g} min; mode {options.mode}; logs in {out / 'logs'}")
         print("demo: no DAG runs, so there are no plans: the controller decides by what it measures")

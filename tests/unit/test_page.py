@@ -31,7 +31,16 @@ from models.control.limits import Limits
 from page.app import build_app
 from page.charts import Chart, Line
 from page.environment import open_source
-from page.visitors import TOKEN_HOURS, Access, Visitor, admit_everyone, form_token, is_form_token
+from page.visitors import (
+    COOKIE,
+    TOKEN_HOURS,
+    Access,
+    Visitor,
+    admit_everyone,
+    admit_with_token,
+    form_token,
+    is_form_token,
+)
 
 JOB = "live/orders"
 BEFORE = {"1" * 32: 1, "2" * 32: 2}
@@ -390,3 +399,18 @@ def test_a_gap_is_no_line() -> None:
     assert 'd="M0.0' in chart.draw()
     assert chart.draw().count("M") == 2
     assert Chart("x", 0, 1, 1, lines=(Line("a", "load", [(0, None)]),)).is_empty
+
+
+def test_who_has_the_printed_token_may_act(world) -> None:
+    app = build_app(open_source({}, time.time), Access(admit_with_token("a secret", "ada"), "a secret"))
+    client = TestClient(app, follow_redirects=False)
+    assert client.get("/").status_code == 401
+    assert (
+        client.post(f"/hold?name={JOB}", data={"token": form_token("a secret", "ada", time.time())}).status_code == 401
+    )
+    assert client.get("/?token=another").status_code == 401
+    entered = client.get("/?token=a+secret".replace("+", "%20"))
+    assert (entered.status_code, entered.headers["location"]) == (303, "./")
+    client.cookies.set(COOKIE, "a secret")
+    assert post(client, "hold", hours="1", reason="a look").status_code == 303
+    assert "ada" in show(client, f"/job?name={JOB}")
