@@ -10,7 +10,7 @@ from calendar import month_name, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import uuid4
 
 from include.atomic_write import temporary_beside
@@ -18,6 +18,8 @@ from include.place import is_object
 from include.utc import IntervalError, parse_utc
 
 EXIT_USAGE = 2
+CONSOLE = "tidewise"
+"""Name of the program that has all commands."""
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 EXAMPLE = "2026-11-20T18:00:00Z"
 
@@ -28,6 +30,11 @@ class UsageError(ValueError):
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose complaint is one line; the usage is shown by ``--help`` alone."""
+
+    def __init__(self, prog: str | None = None, **options: Any) -> None:
+        if prog is not None and Path(sys.argv[0]).name == CONSOLE:  # what was typed is what the help repeats
+            prog = f"{CONSOLE} {prog.removeprefix('make ')}"
+        super().__init__(prog, **options)
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and exit with 2."""

@@ -18,7 +18,9 @@ from include.settings.refusals import faults_of
 from include.settings.tree import Settings, SettingsError, s3_keys
 
 SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
-PROJECT = Path(__file__).resolve().parents[2]  # the checkout; meaningless inside a zip
+_INSTALLED = Path(__file__).resolve().parents[2]
+PROJECT = _INSTALLED if (_INSTALLED / "pyproject.toml").is_file() else Path.cwd()
+"""The checkout; of what pip has installed the working directory; meaningless inside a zip."""
 _FILE = "tidewise.toml"
 _TOO_DEEP = "values are nested too deeply; write sections and keys of docs/settings.md"
 

@@ -1,0 +1,67 @@
+"""``tidewise``: one table of verbs, near names, completion, and what a shell gets as exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli import console
+from tools.commands_doc import FOR_DEVELOPERS, MAKEFILE, find_module, read_groups
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_every_command_for_users_of_the_makefile_is_a_verb() -> None:
+    groups = [targets for title, targets in read_groups(MAKEFILE.read_text()) if title not in FOR_DEVELOPERS]
+    targets = {one.name: (find_module(one), one.words) for group in groups for one in group if one.module}
+    verbs = {name: (one.module or f"lab.commands.{name}", one.words) for name, one in console.VERBS.items()}
+    assert verbs == targets
+
+
+@pytest.mark.parametrize("verb", console.VERBS)
+def test_a_verb_has_something_that_takes_its_arguments(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if verb == "airflow":
+        return  # hands its arguments on
+    with pytest.raises(SystemExit) as stopped:
+        console.find_main(verb)(["--help"])
+    assert stopped.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_a_misspelt_verb_is_answered_with_near_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.main(["stauts"]) == 2
+    assert "there is no verb 'stauts'; did you mean status" in capsys.readouterr().err
+    assert console.main(["xyzzy"]) == 2
+    assert "tidewise --help lists the verbs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", console.SHELLS)
+def test_completion_names_the_verbs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.main(["completion", shell]) == 0
+    assert "status page why" in capsys.readouterr().out
+
+
+def test_help_and_version_are_short(capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.main([]) == console.main(["--version"]) == 0
+    shown = capsys.readouterr().out
+    assert "tidewise status " in shown
+    assert "tidewise 0." in shown
+
+
+def test_nothing_of_a_command_is_loaded_before_it_is_asked_for() -> None:
+    code = (
+        "import sys, cli.console; cli.console.main(['--help']); print(sorted({*sys.modules} & {'pydantic', 'numpy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_program_is_the_one_that_pip_installs() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"tidewise": "cli.console:main"}
+    module, _, name = project["scripts"]["tidewise"].partition(":")
+    assert getattr(sys.modules[module], name) is console.main
