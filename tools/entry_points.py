@@ -49,6 +49,7 @@ def list_entry_points() -> dict[str, str]:
     """Return what a person or Airflow starts -> its module: stages, controller, page, DAG files, commands of make."""
     result = {f"stage {name}": entry.module for name, entry in BUILT_IN.items()}
     result |= {"spark-submit": "spark_jobs.launch", "controller": "controller.command", "page": "page.app"}
+    result |= {"tidewise": "cli.console"}
     result |= {f"DAG {path.stem}": f"dags.{path.stem}" for path in sorted((PROJECT / "dags").glob("tidewise_*.py"))}
     for module in sorted(set(_COMMAND.findall((PROJECT / "Makefile").read_text()))):
         is_package = (PROJECT / module.replace(".", "/")).is_dir()
