@@ -170,6 +170,10 @@ def _stand(
 def _id_of(view: JobView, due: PendingStep) -> str:
     """Return the id under which the newest plan has a step; one of its own for a step of an earlier plan."""
     for step in view.plan.steps if view.plan is not None else ():
-        if round(step.apply_at_s) == due.apply_at_s and dict(step.parallelism_to) == dict(due.parallelism):
+        if (
+            step.apply_at_s is not None
+            and round(step.apply_at_s) == due.apply_at_s
+            and dict(step.parallelism_to) == dict(due.parallelism)
+        ):
             return step.step_id
     return name_step(view, {}, due.parallelism)
