@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from cli.doctor.cluster_access import (
@@ -37,6 +38,7 @@ from cli.doctor.cluster_setup import (
 from cli.doctor.connecting import open_probe
 from cli.doctor.findings import Finding, error
 from cli.doctor.probe import Probe, ProbeError
+from cli.doctor.stops import check_stops, read_stops
 from include.flink import endpoints
 from include.flink.credentials import SecretError
 from include.flink.versions import Version
@@ -74,6 +76,7 @@ def _check_inside(
     settings: Settings,
 ) -> list[Finding]:
     configuration, jobs = read_configuration(probe), read_jobs(probe)
+    stops = read_stops(settings, part.removeprefix("cluster "), datetime.now(UTC))
     overview = probe.get("/overview")
     own = {job.name: job.configuration for job in jobs}
     reported = {job.name: job.has_requirements for job in jobs}
@@ -86,6 +89,7 @@ def _check_inside(
         *check_keys(part, configuration, find_version(config)),
         *check_rescale_history(part, configuration, find_version(config)),
         check_stale_metrics(part, configuration),
+        *check_stops(part, stops, configuration, triggers_checkpoint=settings.apply.trigger_checkpoint),
         check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
         check_clock(part, skew_s, cluster, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
