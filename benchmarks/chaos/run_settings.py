@@ -62,7 +62,7 @@ rest_url = "{rest_url}"
 window_s = 5
 poll_every_s = 2.5
 slots_max = {slots_max}
-{budget}
+slots_total = {slots_total}
 
 [clusters.{cluster}.limits]
 mode = "{mode}"
@@ -92,6 +92,7 @@ apply_every_s = {evaluate_s}
 
 
 # What loosens counts within a tick, so that a fault has an end before its step has.
+_NO_BUDGET = 1000  # slots; a key that restrained and went would go on to restrain, and so do holds
 _LOOSEN_AT_ONCE = "\n[settings]\nloosen_after_s = 2\n" if "settings" in Settings.model_fields else ""
 
 
@@ -108,8 +109,9 @@ class RunSettings:
     def __init__(self, out: Path, rest_url: str, planned_jobs: list[str], conditions: Conditions) -> None:
         self.path = out / "tidewise.toml"
         self._out, self._rest_url, self._planned, self._conditions = out, rest_url, planned_jobs, conditions
-        self._mode, self._held = "auto", set[str]()
-        self._slots_max, self._budget, self._is_named = PARALLELISM_MAX, 0, True
+        self._mode = "auto"
+        self._held: dict[str, bool] = {}
+        self._slots_max, self._slots_total, self._is_named = PARALLELISM_MAX, _NO_BUDGET, True
         self._write()
 
     @property
@@ -120,23 +122,23 @@ class RunSettings:
     @contextmanager
     def holding(self, job: str) -> Iterator[None]:
         """Put a job on hold."""
-        self._held.add(job)
+        self._held[job] = True
         self._write()
         try:
             yield
         finally:
-            self._held.discard(job)
+            self._held[job] = False
             self._write()
 
     @contextmanager
     def lifting(self, job: str) -> Iterator[None]:
-        """Leave a job's hold out."""
-        self._held.discard(job)
+        """Take a job's hold back."""
+        self._held[job] = False
         self._write()
         try:
             yield
         finally:
-            self._held.add(job)
+            self._held[job] = True
             self._write()
 
     @contextmanager
@@ -164,12 +166,12 @@ class RunSettings:
     @contextmanager
     def budgeted(self, slots: int) -> Iterator[None]:
         """Give the cluster's jobs a budget of slots."""
-        self._budget = slots
+        self._slots_total = slots
         self._write()
         try:
             yield
         finally:
-            self._budget = 0
+            self._slots_total = _NO_BUDGET
             self._write()
 
     @contextmanager
@@ -209,9 +211,12 @@ class RunSettings:
             temporary.write_text(text)
 
     def _text(self) -> str:
-        budget = f"slots_total = {self._budget}" if self._budget else ""
         section = _CLUSTER.format(
-            cluster=CLUSTER, rest_url=self._rest_url, mode=self._mode, slots_max=self._slots_max, budget=budget
+            cluster=CLUSTER,
+            rest_url=self._rest_url,
+            mode=self._mode,
+            slots_max=self._slots_max,
+            slots_total=self._slots_total,
         )
         text = _TEXT.format(
             section=section if self._is_named else "",
@@ -224,5 +229,8 @@ class RunSettings:
         return (
             text
             + _LOOSEN_AT_ONCE
-            + "".join(f'\n[limits.jobs."{CLUSTER}/{job}"]\nis_held = true\n' for job in sorted(self._held))
+            + "".join(
+                f'\n[limits.jobs."{CLUSTER}/{job}"]\nis_held = {str(is_held).lower()}\n'
+                for job, is_held in sorted(self._held.items())
+            )
         )

@@ -168,7 +168,8 @@ class World:
             if last.history["in_flight"] is not None or time.time() < last.held_until_s:
                 return False
         state = self.observe(job)
-        return bool(state.running) and state.running == state.requested
+        is_whole = bool(state.running) and state.running == state.requested
+        return is_whole and self.jobs.checkpoint_counts(job)["completed"] > 0  # before it, nothing is sent
 
     def _blocked(self, job: str) -> set[int]:
         """Return the parallelism of the costly operator in targets that the controller does not try again."""
