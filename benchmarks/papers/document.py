@@ -33,6 +33,9 @@ Every cell of every table and figure that a system which decides can have gets a
 - **differs**: it is not; the reason stands beside it, or that nobody knows it. These come first everywhere;
 - **input, not a result**: the figure went into the simulation, by hand or by calibration, or follows from one that
   did, so that agreement shows nothing. What was fitted and still misses the tolerance differs;
+- **no number published**: the paper has words or a plot, which ours does not contradict;
+- **same run again**: another cell of a run that is counted elsewhere, or a mean of cells that are;
+- **reading chosen**: within the tolerance, under the reading of the paper that its figures need, chosen among others;
 - **not attempted**: with the reason;
 - **ours alone**: the paper has only a plot or a claim there; or the row is a variant or reading of our own beside the
   paper's, whatever it comes to; or both figures end at the longest time that was measured.
@@ -42,9 +45,22 @@ _IN_WORDS = {
     Verdict.MISSING: "have no verdict",
     Verdict.AGREES: "agree",
     Verdict.INPUT: "are inputs",
+    Verdict.UNPUBLISHED: "have no published number",
+    Verdict.SAME_RUN: "are of a run counted elsewhere",
+    Verdict.READING: "rest on a chosen reading",
     Verdict.NOT_ATTEMPTED: "not attempted",
     Verdict.OURS_ALONE: "ours alone",
 }
+_COLUMNS = (
+    Verdict.AGREES,
+    Verdict.DIFFERS,
+    Verdict.INPUT,
+    Verdict.UNPUBLISHED,
+    Verdict.SAME_RUN,
+    Verdict.READING,
+    Verdict.NOT_ATTEMPTED,
+    Verdict.OURS_ALONE,
+)
 _BEGIN, _END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 
@@ -72,13 +88,13 @@ def format_section(paper: str, registry: PaperRegistry, items: Sequence[JudgedIt
         lines.append("")
     counted = [item for item in items if item.cells]
     lines += [
-        f"| [every cell]({paper}.md) | what | agree | differ | input | not attempted | ours alone | tolerance |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| [every cell]({paper}.md) | what | agree | differ | input | no number | same run | reading | not attempted "
+        "| ours alone | tolerance |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for item in sorted(counted, key=lambda one: not one.of(Verdict.DIFFERS)):
         of_each = count([item])
-        order = (Verdict.AGREES, Verdict.DIFFERS, Verdict.INPUT, Verdict.NOT_ATTEMPTED, Verdict.OURS_ALONE)
-        counts = " | ".join(str(of_each[verdict] or "") for verdict in order)
+        counts = " | ".join(str(of_each[verdict] or "") for verdict in _COLUMNS)
         tolerance = str(item.item.tolerance or "")
         lines.append(f"| {item.item.label} | {_plain(item.item.title)} | {counts} | {tolerance} |")
     lines.append("")

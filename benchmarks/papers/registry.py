@@ -16,9 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from include.settings import PROJECT
 
 FOLDER = PROJECT / "data" / "papers" / "registry"
-Status = Literal["result", "fitted", "input", "ours", "not attempted"]
+Status = Literal["result", "fitted", "unpublished", "same run", "reading", "input", "ours", "not attempted"]
+# Cells of these are compared; only those of the first count as agreement.
+COMPARED = frozenset({"result", "fitted", "unpublished", "same run", "reading"})
 # Cells of these come out of every run; of an input one may.
-FROM_RUNS = frozenset({"result", "fitted", "ours"})
+FROM_RUNS = COMPARED | {"ours"}
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -60,9 +62,12 @@ class Block(_Section):
 
     Attributes:
         rows, columns: names, as in the results.
-        status: "result" is compared.  "fitted" is what the experiment was fitted to, or what follows from that alone:
-            it differs beyond the tolerance, and is an input within.  "input" went in as it is.  "ours" is a variant
-            of our own beside the paper's rows.  A run must give all of these but inputs.
+        status: "result" is compared.  The next four differ beyond the tolerance as well, and within it each has a
+            verdict of its own: "fitted", what the experiment was fitted to, or what follows from that alone;
+            "unpublished", held against words or a plot, since the paper has no number; "same run", another cell of
+            a run that counts elsewhere; "reading", what the paper leaves open was read as its figures need it.
+            "input" went in as it is.  "ours" is a variant of our own beside the paper's rows.  A run must give all of
+            these but inputs.
         reason: why they are no result, or not attempted.
         published: (rows, columns) figures of cells that no run gives; an empty text where the text has none.
         unit: of those.
@@ -126,7 +131,7 @@ class Item(_Section):
     def _has_cells_or_reason(self) -> Item:
         if bool(self.cells) == bool(self.nothing):
             raise ValueError(f"{self.label}: either cells, or why there are none")
-        compared = [block for block in self.cells if block.status in ("result", "fitted") and block.at_most is None]
+        compared = [block for block in self.cells if block.status in COMPARED and block.at_most is None]
         if self.tolerance is None and any(block.tolerance is None for block in compared):
             raise ValueError(f"{self.label}: results need a tolerance")
         return self

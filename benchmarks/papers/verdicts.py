@@ -19,6 +19,9 @@ class Verdict(StrEnum):
     MISSING = "no verdict"
     AGREES = "agrees"
     INPUT = "input, not a result"
+    UNPUBLISHED = "no number published"
+    SAME_RUN = "same run again"
+    READING = "reading chosen"
     NOT_ATTEMPTED = "not attempted"
     OURS_ALONE = "ours alone"
 
@@ -27,6 +30,13 @@ NO_CAUSE = "the cause is not known"
 NO_FIGURE = "no finite figure came out"
 OWN_TABLE = "a table of our own, which the paper does not have"
 _WITHOUT_RUN = {"input": Verdict.INPUT, "not attempted": Verdict.NOT_ATTEMPTED}
+# Within the tolerance; a difference is one whatever the cell is.
+_WITHIN = {
+    "fitted": Verdict.INPUT,
+    "unpublished": Verdict.UNPUBLISHED,
+    "same run": Verdict.SAME_RUN,
+    "reading": Verdict.READING,
+}
 CENSORED = "longer than what is measured, so that nothing says how near they are"
 
 
@@ -110,8 +120,8 @@ def _judge_registered(item: Item, block: Block, name: tuple[str, str], cell: Cel
     if block.status == "ours":
         return _judged(cell, Verdict.OURS_ALONE, block.reason)
     result = _compare(item, block, cell)
-    if block.status == "fitted" and result.verdict is not Verdict.DIFFERS:
-        return replace(result, verdict=Verdict.INPUT, reason=block.reason)
+    if block.status in _WITHIN and result.verdict is not Verdict.DIFFERS:
+        return replace(result, verdict=_WITHIN[block.status], reason=block.reason)
     return result
 
 

@@ -169,17 +169,21 @@ def test_samples_of_the_profiles_latency_are_learnt_from() -> None:
     given = situation(70_000.0, workers=6)
     assert workers_of(policy.decide(given, PhoebeMemory(profile=profile()))[0]) == 16
     assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=late))[0]) > 16
-    aged = tuple(replace(one, latency=Latency.BACKLOG_AGE) for one in late)
-    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=aged))[0]) == 16
+    aged = tuple(replace(one, latency=Latency.BACKLOG_AGE) for one in late)  # so late are records of a running job
+    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=aged))[0]) > 16
+    fresh = tuple(replace(one, latency_ms=0.0) for one in aged)
+    assert workers_of(policy.decide(given, PhoebeMemory(profile=profile(), samples=fresh))[0]) == 16
 
 
 def test_a_model_is_of_the_latency_that_most_of_the_profile_has() -> None:
-    ends = tuple(Measurement(2, float(k), 1000.0) for k in range(3))
+    ends = tuple(Measurement(2, float(k), 1000.0 + k) for k in range(3))
     ages = tuple(Measurement(2, float(k), 0.0, Latency.BACKLOG_AGE) for k in range(3))
+    raised = tuple(Measurement(2, float(k), 1000.0) for k in range(3))  # the smallest latency of the profile
     broken = Measurement(5, 1.0, math.nan, Latency.BACKLOG_AGE)
     assert rows_of_one_latency(ends[:1] + ages[:2], ends + ages) == ages[:2] + ages
-    assert rows_of_one_latency(ends[:1] + ages[:1], ends + ages) == ends[:1] + ends
-    assert rows_of_one_latency((*ends[:1], broken, broken), ages) == ends[:1]  # what was not measured does not count
+    assert rows_of_one_latency(ends[:1] + ages[:1], ends + ages) == ends[:1] + ends + raised
+    # what was not measured does not count
+    assert rows_of_one_latency((*ends[:1], broken, broken), ages) == ends[:1] + raised
     assert rows_of_one_latency((), ends) == ()
 
 

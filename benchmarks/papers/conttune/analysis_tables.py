@@ -11,7 +11,7 @@ from benchmarks.papers.conttune.conttune_experiments import Method, run
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED, QUERIES
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, RATES, Outcome
-from benchmarks.papers.conttune.synthetic_jobs import CHARGED, MAIN, PER_TUNING, SEEDS, Outcomes, seeds_cell
+from benchmarks.papers.conttune.synthetic_jobs import MAIN, NOT_CHARGED, PER_TUNING, SEEDS, Outcomes, seeds_cell
 from models.arrays import Floats
 from models.policies.tuning.tuning_options import Acquisition
 
@@ -89,7 +89,7 @@ def directions(result: Outcomes) -> list[Cell]:
     """Return Table 7 for a mean permutation: all reconfigurations, and those of under- and over-provisioned jobs."""
     cells = []
     published = PUBLISHED["table7_wordcount"].values()
-    for method, column in (("DS2", "DS2"), ("ContTune_a3", "ContTune"), (f"ContTune_a3{CHARGED}", "ContTune")):
+    for method, column in (("DS2", "DS2"), ("ContTune_a3", "ContTune"), (f"ContTune_a3{NOT_CHARGED}", "ContTune")):
         one = result["WordCount", method]
         counts = {
             "kappa": one.reconfigurations,

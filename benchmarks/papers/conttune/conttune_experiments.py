@@ -25,16 +25,17 @@ class Method:
         alpha: radius of the known region.
         acquisition: ``LINEAR`` is DS2.
         keep: K, samples per parallelism; 1 is no Top-K.
-        big: whether the Big phase is carried out and counted; else the real rates are known without it.
+        big: whether the Big phase is carried out and counted, as in Algorithm 1; else the real rates are known
+            without it.
     """
 
     alpha: int = ALPHA
     acquisition: Acquisition = Acquisition.FEASIBLE
     keep: int = KEEP
-    big: bool = False
+    big: bool = True
 
 
-DS2 = Method(acquisition=Acquisition.LINEAR)
+DS2 = Method(acquisition=Acquisition.LINEAR, big=False)
 
 
 def run(query: Query, method: Method, seeds: int) -> Outcome:

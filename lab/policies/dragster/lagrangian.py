@@ -61,7 +61,11 @@ def step_size(slot: int) -> float:
 
 
 def multipliers_after(before: Mapping[str, float], excess: Mapping[str, float], gamma: float) -> dict[str, float]:
-    """Return lambda_i = max(0, lambda_i + gamma l_i), Eq. 15; an operator without observation keeps its own."""
+    """Return lambda_i = max(0, lambda_i + gamma l_i), Eq. 15; an operator without observation keeps its own.
+
+    Deviation: line 4 of Algorithm 2 has l_i of the target y(t); here ``excess`` is of the capacity that was observed,
+    since a target that no number of tasks reaches would let a multiplier grow or fall for what never ran.
+    """
     moved = {name: max(0.0, before.get(name, 0.0) + gamma * over) for name, over in excess.items()}
     return {**before, **moved}
 

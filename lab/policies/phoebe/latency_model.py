@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -49,18 +49,33 @@ def fit(rows: Iterable[Measurement], *, seed: int = 0) -> LatencyModel | None:
 
 
 def rows_of_one_latency(profile: Sequence[Measurement], samples: Iterable[Measurement]) -> tuple[Measurement, ...]:
-    """Return the rows of the profile and those measured since whose latency is of the same thing.
+    """Return the rows of the profile and those measured since, all with a latency of the same thing.
 
-    An age of the backlog is near zero where an end-to-end latency has the job's base: fitted together they would make
-    two clusters of kinds in place of normal and abnormal.
+    An age of outstanding records is near zero where an end-to-end latency has what an idle job needs for a record:
+    fitted together as they are they would make two clusters of kinds in place of normal and abnormal. So an age beside
+    a profile of end-to-end latencies is at least the smallest of these.
+
+    Deviation: the paper's latencies are all measured end to end.
 
     Args:
-        profile: whose more frequent kind counts, end to end where both are as frequent.
+        profile: whose more frequent kind counts, end to end where both are as frequent; its rows of the other are
+            left out.
         samples: oldest first.
     """
-    kinds = Counter(row.latency for row in profile if _is_usable(row))
+    usable = [row for row in profile if _is_usable(row)]
+    if not usable:
+        return ()
+    kinds = Counter(row.latency for row in usable)
     kind = max(Latency, key=lambda one: kinds[one])  # the first of equal ones
-    return tuple(row for row in (*profile, *samples) if row.latency is kind) if kinds else ()
+    rows = [row for row in profile if row.latency is kind]
+    if kind is Latency.BACKLOG_AGE:
+        return (*rows, *(row for row in samples if row.latency is kind))
+    base_ms = min(row.latency_ms for row in usable if row.latency is kind)
+    return (*rows, *(row if row.latency is kind else _with_base(row, base_ms) for row in samples))
+
+
+def _with_base(row: Measurement, base_ms: float) -> Measurement:
+    return replace(row, latency=Latency.END_TO_END, latency_ms=max(row.latency_ms, base_ms))
 
 
 def _is_usable(row: Measurement) -> bool:

@@ -49,8 +49,8 @@ def load(situation: Situation, horizon_s: int, history_s: float) -> Load:
 def measure(situation: Situation) -> Measurement | None:
     """Return the means of the last 120 s of undisturbed windows; None when a figure is missing.
 
-    Deviation: the paper's latency is end to end; windows of a running job have the age of the backlog at the sources,
-    and say so.
+    Deviation: the paper's latency is end to end; windows of a running job have the age of outstanding
+    records, and say so.
     """
     observations = situation.observations
     recent = observations.rows(np.flatnonzero(_recent(observations) & ~observations.disturbed))

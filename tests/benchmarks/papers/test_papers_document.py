@@ -34,6 +34,9 @@ cells = [
   { rows = ["d"], columns = ["share"], at_most = 20 },
   { rows = ["static"], columns = ["near", "far"], status = "fitted", reason = "fitted to it" },
   { rows = ["reading"], columns = ["steps"], status = "ours", reason = "another reading" },
+  { rows = ["words"], columns = ["near"], status = "unpublished", reason = "a plot" },
+  { rows = ["mean"], columns = ["near", "far"], status = "same run", reason = "the mean of both" },
+  { rows = ["code"], columns = ["near"], status = "reading", reason = "as the figures need it" },
   { rows = ["slow"], columns = ["both", "ours", "paper", "apart"] },
 ]
 censored_at = 360
@@ -61,6 +64,10 @@ RESULTS = [
     cell("static", "near", 3.0, 2.0),
     cell("static", "far", 3.5, 2.0),
     cell("reading", "steps", 2.0, 2.0),
+    cell("words", "near", 2.5, 2.0),
+    cell("mean", "near", 2.5, 2.0),
+    cell("mean", "far", 3.5, 2.0),
+    cell("code", "near", 2.5, 2.0),
     cell("slow", "both", 360.0, 360.0),
     cell("slow", "ours", 360.0, 350.0),
     cell("slow", "paper", 350.0, 360.0),
@@ -89,6 +96,10 @@ def test_each_cell_of_a_small_result_has_its_verdict() -> None:
         ("static", "near"): (Verdict.INPUT, "fitted to it"),
         ("static", "far"): (Verdict.DIFFERS, NO_CAUSE),  # what was fitted and misses is no input that nobody checks
         ("reading", "steps"): (Verdict.OURS_ALONE, "another reading"),
+        ("words", "near"): (Verdict.UNPUBLISHED, "a plot"),
+        ("mean", "near"): (Verdict.SAME_RUN, "the mean of both"),
+        ("mean", "far"): (Verdict.DIFFERS, NO_CAUSE),
+        ("code", "near"): (Verdict.READING, "as the figures need it"),
         ("slow", "both"): (Verdict.OURS_ALONE, CENSORED),
         ("slow", "ours"): (Verdict.OURS_ALONE, CENSORED),
         ("slow", "paper"): (Verdict.OURS_ALONE, CENSORED),
@@ -107,7 +118,7 @@ def test_a_figure_that_is_no_number_differs_and_what_is_above_a_bound_too() -> N
     assert result["d", "share"][0] is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize("left_out", range(13))
+@pytest.mark.parametrize("left_out", range(17))
 def test_a_missing_cell_has_no_verdict(left_out: int) -> None:
     gone = RESULTS[left_out]
     results = [one for one in RESULTS if one is not gone]
