@@ -24,6 +24,7 @@ class Fault(StrEnum):
     """What may be wrong, by the names of :attr:`fleet.facts.HealthFact.name`."""
 
     CONTROLLER_LATE = "controller_late"
+    CLUSTER_SILENT = "cluster_silent"
     PLAN_OLD = "plan_old"
     METRICS_OLD = "metrics_old"
     MODELS_OLD = "models_old"
@@ -89,7 +90,22 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
         f"{cluster.quarantined_files} files of the last day could not be read to their end, or are misplaced",
         "make quarantine",
     )
-    return [controller, plan, metrics, quarantine, files, *_judge_coverage(cluster, limits)]
+    return [
+        *(controller, plan, metrics, quarantine, files),
+        *_judge_polls(cluster, limits, now_s, is_late=controller.needs_person),
+        *_judge_coverage(cluster, limits),
+    ]
+
+
+def _judge_polls(cluster: ClusterFacts, limits: Health, now_s: float, *, is_late: bool) -> list[HealthFact]:
+    """Return whether Flink still tells of its jobs, by a controller that works; nothing where there is none."""
+    if cluster.polled_at_s is None or is_late:
+        return []
+    age_s, most_s = max(now_s - cluster.polled_at_s, 0.0), limits.controller_late_s
+    detail = f"Flink told of its jobs {describe_age(age_s)} ago"
+    remedy = "is it up, and do its jobs run? Its address: make doctor; nothing is sent meanwhile"
+    fault = Fault.CLUSTER_SILENT
+    return [HealthFact(fault, cluster.cluster, age_s > most_s, age_s, most_s, "s", detail, remedy)]
 
 
 def _judge_coverage(cluster: ClusterFacts, limits: Health) -> list[HealthFact]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from fleet.health import Fault
 from fleet.metrics import format_metrics
 from fleet.moments import find_newest, resolve_time
 from include.control.small_objects import StoreUnreadableError
-from include.settings import SettingsError
+from include.settings import SettingsError, settings_file
 from page.acting import add_acts
 from page.fleet_view import Query, form_view
 from page.further_pages import add_pages
@@ -177,9 +177,36 @@ def _headers(access: Access) -> dict[str, str]:
     }
 
 
+def _list_remedies(error: Exception, reported: str) -> list[str]:
+    """Return what a person does about settings or a lake that cannot be used."""
+    if isinstance(error, SettingsError):
+        return [
+            f"Correct {settings_file()}, or the variable that is named: the page reads them anew at the next request.",
+            "Until then a controller with these settings sends nothing; requests in flight are followed.",
+            "make doctor checks all of them.",
+        ]
+    lost = (
+        ["Put the table back: make restore, or run its stages again (docs/runbook.md)."]
+        if " is lost" in reported
+        else []
+    )
+    return [*lost, "make doctor checks the lake, its store and its rights.", "Jobs go on as they run."]
+
+
 def _add_errors(app: FastAPI, access: Access) -> None:
-    def page(status: int, text: str, headers: Mapping[str, str] | None = None) -> HTMLResponse:
-        reply = _page("error.html.j2", Visitor(), access=access, status=status, text=text, code=status, now_s=None)
+    def page(
+        status: int, text: str, headers: Mapping[str, str] | None = None, remedies: Sequence[str] = ()
+    ) -> HTMLResponse:
+        reply = _page(
+            "error.html.j2",
+            Visitor(),
+            access=access,
+            status=status,
+            text=text,
+            code=status,
+            now_s=None,
+            remedies=remedies,
+        )
         reply.headers.update(headers or {})
         return reply
 
@@ -190,7 +217,7 @@ def _add_errors(app: FastAPI, access: Access) -> None:
     async def fail(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         reported = str(error).partition("\n")[0] or type(error).__name__
         what = "the settings cannot be used" if isinstance(error, SettingsError) else "the lake cannot be read"
-        return page(503, f"{what}: {reported} (make doctor checks it)")
+        return page(503, f"{what}: {reported}", remedies=_list_remedies(error, reported))
 
     app.add_exception_handler(StarletteHTTPException, refuse)
     for kind in (SettingsError, StoreUnreadableError, DeltaError, OSError):

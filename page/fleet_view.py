@@ -20,7 +20,7 @@ ROWS = 50
 SHOWS = {"": "all", "needs": "needs a person", "risk": "at risk", "held": "on hold", "steps": "to be rescaled"}
 SORTS = {"": "risk", "name": "name", "load": "load", "slots": "slots", "next": "next step", "saved": "saving"}
 CARDS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
-    ("controller", (Fault.CONTROLLER_LATE,)),
+    ("controller", (Fault.CONTROLLER_LATE, Fault.CLUSTER_SILENT)),
     ("plan", (Fault.PLAN_OLD,)),
     (
         "data",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from cli.status import describe_fleet
 from controller.view.job_view import JobView
 from controller.view.live_rows import list_live_rows
 from fleet.fleet_reader import FleetReader
+from fleet.health import Fault, judge_cluster
 from include.live_windows import FOLDER, HELD_WINDOWS, LiveJob, LiveWindows
-from include.settings import load_settings
+from include.settings import Health, load_settings
+from include.tables import CONTROL_LOG
 from models.polling.seen_job import SeenJob
 from page.app import build_app
 from page.environment import open_source
@@ -78,6 +81,29 @@ def test_a_job_that_stopped_is_named_at_once(world: ControlledCluster) -> None:
     text = page().get("/").text
     assert "not running" in text
     assert "nothing needs you" not in text
+
+
+def test_a_cluster_that_tells_nothing_any_more_is_named_and_what_to_do(world: ControlledCluster) -> None:
+    facts = FleetReader(load_settings(), {}).read(time.time())
+    assert [one.polled_at_s is not None for one in facts.clusters] == [True]
+    silent = judge_cluster(replace(facts.clusters[0], polled_at_s=facts.at_s - 600), Health(), facts.at_s)
+    assert [(one.detail, one.needs_person) for one in silent if one.name == Fault.CLUSTER_SILENT] == [
+        ("Flink told of its jobs 10 min ago", True)
+    ]
+
+
+def test_broken_settings_and_a_lost_table_have_a_page_that_says_what_to_do(world: ControlledCluster) -> None:
+    log = world.root / "lake" / CONTROL_LOG.relative_path / "_delta_log"
+    log.rename(log.with_name("elsewhere"))
+    lost = page().get("/").text
+    assert "ops.control_log" in lost
+    assert "make restore" in lost
+    file = world.root / "settings.toml"
+    file.write_text("[limits]\ncooldown_s = -1\n")
+    broken = page().get("/")
+    assert broken.status_code == 503
+    assert "What to do" in broken.text
+    assert f"Correct {file}" in broken.text
 
 
 def test_what_was_polled_after_a_time_is_not_known_then(world: ControlledCluster) -> None:
