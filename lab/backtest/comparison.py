@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from include.settings import Planner, Settings
 from include.utc import DAY_S
 from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
 from lab.replay.conditions import Cadence, Conditions, Disturbances, Prices
-from lab.replay.drivers import Driver
+from lab.replay.drivers import Driver, looks
 from lab.replay.rate_series import interpolate_steps
 from lab.replay.replay_run import ReplayResult, ReplayRun
 from lab.replay.scores import Score, compute_score
@@ -31,6 +31,7 @@ BIN_S = CADENCE.window_s
 DAY_BINS = DAY_S // BIN_S
 HOUR_BINS = 3600 // BIN_S
 FLOOR = "clairvoyant"
+T = TypeVar("T")
 # What every job is compared with: no policies that one could choose.
 REFERENCES = ("static_max", FLOOR)
 
@@ -123,13 +124,20 @@ class IsolatedDriver:
 
     def tick(self, snapshot: TickSnapshot, memory: Any) -> tuple[Any, Any]:
         """Return what the driver wants."""
-        if self.error is not None:
-            return None, memory
+        nothing: tuple[Mapping[str, int] | None, Any] = (None, memory)
+        return self._isolate(snapshot, lambda: self.driver.tick(snapshot, memory), nothing)
+
+    def look(self, snapshot: TickSnapshot, memory: Any) -> Mapping[str, int] | None:
+        """Return what the driver wants between two ticks."""
+        driver = self.driver
+        return self._isolate(snapshot, lambda: driver.look(snapshot, memory), None) if looks(driver) else None
+
+    def _isolate(self, snapshot: TickSnapshot, decide: Callable[[], T], otherwise: T) -> T:
         try:
-            return self.driver.tick(snapshot, memory)
+            return otherwise if self.error is not None else decide()
         except Exception as error:
             self.error = f"at epoch second {snapshot.now_s}: {error!r}"
-            return None, memory
+            return otherwise
 
 
 def fit_disturbances(models: JobModels, planner: Planner) -> Disturbances:
@@ -170,7 +178,10 @@ def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     return Conditions(
         cadence=CADENCE,
         prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
-        disturbances=fit_disturbances(subject.models, planner),
+        disturbances=replace(
+            fit_disturbances(subject.models, planner),
+            taskmanager_slots=settings.taskmanager_slots.get(subject.cluster, 1),
+        ),
         planner=planner,
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,19 @@ class Driver(Protocol[MemoryT]):
     def tick(self, snapshot: TickSnapshot, memory: MemoryT) -> tuple[Mapping[str, int] | None, MemoryT]:
         """Return the parallelism wanted now, None for no change, and the memory for the next tick."""
         ...
+
+
+class Looks(Protocol):
+    """A driver that is asked between two ticks as well, at every poll."""
+
+    def look(self, snapshot: TickSnapshot, memory: Any) -> Mapping[str, int] | None:
+        """Return the parallelism wanted now, None for no change; its memory stays as it is."""
+        ...
+
+
+def looks(driver: object) -> TypeGuard[Looks]:
+    """Whether a driver is asked between two ticks."""
+    return hasattr(driver, "look")
 
 
 @dataclass(frozen=True, slots=True)

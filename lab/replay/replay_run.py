@@ -11,8 +11,8 @@ import numpy as np
 from include.utc import DAY_S
 from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Conditions
+from lab.replay.drivers import looks
 from lab.replay.forecasts import Forecasts
-from lab.replay.hosted_driver import HostedDriver
 from lab.replay.pipeline_state import PipelineState
 from lab.replay.scores import Ledger
 from lab.replay.tick_snapshot import TickSnapshot
@@ -136,7 +136,7 @@ class ReplayRun:
     def _look(self, now_s: int, rescales: Ints) -> None:
         """Ask between two ticks the drivers that look at each poll."""
         for row, candidate in enumerate(self._candidates):
-            if isinstance(candidate.driver, HostedDriver):
+            if looks(candidate.driver):
                 snapshot = TickSnapshot(self.state, row, now_s, plan_due=False)
                 with self._naming(row, candidate, now_s):
                     wanted = candidate.driver.look(snapshot, self._memories[row])

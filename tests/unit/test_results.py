@@ -184,6 +184,9 @@ def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() ->
     assert (one.slot_hours, one.of_slot_hours, one.until_s) == (6 - 8, 50.0, 6 * 3600)
     assert describe_saving(one) == "2.0 of 50 slot-hours more (+4%) than with what runs now, until Thu 06:00Z"
     assert sum_savings([one, one]) is not None
+    whole = saving_of(facts, 3600.0, (), 8)  # 16 slots are paid now, then 8 and 16
+    assert whole is not None
+    assert (whole.slot_hours, whole.of_slot_hours) == (8.0, 80.0)
     unknown = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=(plan_step(0, 2, None),))
     assert saving_of(unknown, 0.0) is None
     assert saving_of(job, 0.0) is None

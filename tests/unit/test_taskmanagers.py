@@ -13,6 +13,8 @@ from include.domain.slots import count_paid
 from models.polling.job_replies import read_overview
 from models.programme.choice import Choice, describe_choice
 from models.programme.problem import Terms
+from models.scheduling.expectation import Expectation
+from models.scheduling.rescale_timing import Step
 
 TERMS = Terms(0.01, 0.4, 0.4, 60.0, 30.0, 60.0, 60.0, 0.0, taskmanager_slots=4)
 
@@ -58,3 +60,14 @@ def test_a_reason_counts_the_slots_that_are_given_up() -> None:
     values |= {"lasts_s": 7200, "forecast_missed": float("nan"), "is_behind": False}
     assert "saves 8.0 slot-hours" in describe_choice(Choice(**values | {"paid_less": 4}), 0)
     assert "saves" not in describe_choice(Choice(**values | {"slots_from": 8, "slots_to": 7, "paid_less": 0}), 0)
+
+
+def test_savings_of_a_plan_are_those_of_whole_taskmanagers() -> None:
+    """From 9 to 8 slots, a TaskManager of 4 is given up; from 8 to 7 none."""
+    expected = Expectation(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0)
+
+    def saved(before: int, after: int, per: int) -> float:
+        counts = (np.array([before]), np.array([after]))
+        return Step(0, 0, 3600, *counts, 0, 0, expected, taskmanager_slots=per).slot_hours_saved
+
+    assert [saved(9, 8, 4), saved(8, 7, 4), saved(9, 8, 1)] == [4.0, 0.0, 1.0]

@@ -83,7 +83,8 @@ def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
 
 def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the page says of a job, as values of JSON."""
-    history = build_history(subject.graph, task.followed, state)
+    paid = task.settings.taskmanager_slots.get(subject.cluster, 1)
+    history = build_history(subject.graph, task.followed, state, paid)
     result = replay(subject, history, task.settings)
     costs = task.settings.planner.for_job(subject.cluster, subject.job).costs
     prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)

@@ -60,7 +60,8 @@ def certify_job(task: CertificateTask, state: dict[Any, Any]) -> dict[str, objec
     key = {"cluster": state["cluster"], "job": state["job"]}
     try:
         subject = build_subject(task.settings, task.bundle.value, task.first_bin_s, task.bins, state)
-        made = certify(subject, build_history(subject.graph, task.followed, state), task.settings)
+        paid = task.settings.taskmanager_slots.get(subject.cluster, 1)
+        made = certify(subject, build_history(subject.graph, task.followed, state, paid), task.settings)
     except ValueError as error:  # too little is known of it: the message says what
         return key | {"skipped": str(error)[:_LONGEST]}
     except Exception as error:  # one job must not keep the others from theirs

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.domain.graph import JobGraph
+from include.domain.slots import count_paid
 from include.settings import Settings
 from lab.advice.history import History
 from lab.backtest.comparison import BIN_S
@@ -103,13 +104,14 @@ def list_events(rescales: DataFrame, span: Followed) -> DataFrame:
     return rescales.where(of_days & inside).groupBy(*JOB).agg(F.collect_list(one).alias("events"))
 
 
-def build_history(graph: JobGraph, span: Followed, state: Mapping[Any, Any]) -> History:
+def build_history(graph: JobGraph, span: Followed, state: Mapping[Any, Any], taskmanager_slots: int = 1) -> History:
     """Return what ran, in the order of the graph's operators; other operators are left out.
 
     Args:
         graph: of the job.
         span: that was followed.
         state: a row of :func:`follow_jobs`.
+        taskmanager_slots: slots of a TaskManager, of which whole ones were paid.
     """
     place = {name: index for index, name in enumerate(graph.names)}
     parallelism = np.zeros((span.bins, len(place)), np.int64)
@@ -124,7 +126,7 @@ def build_history(graph: JobGraph, span: Followed, state: Mapping[Any, Any]) -> 
     return History(
         start_s=span.start_s,
         parallelism=parallelism,
-        slots=np.where(observed > 0, observed, np.nan),
+        slots=np.where(observed > 0, count_paid(observed, taskmanager_slots), np.nan),
         late_s=late,
         rescale_s=_times(events, "rescale"),
         failure_s=_times(events, "restart"),
