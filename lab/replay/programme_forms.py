@@ -9,6 +9,7 @@ from typing import Final
 from lab.replay.hosted_driver import HostedDriver
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
+from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
 from models.programme.hypotheses import PULL
@@ -33,10 +34,25 @@ def follow_nothing(law: str) -> str:
     return state.write()
 
 
+class WithoutTaskManagers(Programme):
+    """Takes each slot as paid by itself."""
+
+    def decide(self, situation: Situation, memory: ProgrammeMemory) -> tuple[Schedule, ProgrammeMemory]:
+        """Return the plan as if slots came one by one."""
+        return super().decide(replace(situation, job=replace(situation.job, taskmanager_slots=1)), memory)
+
+    def evaluate(self, job: Snapshot, memory: ProgrammeMemory) -> tuple[ReactiveDecision, ProgrammeMemory]:
+        """Return what a job should run at as if slots came one by one."""
+        return super().evaluate(replace(job, taskmanager_slots=1), memory)
+
+
 _PROGRAMME: Final = HostedDriver.of(_NAME, Programme())
 FORMS: Final[Mapping[str, HostedDriver]] = {
     "programme_no_forecast": replace(_PROGRAMME, makes_plans=False),
     "programme_flat": replace(HostedDriver.of(_NAME, WithoutShapes()), makes_plans=False),
-    "programme_not_told": replace(_PROGRAMME, changed={"timing.slots_wait_s": 0.0, "timing.awaits_checkpoint": False}),
+    "programme_not_told": replace(
+        HostedDriver.of(_NAME, WithoutTaskManagers()),
+        changed={"timing.slots_wait_s": 0.0, "timing.awaits_checkpoint": False},
+    ),
 }
 """Candidate policies that only run when named."""

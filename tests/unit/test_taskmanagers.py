@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programme_line import noisy, run
+from programme_line import noisy, run, snapshot, window
 
 from include.domain.slots import count_paid
+from lab.replay.hosted_driver import HostedDriver
+from lab.replay.programme_forms import FORMS
+from models.hosting.host import HostMemory, evaluate
+from models.policies.tidewise.programme_policy import Programme
 from models.polling.job_replies import read_overview
 from models.programme.choice import Choice, describe_choice
 from models.programme.problem import Terms
@@ -71,3 +75,16 @@ def test_savings_of_a_plan_are_those_of_whole_taskmanagers() -> None:
         return Step(0, 0, 3600, *counts, 0, 0, expected, taskmanager_slots=per).slot_hours_saved
 
     assert [saved(9, 8, 4), saved(8, 7, 4), saved(9, 8, 1)] == [4.0, 0.0, 1.0]
+
+
+def test_a_form_that_is_not_told_pays_slots_one_by_one() -> None:
+    rows = [window(at, load, (16, 16, 16)) for at, load in enumerate(noisy(5300.0))]
+    job = snapshot(rows, (16, 16, 16), taskmanager_slots=4)
+    wanted = {}
+    for name in ("programme_not_told", "programme"):
+        driver = FORMS.get(name) or HostedDriver.of(name, Programme())
+        decision, _ = evaluate(driver.hosted, HostMemory(), job.now_s, job, None)
+        assert decision.wanted is not None
+        wanted[name] = decision.wanted["map"] % 4
+    assert wanted["programme"] == 0
+    assert wanted["programme_not_told"] > 0
