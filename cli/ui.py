@@ -196,19 +196,29 @@ def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:
         group.stop()
 
 
-def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group) -> dict[str, bool]:
-    """Switch DAGs on once Airflow has read their files; returns which DAGs are on.
+def name_dags(names: Sequence[str]) -> list[str]:
+    """Return the DAGs that ``--on`` names.
 
     Raises:
-        UiError: one is unknown, or its file was not read in time.
+        UiError: one is unknown.
     """
-    database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
     files = sorted(path.stem for path in (PROJECT / "dags").glob("tidewise_*.py"))
     wanted = files if ALL in names else [f"tidewise_{name.removeprefix('tidewise_')}" for name in names]
     unknown = sorted(set(wanted) - set(files))
     if unknown:
         listed = ", ".join(name.removeprefix("tidewise_") for name in files)
         raise UiError(f"there is no DAG {unknown[0]}; --on takes {listed}, or {ALL}")
+    return wanted
+
+
+def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group) -> dict[str, bool]:
+    """Switch DAGs on once Airflow has read their files; returns which DAGs are on.
+
+    Raises:
+        UiError: one is unknown, or its file was not read in time; ``run`` looks at the names before anything starts.
+    """
+    database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
+    wanted = name_dags(names)
     waiting = Waiting("Airflow to read the DAGs")
     while not set(wanted) <= set(database.read_paused()):
         group.check()
@@ -273,6 +283,7 @@ def _stop_on_signals() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Start everything, say where it is, and stop it all on Ctrl-C."""
+    name_dags(options.on)
     settings = anchor_paths(load_settings())
     close_out(settings)
     require_free(options.airflow_port, "--airflow-port")

@@ -27,7 +27,6 @@ from include.settings.environment import PAGE_TOKEN_VARIABLE
 from include.utc import DAY_S
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, submit_load
-from page.visitors import COOKIE
 
 CLUSTER = "demo"
 OUT = Path("out") / "demo"
@@ -110,6 +109,8 @@ def run(options: argparse.Namespace) -> None:
         print("demo: starting the job and its load ...", flush=True)
         job_id = submit_load(cluster.client, out / "flink", load)
         environment = write_settings(out, cluster.rest_url, options.slots, options.mode)
+        from page.visitors import COOKIE  # a server's packages: after what is said first
+
         token = secrets.token_urlsafe(24)
         group = Group(environment | {PAGE_TOKEN_VARIABLE: token}, out / "logs")
         group.start(Service("controller", [sys.executable, "-m", "controller"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.embedded import LOOPBACK
-from cli.ui import SAY_EVERY_S, Group, Service, UiError, Waiting, services
+from cli.ui import SAY_EVERY_S, Group, Service, UiError, Waiting, main, services
 
 
 def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
@@ -49,3 +49,8 @@ def test_what_has_to_end_before_the_rest_starts_says_where_it_failed(tmp_path: P
 def _wait_until_ended(group: Group) -> None:
     while not group.has_ended("database"):
         time.sleep(0.01)
+
+
+def test_a_dag_that_is_not_there_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--on", "nix"]) == 1
+    assert "there is no DAG tidewise_nix; --on takes " in capsys.readouterr().err
