@@ -76,6 +76,12 @@ class Choice:
     paid_less: int = 0
 
 
+def find_best(values: Values) -> int:
+    """Return the place of the cheapest decision, 0 to stay."""
+    best = 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
+    return best if best and values.stay > values.go[best] else 0
+
+
 def choose_size(
     sizes: Sizes,
     values: Values,
@@ -86,9 +92,9 @@ def choose_size(
     lasts_s: int,
     age_s: float,
     now_s: int,
-    place: int | None = None,
+    place: int,
 ) -> Choice:
-    """Return the cheapest decision with its figures.
+    """Return a decision with its figures.
 
     Args:
         sizes: of the job.
@@ -99,11 +105,10 @@ def choose_size(
         lasts_s: in this time.
         age_s: of the oldest record.
         now_s: epoch seconds.
-        place: of the size that was decided for already; None for the cheapest.
+        place: of the size that is decided for.
     """
     best = 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
     gain = values.stay - float(values.go[best]) if best else 0.0
-    place = (best if gain > 0 else 0) if place is None else place
     saved = values.stay - float(values.go[place]) if place else -gain
     unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)
     before, after = terms.count_paid(sizes.slots[[0, place]]).tolist()

@@ -41,7 +41,7 @@ class Measured:
         slots, log_capacity: of the sizes that were compared: slots of each, by size, and the log of what it carries.
         excess: what going to each costs more than the cheapest decision.
         spread: standard deviation of the log load an hour ahead.
-        stays_behind: the job does not work its backlog off, so that it gives nothing up.
+        keeps_slots: the job does not work its backlog off, or its last falls were a loss, so it gives nothing up.
     """
 
     load_per_s: float
@@ -50,17 +50,17 @@ class Measured:
     log_capacity: tuple[float, ...]
     excess: tuple[float, ...]
     spread: float
-    stays_behind: bool = False
+    keeps_slots: bool = False
 
     @classmethod
-    def of(cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: Values, *, stays_behind: bool) -> Measured:
+    def of(cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: Values, *, keeps_slots: bool) -> Measured:
         """Return the figures of an outlook, and of what the sizes carry and cost now."""
         order = np.argsort(sizes.slots, kind="stable")
         load = max(math.exp(float(outlook.mean[0])) - outlook.offset, 0.0)
         logs = np.maximum.accumulate(sizes.log_capacity[order, 0])
         excess = values.go[order] - min(values.stay, float(values.go[1:].min(initial=np.inf)))
         slots = tuple(np.rint(sizes.slots[order]).astype(int).tolist())
-        return cls(load, age_s, slots, tuple(logs.tolist()), tuple(excess.tolist()), spread_of(outlook), stays_behind)
+        return cls(load, age_s, slots, tuple(logs.tolist()), tuple(excess.tolist()), spread_of(outlook), keeps_slots)
 
     def carries_per_s(self, slots: int) -> float:
         """Return what a number of slots carries, records/s."""
@@ -140,8 +140,8 @@ def _list_outside(due: PlannedStep, measured: Measured, rescale_price: float) ->
     if (more := measured.costs_more(due.slots)) > TOLERANCE * rescale_price:
         cost = f"{more / rescale_price:.2g} rescales" if rescale_price else "something"
         yield f"it would cost {cost} more than what the load as measured asks for, its band is {TOLERANCE:g}"
-    if measured.stays_behind and any(due.step.parallelism[name] < count for name, count in due.running.items()):
-        yield "the backlog does not fall"
+    if measured.keeps_slots and any(due.step.parallelism[name] < count for name, count in due.running.items()):
+        yield "the backlog does not fall, or a fall was a loss lately"
 
 
 def describe_due(due: PlannedStep, now_s: int) -> str:

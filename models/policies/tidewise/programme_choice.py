@@ -18,8 +18,9 @@ from models.policies.tidewise.measurements import NO_AGE, lag_s, stays_behind
 from models.policies.tidewise.planned_steps import Measured
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
+from models.policies.tidewise.taken_back import TakenBack
 from models.programme.capacity_belief import CapacityBelief, measure
-from models.programme.choice import Choice, choose_size
+from models.programme.choice import Choice, choose_size, find_best
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
@@ -43,6 +44,8 @@ _HIGH_SCORE: Final = 2.0
 _REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
 _COMPARED: Final = 14  # steps of the programme, nearly two hours, in which a decision is compared with staying
 _WORKED_OFF_S: Final = 4.0 * STEP_S  # in so long at most what waits is worked off, where people ask for nothing else
+_REMEMBERED: Final = 72  # steps whose high load is carried while falls pause: six hours
+_HARDLY_MORE: Final = 1.1
 _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
@@ -55,12 +58,14 @@ class Chosen:
         choice: among them.
         belief: of the error of the models' capacity.
         measured: figures that a planned step is held against.
+        taken_back: what became of the job's falls until now.
     """
 
     sizes: JobSizes
     choice: Choice
     belief: CapacityBelief
     measured: Measured
+    taken_back: TakenBack
 
     def form_parallelism(self, names: Sequence[str]) -> dict[str, int]:
         """Return operator -> parallelism of the size that was chosen."""
@@ -88,6 +93,12 @@ class JobProblem:
         """Return the load that the running size sustains now, records/s."""
         return float(np.exp(self.rows.log_capacity[0, 0]))
 
+    def find_carrying(self, log_load: float) -> int:
+        """Return the place of the least size that carries a load now, of the running one where that is hardly more."""
+        carries, slots = self.rows.log_capacity[:, 0] >= log_load, self.rows.slots
+        least = int(np.where(carries, slots, np.inf).argmin()) if carries.any() else int(slots.argmax())
+        return 0 if carries[0] and slots[0] <= _HARDLY_MORE * slots[least] else least
+
 
 def choose(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
@@ -95,7 +106,8 @@ def choose(
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
     While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size
-    that carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.
+    that carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.  After
+    falls that were a loss it gets no less than what carries the high load of the last hours, their 90% quantile.
 
     Args:
         job: as it is now.
@@ -106,7 +118,7 @@ def choose(
     """
     events = memory.planned.read_events(law.newest, 1 + AHEAD)
     outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
-    keeps = stays_behind(job)
+    keeps, is_paused = stays_behind(job), job.now_s < memory.taken_back.until_s
     at_least = job.running if keeps else None
     problem = state_problem(job, memory, law, outlook, STEPS, left_out=left_out, is_stuck=is_stuck, at_least=at_least)
     if problem is None:
@@ -122,11 +134,16 @@ def choose(
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 
     place = _find_sufficient(job, rows, values) if falls_behind(job) and not is_stuck else None
+    place = find_best(values) if place is None else place
+    if is_paused:
+        carrying = problem.find_carrying(float(np.quantile(law.loads[-_REMEMBERED:], 0.9)))
+        place = carrying if rows.slots[carrying] > rows.slots[place] else place
     lasts_s, now_s = sum(STEPS[:_COMPARED]) * STEP_S, job.now_s
     choice = choose_size(
         rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
     )
-    return Chosen(problem.sizes, choice, problem.belief, Measured.of(outlook, age_s, rows, values, stays_behind=keeps))
+    measured = Measured.of(outlook, age_s, rows, values, keeps_slots=keeps or is_paused)
+    return Chosen(problem.sizes, choice, problem.belief, measured, memory.taken_back.follow(choice, terms, job.now_s))
 
 
 def _find_sufficient(job: Snapshot, rows: Sizes, values: Values) -> int | None:

@@ -12,6 +12,7 @@ from models.arrays import Floats
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.slot_charges import SlotCharges
+from models.policies.tidewise.taken_back import TakenBack
 from models.programme.capacity_belief import CapacityBelief
 from models.programme.event_path import EventChange, EventPath
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
@@ -121,6 +122,7 @@ class ProgrammeMemory:
         belief: of the error of the models' capacity.
         due: steps of the newest plan that are to come, or are due and not in force yet.
         count: of the steps that were due so far, of all plans.
+        taken_back: what became of its falls.
         charges: what the newest plan has the job pay for slots that are short.
     """
 
@@ -130,4 +132,5 @@ class ProgrammeMemory:
     belief: CapacityBelief = field(default_factory=CapacityBelief)
     due: tuple[PlannedStep, ...] = ()
     count: StepCount = field(default_factory=StepCount)
+    taken_back: TakenBack = field(default_factory=TakenBack)
     charges: SlotCharges = field(default_factory=SlotCharges)

@@ -113,9 +113,10 @@ class Programme:
         chosen = None if is_held else choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
         if chosen is None:
             return ReactiveDecision(None, _UNSEEN_CHANGE if is_held else _UNKNOWN_SIZES), memory
-        memory = replace(memory, belief=chosen.belief)
+        paused = memory.taken_back.describe(job.now_s)
+        memory = replace(memory, belief=chosen.belief, taken_back=chosen.taken_back)
         short = SHORT if memory.charges.is_short(job.now_s, job.now_s + HOUR_S) else ""
-        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short)
+        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short + paused)
 
     def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""
