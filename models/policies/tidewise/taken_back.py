@@ -41,19 +41,19 @@ class TakenBack:
     def follow(self, choice: Choice, terms: Terms, now_s: int) -> TakenBack:
         """Return it after one more evaluation, whose choice tells what the job runs with and how late it is."""
         slots, passed_min = choice.slots_from, (now_s - self.seen_s) / MINUTE_S
-        seen = replace(self, seen_s=now_s, slots=slots)
+        after = replace(self, seen_s=now_s, slots=slots)
         if now_s < self.until_s:
-            return seen
+            return after
         before = self.slots_before or (self.slots if slots < self.slots else 0)
         if not before:
-            return seen
+            return after
         fell_s = self.fell_s if self.slots_before else self.seen_s
         is_late = choice.age_s > terms.late_after_s
         lower = min(slots, self.slots)  # between the two evaluations
         saved = self.saved + (terms.slot_price * (before - lower) - terms.late_price * is_late) * passed_min
         remaining_min = choice.age_s / MINUTE_S * is_late  # until it is worked off
         left = saved - 2 * terms.rescale_price - terms.late_price * remaining_min
-        is_back, ended = slots >= before, replace(seen, slots_before=0, saved=0.0)
+        is_back, ended = slots >= before, replace(after, slots_before=0, saved=0.0)
         if (is_late or is_back) and left < -_LOSS * terms.rescale_price:
             pause_s = min(max(2 * self.pause_s, HOUR_S), DAY_S)
             return replace(ended, pause_s=pause_s, until_s=now_s + pause_s)
@@ -61,7 +61,7 @@ class TakenBack:
             return replace(ended, pause_s=0)
         if is_back:
             return replace(ended, saved=min(left, 0.0))
-        return replace(seen, slots_before=before, fell_s=fell_s, saved=saved)
+        return replace(after, slots_before=before, fell_s=fell_s, saved=saved)
 
     def describe(self, now_s: int) -> str:
         """Return why slots are not given up, to follow a reason; empty while falls are tried."""
