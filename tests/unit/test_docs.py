@@ -135,3 +135,13 @@ def test_decisions_name_constants_that_the_code_has() -> None:
     named = {name for page in pages for name in re.findall(r"`([A-Z][A-Z]+(?:_[A-Z]+)*)`", page.read_text())}
     assert len(named) > 8
     assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
+
+
+def test_ten_questions_are_answered_in_words_of_users() -> None:
+    page = (REPOSITORY / "docs" / "faq.md").read_text()
+    assert page.count("\n## ") == 10
+    for words in ("consumer lag", "Airflow is down", "one job", "cost to run", "permissions", "upgrade", "history"):
+        assert words in page, words
+    assert 'mode = "off"' in page
+    assert "docs/faq.md" in (REPOSITORY / "README.md").read_text()
+    assert "--prometheus" in (REPOSITORY / "README.md").read_text()
