@@ -1,10 +1,10 @@
-"""The rows of few sources in the driver: those that a forecast chooses, writes and counts."""
+"""Rows of a forecast in the driver: those that it chooses, writes and counts."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -16,7 +16,7 @@ from include.tables import FORECAST_SCORES, FORECASTS, Table
 from models.arrays import Ints
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.lake import Lake
-from spark_jobs.source_inputs.current_sources import JobName, is_current
+from spark_jobs.source_inputs.source_rates import SourceName
 from spark_jobs.source_inputs.source_windows import SERIES
 
 _QUANTILES = ("q10", "q50", "q90", "q95")
@@ -24,15 +24,10 @@ _OF_EVENTS = ("event", "event_factor", "event_spread")
 _SCORES = ("mase", "pinball_q90", "coverage_q90")
 
 
-def choose_current(sources: pa.Table, current: Mapping[JobName, frozenset[str]]) -> pa.Table:
-    """Return the sources without those that are left out; see :func:`.current_sources.is_current`."""
-    return sources.filter(pa.array([is_current(current, *name) for name in _keys(sources)], pa.bool_()))
-
-
-def order_series(sources: pa.Table, hashes: Ints) -> list[int]:
-    """Return the order of sources of which the first are a sample: by a hash of their names, (n,), then by these."""
-    names = list(zip(hashes.tolist(), _keys(sources), strict=True))
-    return sorted(range(len(names)), key=names.__getitem__)
+def take_series(sources: pa.Table, names: Sequence[SourceName]) -> pa.Table:
+    """Return the rows of some sources, in the order of their names."""
+    place = {name: row for row, name in enumerate(_keys(sources))}
+    return sources.take(pa.array([place[name] for name in names], pa.int64()))
 
 
 def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timedelta) -> pa.Table:
@@ -52,7 +47,7 @@ def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timede
     return whole.append_column("is_chosen", pa.array([date == as_of.date() for _, date in own], pa.bool_()))
 
 
-def _keys(rows: pa.Table) -> list[tuple[str, str, str]]:
+def _keys(rows: pa.Table) -> list[SourceName]:
     return list(zip(*(rows[name].to_pylist() for name in SERIES), strict=True))
 
 

@@ -21,7 +21,7 @@ from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.source_inputs.one_by_one import apply_with_fallback
-from spark_jobs.source_inputs.source_windows import RATES, SERIES, WINDOWS, HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.source_windows import SERIES, HistoryFrame
 
 if TYPE_CHECKING:
     from include.settings import Event  # workers need none of the settings, whose checks take half a second
@@ -130,8 +130,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
 
     Args:
         series: one row each: cluster, job, operator, previous_champion (null when none), is_chosen (whether that was
-            chosen today), and its bins (rate_per_s, an array, and last_seen_s) or its windows (start_s, window_s and
-            demand_per_s, arrays of equal length).
+            chosen today), rate_per_s, an array over the bins, and last_seen_s.
         task: what to forecast.
         fits: of the global model.
     """
@@ -165,15 +164,9 @@ def _rates(series: pd.DataFrame, task: ForecastTask) -> tuple[Floats, Floats]:
 
     And the end of the last window of each that was measured, epoch seconds, NaN without one, shape (n,).
     """
-    if set(RATES) <= set(series.columns):
-        rates = np.stack([np.asarray(own, np.float64) for own in series["rate_per_s"]])
-        rates[np.isnan(rates)] = np.nan  # one NaN, of the same bits
-        measured_until_s = series["last_seen_s"].to_numpy(np.float64)
-    else:
-        rows = zip(*(series[name] for name in WINDOWS), strict=True)
-        windows = [SourceWindows.of(*row).select_measured(task) for row in rows]
-        rates = np.stack([own.average_in_bins(task) for own in windows])
-        measured_until_s = np.array([own.last_seen_s for own in windows])
+    rates = np.stack([np.asarray(own, np.float64) for own in series["rate_per_s"]])
+    rates[np.isnan(rates)] = np.nan  # one NaN, of the same bits
+    measured_until_s = series["last_seen_s"].to_numpy(np.float64)
     for row, events in enumerate(task.events_of(series)):
         if events:
             rates[row, find_event_bins(events, task.first_bin_s, task.bin_s, task.history_bins)] = np.nan

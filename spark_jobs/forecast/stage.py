@@ -14,16 +14,13 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
-from spark_jobs.forecast.batches import keep_current, start_workers
-from spark_jobs.forecast.few_sources import forecast_few, write_few
-from spark_jobs.forecast.many_sources import forecast_many
+from spark_jobs.forecast.batches import start_workers
+from spark_jobs.forecast.forecast_sources import forecast_sources, write_forecasts
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
 from spark_jobs.source_inputs.current_sources import read_current_sources
-from spark_jobs.source_inputs.renames import current_names, follow_renames, read_versions, renames_frame
-from spark_jobs.source_inputs.source_rates import HELD_BYTES, read_source_rates
-from spark_jobs.source_inputs.source_series import read_source_loads, source_series
+from spark_jobs.source_inputs.renames import current_names, read_versions
 
 
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
@@ -65,9 +62,5 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 def _forecast(lake: Lake, settings: Settings, request: StageRequest) -> dict[str, object]:
     task = forecast_task(settings, request)
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
-    current = read_current_sources(lake, request.as_of)
-    few = read_source_rates(lake.root, task, names, HELD_BYTES // (8 * task.history_bins))
-    if few is None:
-        windows = source_series(follow_renames(read_source_loads(lake, task), renames_frame(lake, names)), task)
-        return forecast_many(lake, keep_current(windows, current), task, request, settings.spark.shuffle_partitions)
-    return write_few(lake, forecast_few(lake, few, current, task, request), task, request)
+    made = forecast_sources(lake, names, read_current_sources(lake, request.as_of), task, request)
+    return write_forecasts(lake, made, task, request)

@@ -6,13 +6,14 @@ planning and compiling; here they are read by column and averaged in 4 s, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from include.lake_table import LakeTable
 from include.tables import SOURCE_LOADS
@@ -22,8 +23,8 @@ from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_loads import update_source_loads
 from spark_jobs.source_inputs.source_windows import RATES, SERIES, HistoryFrame
 
-HELD_BYTES = 256 * 2**20
-"""So many rates are held in the driver, more are left to Spark: of 4,161 sources with 28 days of five minutes."""
+SourceName = tuple[str, str, str]
+"""Cluster, job and present operator."""
 _NAMES = (*SERIES, "vertex_id")
 _ARRAYS = ("start_s", "window_s", "demand_per_s")
 
@@ -38,7 +39,7 @@ class SourceRates:
         last_seen_s: end of the last window that was measured, epoch seconds; NaN without one, shape (n,).
     """
 
-    names: list[tuple[str, str, str]]
+    names: list[SourceName]
     rate_per_s: Floats
     last_seen_s: Floats
 
@@ -52,36 +53,43 @@ class SourceRates:
         return pa.table(columns, names=[*SERIES, *RATES])
 
 
-def read_source_rates(
-    lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None], most: int
-) -> SourceRates | None:
-    """Return the sources with a window in a history, under their present names; None of more than ``most``.
+def list_sources(lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None]) -> list[SourceName]:
+    """Return the sources with a window in a history, under their present names; the windows are brought up to date.
 
     Args:
         lake: folder or URI.
         frame: of the history.
         current: present name of an operator that has another, null of one that has gone; see :mod:`.renames`.
-        most: sources.
     """
-    since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
-    update_source_loads(lake, since, until)
-    loads = LakeTable(lake, SOURCE_LOADS)
-    places, bins = _Places(current), _Bins(frame)
-    for day, rows in _read_days(loads, since, until):
-        windows = _read_windows(rows, places)
-        if len(places.names) > most:
-            return None
-        bins.add(windows, len(places.names), day, is_last=day == until)
+    days, places = _list_days(frame), _Places(current)
+    update_source_loads(lake, days[0], days[-1])
+    for day, rows in _read_days(lake, days, [*_NAMES, "start_s"]):
+        _place_rows(rows if days[0] < day < days[-1] else _select_inside(rows, frame), places)
+    return places.names
+
+
+def read_source_rates(
+    lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None], wanted: Iterable[SourceName]
+) -> SourceRates:
+    """Return the rates of some sources of :func:`list_sources`; other arguments as there."""
+    days, places, bins = _list_days(frame), _Places(current, frozenset(wanted)), _Bins(frame)
+    for day, rows in _read_days(lake, days, [*_NAMES, *_ARRAYS]):
+        bins.add(_read_windows(rows, places), len(places.names), day, is_last=day == days[-1])
     return bins.average(places.names)
 
 
-def _read_days(loads: LakeTable, since: date, until: date) -> Iterator[tuple[date, pa.Table]]:
+def _list_days(frame: HistoryFrame) -> list[date]:
+    since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
+    return [since + timedelta(days=back) for back in range((until - since).days + 1)]
+
+
+def _read_days(lake: str, days: Sequence[date], columns: Sequence[str]) -> Iterator[tuple[date, pa.Table]]:
     """Yield each day with its rows; while one is worked on, the next is read."""
+    loads = LakeTable(lake, SOURCE_LOADS)
 
     def read(day: date) -> pa.Table:
-        return loads.read([*_NAMES, *_ARRAYS], day, day, "operator IS NOT NULL")
+        return loads.read(columns, day, day, "operator IS NOT NULL")
 
-    days = [since + timedelta(days=back) for back in range((until - since).days + 1)]
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(read, days[0])
         for day, following in zip(days, [*days[1:], None], strict=True):
@@ -91,22 +99,35 @@ def _read_days(loads: LakeTable, since: date, until: date) -> Iterator[tuple[dat
             yield day, rows
 
 
+def _select_inside(rows: pa.Table, frame: HistoryFrame) -> pa.Table:
+    """Return the rows with a window in a history; those of days between its first and last all have one."""
+    start_s = rows["start_s"].combine_chunks()
+    flat = start_s.flatten().to_numpy()
+    inside = (flat >= frame.first_bin_s) & (flat < frame.as_of_s)
+    own = pc.list_parent_indices(start_s).to_numpy()[inside]
+    return rows.take(pa.array(np.unique(own)))
+
+
 class _Places:
     """The index of each source, in the order in which they come up."""
 
-    def __init__(self, current: Mapping[OperatorName, str | None]) -> None:
-        self._current = current
-        self._place: dict[tuple[str, str, str], int] = {}
+    def __init__(self, current: Mapping[OperatorName, str | None], wanted: frozenset[SourceName] | None = None) -> None:
+        self._current, self._wanted = current, wanted
+        self._place: dict[SourceName, int] = {}
 
     @property
-    def names(self) -> list[tuple[str, str, str]]:
+    def names(self) -> list[SourceName]:
         """Cluster, job and present operator of each."""
         return list(self._place)
 
     def find(self, name: OperatorName) -> int:
-        """Return the index of an operator, -1 of one that has gone."""
+        """Return the index of an operator, -1 of one that has gone or is not wanted."""
         operator = self._current.get(name, name[2])
-        return -1 if operator is None else self._place.setdefault((name[0], name[1], operator), len(self._place))
+        if operator is None:
+            return -1
+        own = name[0], name[1], operator
+        is_wanted = self._wanted is None or own in self._wanted
+        return self._place.setdefault(own, len(self._place)) if is_wanted else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +143,8 @@ class _Windows:
         return _Windows(self.source[chosen], self.start_s[chosen], self.window_s[chosen], self.demand_per_s[chosen])
 
 
-def _read_windows(rows: pa.Table, places: _Places) -> _Windows:
-    """Return the windows of rows of silver.source_loads, without those of operators that have gone."""
+def _place_rows(rows: pa.Table, places: _Places) -> Ints:
+    """Return the index of each row's source, shape (rows,)."""
     code, known = np.zeros(len(rows), np.int64), list[pa.Array]()
     for name in _NAMES:  # few names in many rows: looked up once each
         coded = rows[name].combine_chunks().dictionary_encode("encode")
@@ -134,7 +155,12 @@ def _read_windows(rows: pa.Table, places: _Places) -> _Windows:
     names = zip(
         *(values.take(pa.array(own)).to_pylist() for values, own in zip(known, indices, strict=True)), strict=True
     )
-    source = np.array([places.find(name) for name in names], np.int64)[inverse]
+    return np.array([places.find(name) for name in names], np.int64)[inverse]
+
+
+def _read_windows(rows: pa.Table, places: _Places) -> _Windows:
+    """Return the windows of rows of silver.source_loads, without those that are not asked for."""
+    source = _place_rows(rows, places)
     arrays = [rows[name].combine_chunks() for name in _ARRAYS]
     count = np.diff(arrays[0].offsets.to_numpy()) if len(rows) else np.zeros(0, np.int64)
     start_s, window_s, demand_per_s = (one.flatten().to_numpy(zero_copy_only=False) for one in arrays)
@@ -174,7 +200,7 @@ class _Bins:
         self._average(mine, stop)
 
     def _average(self, windows: _Windows, stop: int) -> None:
-        """Fill the bins before ``stop``; see :func:`.source_series.average_in_bins`."""
+        """Fill the bins before ``stop``, each with the mean rate of its windows."""
         frame = self._frame
         span = np.maximum(1, windows.window_s // frame.bin_s)
         ahead = np.arange(int(span.sum())) - np.repeat(np.cumsum(span) - span, span)
@@ -195,7 +221,7 @@ class _Bins:
         self._has_older |= count[:, : max(0, frame.history_bins - self._low)].any(axis=1)
         self._low = stop
 
-    def average(self, names: Sequence[tuple[str, str, str]]) -> SourceRates:
+    def average(self, names: Sequence[SourceName]) -> SourceRates:
         """Return the sources that have a window; the bin that as-of cuts counts as the last of one without others."""
         self._rates[~self._has_older, -2] = self._rates[~self._has_older, -1]
         own = np.flatnonzero(self._is_present)

@@ -19,13 +19,13 @@ from include.tables import (
     QUALITY,
     QUARANTINE,
 )
+from lab.stages.inputs.source_series import SourceWindows, read_source_loads, source_series
 from models.polling.job_layout import name_operators
 from models.polling.job_replies import Vertex
 from spark_jobs.job_history.operator_names import operators_of
 from spark_jobs.plan_inputs.windows import windows_between
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
-from spark_jobs.source_inputs.source_series import read_source_loads, source_series
-from spark_jobs.source_inputs.source_windows import HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.source_windows import HistoryFrame
 from tests.spark.hostile_input import (
     BAD_REPLIES,
     HOUR,

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from spark_jobs.forecast import few_sources
+from spark_jobs.forecast import forecast_sources
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES
 
@@ -25,7 +25,7 @@ def series(count: int = 500) -> pa.Table:
 
 @pytest.mark.parametrize(("least", "parts"), [(1, 1), (2, 2), (5, 5), (100, BATCHES)])
 def test_parts_have_whole_batches_of_about_as_many_series(least: int, parts: int) -> None:
-    made = few_sources.deal_series(series(), HASHES, least)
+    made = forecast_sources.deal_series(series(), HASHES, least)
     assert len(made) == parts
     assert sorted(job for one in made for job in one["job"].to_pylist()) == sorted(series()["job"].to_pylist())
     batches = [set(one[BATCH].to_pylist()) for one in made]
@@ -36,7 +36,7 @@ def test_parts_have_whole_batches_of_about_as_many_series(least: int, parts: int
 
 
 def test_a_series_goes_into_the_batch_that_spark_would_deal_it_to() -> None:
-    (made,) = few_sources.deal_series(series(3), np.array([-1, 16, 35]), 1)
+    (made,) = forecast_sources.deal_series(series(3), np.array([-1, 16, 35]), 1)
     assert dict(zip(made["job"].to_pylist(), made[BATCH].to_pylist(), strict=True)) == {
         "job-0": 15,
         "job-1": 0,
@@ -45,12 +45,21 @@ def test_a_series_goes_into_the_batch_that_spark_would_deal_it_to() -> None:
 
 
 def test_parts_are_small_enough_to_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_sources, "_SENT_BYTES", series().nbytes // 3)
-    assert len(few_sources.deal_series(series(), HASHES, 1)) in {3, 4}
+    monkeypatch.setattr(forecast_sources, "_SENT_BYTES", series().nbytes // 3)
+    assert len(forecast_sources.deal_series(series(), HASHES, 1)) in {3, 4}
+
+
+def test_groups_of_batches_are_small_enough_to_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(forecast_sources.group_batches(HASHES, 8)) == [frozenset(range(BATCHES))]
+    monkeypatch.setattr(forecast_sources, "_HELD_BYTES", 100 * 8)
+    groups = list(forecast_sources.group_batches(HASHES, 8))
+    assert sorted(batch for group in groups for batch in group) == list(range(BATCHES))
+    assert all(np.isin(HASHES % BATCHES, list(group)).sum() <= 100 for group in groups)
+    assert list(forecast_sources.group_batches(HASHES[:0], 8)) == []
 
 
 def test_no_series_are_no_parts() -> None:
-    assert few_sources.deal_series(series(0), np.zeros(0, np.int64), 2) == []
+    assert forecast_sources.deal_series(series(0), np.zeros(0, np.int64), 2) == []
 
 
 def test_a_worker_works_on_each_batch_alone_and_sends_unknown_figures_as_none() -> None:

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from include.arrow_rows import arrow_rows
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS, SOURCE_LOADS
+from lab.stages.inputs.source_series import SourceWindows
 from spark_jobs.source_inputs import source_loads
 from spark_jobs.source_inputs.source_loads import WHOLE_DAY, update_source_loads
-from spark_jobs.source_inputs.source_windows import HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.source_windows import HistoryFrame
 
 START = datetime(2026, 3, 20, 22, tzinfo=UTC)
 HOURS = 4  # of two days

@@ -11,12 +11,12 @@ import pytest
 
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS
-from spark_jobs.source_inputs.source_rates import SourceRates, read_source_rates
-from spark_jobs.source_inputs.source_windows import HistoryFrame, SourceWindows
+from lab.stages.inputs.source_series import SourceWindows
+from spark_jobs.source_inputs.source_rates import SourceRates, list_sources, read_source_rates
+from spark_jobs.source_inputs.source_windows import HistoryFrame
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 NOON_S = int(NOON.timestamp())
-MANY = 1_000
 NAME = {"cluster": "c", "job": "orders", "operator": "source", "vertex_id": None}
 
 
@@ -28,9 +28,7 @@ def window(start_s: int, window_s: int, rate: float | None, **names: Any) -> dic
 
 def read(lake: Path, rows: list[dict[str, Any]], frame: HistoryFrame, current: Any = None) -> SourceRates:
     LakeTable(str(lake), OBSERVATIONS).append(rows)
-    result = read_source_rates(str(lake), frame, current or {}, MANY)
-    assert result is not None
-    return result
+    return read_source_rates(str(lake), frame, current or {}, list_sources(str(lake), frame, current or {}))
 
 
 @pytest.mark.parametrize(
@@ -91,16 +89,18 @@ def test_a_renamed_operator_keeps_its_history_and_one_that_has_gone_ends(tmp_pat
     np.testing.assert_array_equal(made.rate_per_s, [[1.0, 3.0, np.nan]])
 
 
-def test_more_sources_than_the_driver_holds_are_left_to_spark(tmp_path: Path) -> None:
+def test_the_rates_of_some_sources_are_theirs_among_all(tmp_path: Path) -> None:
     frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
-    rows = [window(NOON_S, 300, 1.0, job=job) for job in ("a", "b")]
-    assert len(read(tmp_path, rows, frame).names) == 2
-    assert read_source_rates(str(tmp_path), frame, {}, 1) is None
+    every = read(tmp_path, [window(NOON_S, 300, at + 1.0, job=job) for at, job in enumerate("abc")], frame)
+    some = read_source_rates(str(tmp_path), frame, {}, [("c", "b", "source"), ("c", "c", "source")])
+    assert some.names == [name for name in every.names if name[1] != "a"]
+    np.testing.assert_array_equal(some.rate_per_s, every.rate_per_s[[name[1] != "a" for name in every.names]])
 
 
 def test_a_lake_without_observations_has_no_source(tmp_path: Path) -> None:
-    made = read_source_rates(str(tmp_path), HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2), {}, MANY)
-    assert made is not None
+    frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
+    assert list_sources(str(tmp_path), frame, {}) == []
+    made = read_source_rates(str(tmp_path), frame, {}, [])
     assert made.table.num_rows == 0
     assert made.table.column_names == ["cluster", "job", "operator", "rate_per_s", "last_seen_s"]
 

@@ -16,14 +16,14 @@ from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
 from lab.replay.rate_series import fill_gaps
+from lab.stages.inputs.source_series import WINDOWS, SourceWindows, read_source_loads, source_series
 from models.arrays import Floats
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB, newest_graphs, read_newest_hours
 from spark_jobs.plan_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
-from spark_jobs.source_inputs.source_series import read_source_loads, source_series
-from spark_jobs.source_inputs.source_windows import WINDOWS, HistoryFrame, SourceWindows
+from spark_jobs.source_inputs.source_windows import HistoryFrame
 
 
 class NoLoadError(ValueError):

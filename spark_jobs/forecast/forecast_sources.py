@@ -1,0 +1,131 @@
+"""A forecast of all sources: their rates go to Spark part by part, and what it makes of them comes back.
+
+Where Spark opened, grouped, shuffled and committed every table itself, a pass of 100 sources took 64 s of processor
+time, and 34 s here: docs/adr/0040-one-way-through-each-stage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from include import tables
+from include.arrow_rows import arrow_columns
+from include.stages import StageRequest
+from models.arrays import Ints
+from models.forecasting.boosting import Fit
+from spark_jobs.forecast import driver_rows
+from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
+from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
+from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
+from spark_jobs.lake import Lake, frame_of
+from spark_jobs.source_inputs.current_sources import JobName, is_current
+from spark_jobs.source_inputs.renames import OperatorName
+from spark_jobs.source_inputs.source_rates import list_sources, read_source_rates
+from spark_jobs.source_inputs.source_windows import SERIES
+from spark_jobs.timestamps import as_of_slice
+
+_HELD_BYTES = 256 * 2**20
+"""Rates that the driver holds at once: of 4,161 sources with 28 days of five minutes."""
+_SENT_BYTES = 32 * 2**20
+"""Rates of a part: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
+
+
+def forecast_sources(
+    lake: Lake,
+    renamed: Mapping[OperatorName, str | None],
+    current: Mapping[JobName, frozenset[str]],
+    task: ForecastTask,
+    request: StageRequest,
+) -> pa.Table:
+    """Forecast the sources of a history, without those that are left out, in the order of their names.
+
+    Args:
+        lake: the tables.
+        renamed: see :func:`spark_jobs.source_inputs.renames.current_names`.
+        current: sources of each job; see :func:`.current_sources.is_current`.
+        task: what to forecast.
+        request: of the run.
+    """
+    names = [name for name in list_sources(lake.root, task, renamed) if is_current(current, *name)]
+    hashes = read_hashes(lake.spark, names)
+    order = sorted(range(len(names)), key=list(zip(hashes.tolist(), names, strict=True)).__getitem__)
+    sample = [names[place] for place in order[:SAMPLE_SERIES]]
+    made, fits = [arrow_columns(RESULT_COLUMNS).empty_table()], tuple[Fit, ...]()
+    for count, batches in enumerate(group_batches(hashes, 8 * task.history_bins)):
+        is_own = np.isin(hashes % BATCHES, list(batches))
+        own = [names[place] for place in np.flatnonzero(is_own)]
+        rates = read_source_rates(lake.root, task, renamed, own if count else [*own, *sample]).table
+        if not count:
+            fits = fit_global(driver_rows.take_series(rates, sample).to_pandas(), task)
+        series = driver_rows.add_champions(driver_rows.take_series(rates, own), lake, request.as_of, CHAMPION_MEMORY)
+        parts = deal_series(series, hashes[is_own], lake.spark.sparkContext.defaultParallelism)
+        made.append(forecast_parts(lake.spark, parts, task, fits))
+    return pa.concat_tables(made).sort_by([(name, "ascending") for name in SERIES])
+
+
+def group_batches(hashes: Ints, series_bytes: int) -> Iterator[frozenset[int]]:
+    """Yield the batches of series in groups whose rates the driver can hold; nothing without series.
+
+    Args:
+        hashes: of the names of series, (n,).
+        series_bytes: rates of one.
+    """
+    sizes, group, held = np.bincount(hashes % BATCHES, minlength=BATCHES), set[int](), 0
+    for batch in np.flatnonzero(sizes).tolist():
+        if group and held + sizes[batch] * series_bytes > _HELD_BYTES:
+            yield frozenset(group)
+            group, held = set(), 0
+        group.add(batch)
+        held += sizes[batch] * series_bytes
+    if group:
+        yield frozenset(group)
+
+
+def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
+    """Return series in parts of about the same size, of whole batches, which are those of Spark.
+
+    A worker takes a fifth of a second to begin with a part, so there are no more of them than ``least``, which is one
+    for each core, unless a part would be too large to be sent.
+
+    Args:
+        series: one row each.
+        hashes: of their names, (n,).
+        least: number of parts, where there are so many batches.
+    """
+    batch = hashes % BATCHES
+    sizes = np.bincount(batch, minlength=BATCHES)
+    count = max(1, least, -(-series.nbytes // _SENT_BYTES))
+    parts: list[list[int]] = [[] for _ in range(min(count, BATCHES))]
+    for one in np.argsort(-sizes, kind="stable").tolist():  # the largest first, each to the smallest part
+        min(parts, key=lambda part: sizes[part].sum()).append(one)
+    whole = series.append_column(BATCH, pa.array(batch))
+    chosen = [np.flatnonzero(np.isin(batch, part)) for part in parts]
+    return [whole.take(pa.array(rows)) for rows in chosen if len(rows)]
+
+
+def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> pa.Table:
+    """Forecast parts of the series, each in a task of its own."""
+    schema = arrow_columns(RESULT_COLUMNS)
+    if not parts:
+        return schema.empty_table()
+    frames = [frame_of(spark, pa.table({COLUMN: pa.array([to_bytes(one)], pa.binary())})) for one in parts]
+    worker = make_worker(make_forecaster(task, fits), schema)
+    made = reduce(DataFrame.union, frames).mapInArrow(worker, f"{COLUMN} BINARY").toArrow()  # type: ignore[arg-type]
+    return pa.concat_tables(from_bytes(one.as_buffer()) for one in made[COLUMN])
+
+
+def write_forecasts(lake: Lake, made: pa.Table, task: ForecastTask, request: StageRequest) -> dict[str, object]:
+    """Replace the rows of this ``as_of`` in both tables and count the series."""
+    where = as_of_slice(request.as_of)
+    if not len(made):
+        lake.require_empty(tables.FORECASTS, where)
+    known = made.filter(driver_rows.is_usable(made))
+    version = driver_rows.hash_forecast(made, task)
+    lake.few(tables.FORECASTS).replace(driver_rows.list_forecasts(known, task, version), where)
+    lake.few(tables.FORECAST_SCORES).replace(driver_rows.list_scores(known, task), where)
+    return driver_rows.count_series(made)
