@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_schema
 from include.tables import Table
 from spark_jobs.lake import Lake, empty, frame_of
-from spark_jobs.one_job import local_frame
 
 _JOB = ("cluster", "job")
 
@@ -49,13 +48,6 @@ def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version
     """
     rows = lake.few(table, version).read(list(table.columns), since.date(), until.date())
     return from_table(lake.spark, table, rows)
-
-
-def keep_few(rows: DataFrame, *, is_small: bool) -> DataFrame:
-    """Return rows as they are now, worked out once: as a local frame when they are few, else as a checkpoint."""
-    if not is_small:
-        return rows.localCheckpoint()
-    return local_frame(rows, rows.toArrow())
 
 
 def read_newest(

@@ -1,4 +1,4 @@
-"""Rows of ``gold.plans`` and ``gold.policy_memory`` of few jobs as Arrow, from the rows that executors made."""
+"""Rows of ``gold.plans`` and ``gold.policy_memory`` as Arrow, from the rows that executors made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.job_plan import PlanTask
 
 _MOMENT = pa.timestamp("us", "UTC")
-NOT_WRITTEN = ("date", "settings", "input_versions")
+_NOT_WRITTEN = ("date", "settings", "input_versions")
 """Columns that ``plans.json`` has not: a run from the beginning writes the same file."""
 
 
@@ -65,7 +65,7 @@ def list_memories(rows: pa.Table, stage: str, as_of: datetime) -> pa.Table:
 
 def list_written(plans: pa.Table) -> list[dict[str, Any]]:
     """Return the rows of one plan as they go into ``plans.json``."""
-    names = [name for name in PLANS.columns if name not in NOT_WRITTEN]
+    names = [name for name in PLANS.columns if name not in _NOT_WRITTEN]
     return [{name: _to_json(row[name]) for name in names} for row in plans.select(names).to_pylist()]
 
 

@@ -5,8 +5,9 @@ The jobs' programmes are made once and kept; each round of prices is one pass ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,9 @@ from models.arrays import Floats, Ints
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
-from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
 from spark_jobs.plan.new_jobs import read_states
 from spark_jobs.plan_inputs.job_state import JobState
-from spark_jobs.plan_inputs.packed_rows import spread
 from spark_jobs.plan_inputs.struct_arrays import map_rows, rows_in
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, weight DOUBLE, slot_price DOUBLE, bins INT, edges BINARY,
@@ -115,14 +114,13 @@ def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
 
     A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
     """
-    ours = spread(select_budgeted(states, budgets(task)), task.settings.spark.shuffle_partitions, *JOB)
-    state = map_rows(lambda known: (_row(task, state) for state in read_states(task.settings, known)), SCHEMA)
-    return ours.mapInArrow(state, SCHEMA).localCheckpoint()
+    ours = states.where(F.col("cluster").isin(list(budgets(task))))
+    return ours.mapInArrow(map_rows(partial(list_problems, task), SCHEMA), SCHEMA).localCheckpoint()
 
 
-def select_budgeted(states: DataFrame, clusters: Iterable[str]) -> DataFrame:
-    """Return the jobs that take slots of a budget: one that has ended takes none."""
-    return states.where(F.col("cluster").isin(list(clusters)) & F.col("ended_at_s").isNull())
+def list_problems(task: PlanTask, known: Iterable[dict[str, Any]]) -> Iterator[dict[str, object]]:
+    """Yield a row of :data:`SCHEMA` for each job that takes slots of a budget: one that has ended takes none."""
+    return (_row(task, state) for state in read_states(task.settings, known) if state.ended_at_s is None)
 
 
 def budgets(task: PlanTask) -> dict[str, int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 
+from include.lake_table import LakeTable
 from models.arrays import Ints
 
 Job = tuple[str, str]
 """Cluster and job."""
+_ROWS_AT_ONCE = 500_000
 
 
 def list_keys(rows: pa.Table) -> list[Job]:
@@ -27,6 +30,30 @@ def find_jobs(rows: pa.Table, jobs: Sequence[Job]) -> Ints:
     distinct, inverse = np.unique(code, return_inverse=True)
     keys = ((clusters[one // len(names)], names[one % len(names)]) for one in distinct.tolist())
     return np.array([place.get(key, -1) for key in keys], np.int64)[inverse]
+
+
+def join_parts(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield tables of more rows each."""
+    gathered: list[pa.Table] = []
+    for part in parts:
+        gathered.append(part)
+        if sum(map(len, gathered)) >= _ROWS_AT_ONCE:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
+
+
+def read_chosen(
+    table: LakeTable,
+    columns: Sequence[str],
+    dates: tuple[date, date],
+    where: str,
+    choose: Callable[[pa.Table], pa.Table],
+) -> pa.Table:
+    """Read what is chosen of each part of some rows; arguments as of :meth:`include.lake_table.LakeTable.read`."""
+    parts = [choose(part) for part in join_parts(table.read_parts(columns, *dates, where))]
+    return pa.concat_tables(parts) if parts else table.read(columns, *dates, "false")
 
 
 def group_structs(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> pa.ListArray:

@@ -57,8 +57,3 @@ def _cut(rows: pa.Table) -> Iterator[tuple[str, bytes]]:
             writer.write_table(whole.slice(begin, end - begin))
         yield clusters[begin], sink.getvalue().to_pybytes()
         begin = end
-
-
-def spread(rows: DataFrame, partitions: int, *keys: str) -> DataFrame:
-    """Return rows in so many partitions by their keys; packed ones stay as they were sent."""
-    return rows if PACKED in rows.columns else rows.repartition(partitions, *keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.graph import JobGraph
-from include.policy_catalogue import entry_of, names_where
+from include.policy_catalogue import entry_of
 from include.settings import Planner
 from models.policies.observations import MEASURES, Latency, Observations
 from spark_jobs.newest_rows import JOB
@@ -70,17 +70,6 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
 def _measure(name: str) -> Column:
     column = F.col(COLUMNS.get(name, name))
     return F.when(is_demand(), column) if name == "target_data_rate_per_s" else column
-
-
-def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -> DataFrame:
-    """Return ``cluster, job, windows`` with the windows that ended within ``observed_h`` hours before ``as_of``.
-
-    ``windows`` is an array of structs, one per operator and window.
-    """
-    since = as_of - timedelta(hours=options.observed_h)
-    observing = has_policy(options, names_where(options.policies_in_use, observes=True))
-    rows = windows_between(observations, since, as_of).where(observing)
-    return rows.groupBy(*JOB).agg(F.collect_list(F.struct(*WINDOW)).alias("windows"))
 
 
 def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> Observations:

@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
-from spark_jobs.few_rows import keep_few, read_few, read_newest
+from spark_jobs.few_rows import read_few, read_newest
 from spark_jobs.lake import Lake, planned_once, rows_of
+from spark_jobs.one_job import local_frame
 from spark_jobs.plan_inputs.chosen_jobs import is_chosen
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.timestamps import timestamp_column
@@ -76,7 +77,8 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | Non
         observations = held = training_observations(followed, as_of, training).persist()
     with planned_once(lake.spark):
         rescales = read_few(lake, RESCALES, since, as_of).where(chosen)
-        events = keep_few(recent_events(rescales, as_of, training), is_small=True)
+        recent = recent_events(rescales, as_of, training)
+        events = local_frame(recent, recent.toArrow())
     before = as_of - timedelta(microseconds=1)
     graphs = select_operators(read_newest(lake, JOB_GRAPHS, since, before, order=["observed_at"]).where(chosen))
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}

@@ -13,7 +13,7 @@ from include import tables
 from include.settings import Event, Forecast, Settings
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.lake import Lake
-from spark_jobs.newest_rows import newest_forecasts
+from spark_jobs.plan_inputs.newest_of_jobs import read_newest_forecasts
 from spark_jobs.report.events import list_event_results
 from spark_jobs.report.stage import write_event_results
 from tests.spark.test_forecast_stage import AS_OF, BIN_S, DAYS, request, windows, write
@@ -58,7 +58,8 @@ def test_events_are_forecast_masked_and_judged(lake: Lake, settings: Settings) -
     assert raised.loc[~inside, ["event_factor", "event_spread"]].isna().all(axis=None)
     assert calm["event"].isna().all()
 
-    (row,) = newest_forecasts(lake.read(tables.FORECASTS), AS_OF).where("job = 'sale'").collect()
+    job = (str(sale["cluster"].iloc[0]), "sale")
+    (row,) = read_newest_forecasts(lake.few(tables.FORECASTS), AS_OF, [job]).to_pylist()
     assert sum(one["event_factor"] is not None for one in row["bins"]) == inside.sum()
 
     write_event_results(lake, wanted, AS_OF)

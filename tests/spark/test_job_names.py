@@ -1,4 +1,4 @@
-"""Spark and Python read a pattern of names alike; jobs that have ended take no slots of a budget."""
+"""Spark and Python read a pattern of names alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from include.settings import Cluster
 from spark_jobs.job_history.job_replies import name_by_pattern
-from spark_jobs.plan.slot_budget import select_budgeted
 
 pytestmark = pytest.mark.spark
 PATTERNS = (
@@ -31,9 +30,3 @@ def test_a_pattern_is_read_alike(spark: SparkSession, pattern: str) -> None:
     assert [(row.cluster, row.name, row.job) for row in rows] == [
         (row.cluster, row.name, clusters[row.cluster].name_job(row.name)) for row in rows
     ]
-
-
-def test_a_job_that_has_ended_takes_no_slots_of_a_budget(spark: SparkSession) -> None:
-    rows = [("prod", "orders", None), ("prod", "old", 5), ("free", "rides", None)]
-    states = spark.createDataFrame(rows, "cluster STRING, job STRING, ended_at_s BIGINT")
-    assert [row.job for row in select_budgeted(states, ["prod"]).collect()] == ["orders"]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from include.tables import JOB_GRAPHS, OBSERVATIONS
-from spark_jobs.newest_rows import observed_until
+from spark_jobs.plan_inputs.windows_of_jobs import read_observed_until
 from tests.spark.ingested_lake import IngestedLake
 from tests.spark.kafka_topics import HOUR, SITUATIONS, START
 from tests.spark.raw_builders import SINK, SOURCE, VERTEX_IDS, WORK
@@ -68,8 +68,8 @@ def test_demand_goes_on_while_the_job_is_down(ingested: Ingested) -> None:
         assert (row["disturbed"], row["is_source"], row["parallelism"], row["busy_share"]) == (True, True, None, None)
         assert row["vertex_id"] == VERTEX_IDS[SOURCE]
     assert ingested.quality("down")["missing_windows"] == 0
-    (observed,) = observed_until(observations, START + HOUR).collect()
-    assert observed["observed_until"].minute == 20  # nothing of the job itself was seen since
+    observed = read_observed_until(ingested.lake.few(OBSERVATIONS), START + HOUR)["down", "orders"]
+    assert observed["observed_until_s"] % 3600 == 20 * 60  # nothing of the job itself was seen since
 
 
 def test_several_topics_and_kafka_clusters_are_summed_and_partial_is_not_told(ingested: Ingested) -> None:

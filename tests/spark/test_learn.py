@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from delta_tables import write_rows
 from planned_models import plan_with
@@ -23,11 +24,12 @@ from include.stage_names import LEARN, PROFILING, Stage
 from include.stages import StageRequest
 from lab.stages.learn import stage as learn
 from spark_jobs.lake import Lake
-from spark_jobs.newest_rows import JOB
 from spark_jobs.plan import stage as plan
-from spark_jobs.plan_inputs.policy_memory import newest_memories
+from spark_jobs.plan_inputs.by_job import group_structs
+from spark_jobs.plan_inputs.newest_of_jobs import read_newest_memories
 from spark_jobs.plan_inputs.struct_arrays import rows_in
-from spark_jobs.plan_inputs.windows import observations_of, recent_windows, windows_between
+from spark_jobs.plan_inputs.windows import WINDOW, observations_of, windows_between
+from spark_jobs.plan_inputs.windows_of_jobs import read_recent_windows
 from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet
 
@@ -184,8 +186,9 @@ def test_windows_as_rows_and_in_one_row_are_the_same(settings: Settings, lake: L
     write_rows(lake, tables.OBSERVATIONS, gaps)
     at, graph = LATER + timedelta(minutes=10), JobGraph((Operator("src"), Operator("map", ("src",))))
     observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=settings.planner.observed_h)
-    (batch,) = recent_windows(observations, settings.planner, at).toArrow().to_batches()
-    (known,) = rows_in(batch)
+    name = (fleet.CLUSTER, job)
+    recent = read_recent_windows(lake.few(tables.OBSERVATIONS), hours, at, {name}, {})
+    (known,) = rows_in(pa.record_batch({"windows": group_structs(recent, WINDOW, [name])}))
     rows: pd.DataFrame = windows_between(observations, at - hours, at).toPandas()
     by_row, by_rows = observations_of(graph, known["windows"]), observations_of(graph, rows)
     assert len(by_row) == 23  # one window is missing before the last
@@ -209,11 +212,10 @@ def test_of_one_moment_the_plan_counts_and_a_profile_is_not_forgotten(spark: Spa
         row(Stage.PLAN, 0, "self", "new"),
     ]
     write_rows(lake, tables.POLICY_MEMORY, rows)
-    table = lake.read(tables.POLICY_MEMORY)
 
-    def found(also: tuple[Stage, ...]) -> dict[str, str]:
-        newest = newest_memories(table, fleet.AS_OF, also).select(*JOB, "memory").collect()
-        return {row["job"]: row["memory"] for row in newest}
+    def remembered(also: tuple[Stage, ...]) -> dict[str, str | None]:
+        newest = read_newest_memories(lake.few(tables.POLICY_MEMORY), fleet.AS_OF, also)
+        return {job: row["memory"] for (_, job), row in newest.items()}
 
-    assert found(()) == {"orders": "plan", "old": "profile"}
-    assert found((LEARN, PROFILING)) == {"orders": "plan", "old": "profile", "new": "now"}
+    assert remembered(()) == {"orders": "plan", "old": "profile"}
+    assert remembered((LEARN, PROFILING)) == {"orders": "plan", "old": "profile", "new": "now"}

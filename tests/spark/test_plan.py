@@ -21,7 +21,7 @@ from include.stages import StageRequest
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
-from spark_jobs.plan import few_jobs
+from spark_jobs.plan import job_inputs
 from spark_jobs.plan import stage as plan
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from tests.spark import synthetic_fleet as fleet
@@ -206,13 +206,12 @@ def test_running_twice_gives_the_same_rows_and_files(runs: Runs) -> None:
     assert rising[0]["apply_at"] == "2026-11-20T21:57:20Z"
 
 
-def test_many_jobs_have_the_rows_of_few(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = make(runs.lake, runs.settings, FAR)
-    # In Spark alone, as for a fleet that is too large for the driver.
-    monkeypatch.setattr(few_jobs, "HELD_BYTES", -1)
-    many = make(runs.lake, runs.settings, FAR)
-    assert sorted(map(str, many.plans.items())) == sorted(map(str, few.plans.items()))
-    assert (many.counts, many.files) == (few.counts, few.files)
+def test_jobs_in_several_parts_have_the_same_rows(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = make(runs.lake, runs.settings, FAR)
+    monkeypatch.setattr(job_inputs, "_HELD_BYTES", 1000)
+    in_parts = make(runs.lake, runs.settings, FAR)
+    assert sorted(map(str, in_parts.plans.items())) == sorted(map(str, whole.plans.items()))
+    assert (in_parts.counts, in_parts.files) == (whole.counts, whole.files)
 
 
 def test_another_as_of_is_another_slice(runs: Runs) -> None:
@@ -300,9 +299,7 @@ def memories_of(lake: Lake) -> list[Row]:
     return lake.read(tables.POLICY_MEMORY).orderBy("as_of", "cluster", "job").collect()
 
 
-def test_the_programme_plans_a_day_with_bands_and_is_made_again(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_programme_plans_a_day_with_bands_and_is_made_again(lake: Lake, settings: Settings) -> None:
     """Its law knows two hours of a constant load; ``map`` does 10,000 records/s an instance."""
     chosen = settings.planner.model_copy(update={"policy": "programme"})
     settings = settings.model_copy(update={"planner": chosen})
@@ -327,14 +324,10 @@ def test_the_programme_plans_a_day_with_bands_and_is_made_again(
     assert (again.rows, again.same) == (len(made.plans["rising"]), len(made.plans["rising"]))
     memories = memories_of(lake)
     assert [row["as_of"].replace(tzinfo=UTC) for row in memories] == [fleet.AS_OF]
-    # An hour later it is no new job: what it remembers is read, by either way.
+    # An hour later it is no new job: what it remembers is read.
     later = StageRequest(Stage.PLAN, fleet.AS_OF + timedelta(hours=1))
-    few = make(lake, settings, later)
+    make(lake, settings, later)
     remembered = memories_of(lake)
     assert len(remembered) == 2
-    monkeypatch.setattr(few_jobs, "HELD_BYTES", -1)
-    many = make(lake, settings, later)
-    assert sorted(map(str, many.plans.items())) == sorted(map(str, few.plans.items()))
-    assert memories_of(lake) == remembered
     assert make(lake, settings, REQUEST).files == made.files
     assert memories_of(lake) == remembered

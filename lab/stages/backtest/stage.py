@@ -12,7 +12,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
@@ -26,7 +26,7 @@ from lab.stages.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_back
 from lab.stages.backtest.job_certificate import CertificateTask, make_certifier
 from lab.stages.inputs.subjects import history_frame, subjects
 from lab.stages.inputs.what_ran import Followed, follow_jobs
-from spark_jobs.code_versions import version_column
+from spark_jobs.code_versions import find_versions
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.newest_rows import JOB
@@ -37,12 +37,19 @@ from spark_jobs.timestamps import as_of_slice, timestamp_column
 TASKS_PER_CORE = 4
 
 
+def version_column(policies: Collection[str]) -> Column:
+    """Return the version of this code with that of the policy in a row's column ``policy``, where it has one."""
+    find = find_versions("backtest", policies)
+    known = F.create_map(*(F.lit(text) for name in sorted(policies) for text in (name, find(name))))
+    return F.coalesce(F.try_element_at(known, F.col("policy")), F.lit(find(None)))
+
+
 def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str, policies: Collection[str]) -> DataFrame:
     """Return the rows of gold.backtests."""
     made = {
         "as_of": timestamp_column(as_of),
         "model_version": F.lit(model_version),
-        "code_version": version_column("backtest", policies),
+        "code_version": version_column(policies),
         "date": F.lit(as_of.date()),
     }
     return rows.where("skipped IS NULL").withColumns(made).select(*tables.BACKTESTS.columns)

@@ -11,16 +11,16 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include import tables
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
 from lab.replay.rate_series import fill_gaps
+from lab.stages.inputs.newest_rows import read_graphs
 from lab.stages.inputs.source_series import WINDOWS, SourceWindows, read_source_loads, source_series
 from models.arrays import Floats
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
-from spark_jobs.newest_rows import JOB, newest_graphs, read_newest_hours
+from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.source_inputs.source_windows import HistoryFrame
@@ -48,8 +48,7 @@ def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     series = source_series(follow_renames(read_source_loads(lake, frame), renames), frame)
     source = F.struct("operator", *WINDOWS)
     sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
-    graphs = newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of)
-    return graphs.join(sources, JOB, "right").select(*JOB, "operators", "sources")
+    return read_graphs(lake, as_of).join(sources, JOB, "right").select(*JOB, "operators", "sources")
 
 
 def build_subject(

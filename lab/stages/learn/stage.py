@@ -16,11 +16,12 @@ from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stage_names import LEARN
 from include.stages import StageRequest
+from lab.stages.inputs.newest_rows import memory_rows, read_graphs
 from lab.stages.learn.job_learning import ROW_SCHEMA, LearnTask, make_learner
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
-from spark_jobs.newest_rows import JOB, newest_graphs, read_newest_hours
-from spark_jobs.plan_inputs.policy_memory import memory_rows, own_memories
+from spark_jobs.newest_rows import JOB
+from spark_jobs.plan_inputs.policy_memory import own_memories
 from spark_jobs.plan_inputs.windows import has_policy, windows_between
 
 
@@ -37,7 +38,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         return {"jobs": 0, "learned": 0, "refused": {}}
     lake, learns = Lake(spark, settings.paths.lake), has_policy(options, learners)
     since = as_of - timedelta(days=settings.training.lookback_days)
-    states = newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of).where(learns)
+    states = read_graphs(lake, as_of).where(learns)
     windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
     task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]

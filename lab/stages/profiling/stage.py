@@ -19,12 +19,13 @@ from include.stage_names import PROFILING
 from include.stages import StageRequest
 from include.utc import format_utc
 from include.version import stage_version
+from lab.stages.inputs.newest_rows import memory_rows, read_graphs, read_memories
 from lab.stages.profiling.adapters import adapter
 from lab.stages.profiling.job_profile import ROW_SCHEMA, ProfileTask, make_profiler
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
-from spark_jobs.newest_rows import JOB, newest_graphs, read_newest_hours, within_lookback
-from spark_jobs.plan_inputs.policy_memory import memory_rows, newest_memories, own_memories
+from spark_jobs.newest_rows import JOB, LOOKBACK
+from spark_jobs.plan_inputs.policy_memory import own_memories
 from spark_jobs.plan_inputs.windows import has_policy
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
@@ -36,7 +37,8 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
     """
     ended = F.unix_timestamp("window_start") + F.col("window_s") <= F.unix_timestamp(timestamp_column(as_of))
     arrived = F.coalesce("target_data_rate_per_s", "observed_processing_rate_per_s")
-    observed = observations.where(within_lookback(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
+    days = F.col("date").between(F.lit((as_of - LOOKBACK).date()), F.lit(as_of.date()))
+    observed = observations.where(days & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
     windows = observed.groupBy(*JOB, "window_start").agg(
         F.sum(F.when(F.col("is_source"), arrived)).alias("load_per_s"), F.max("parallelism").alias("workers")
     )
@@ -50,10 +52,10 @@ def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
         wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
     as_of = request.as_of
     return (
-        newest_graphs(read_newest_hours(lake, tables.JOB_GRAPHS, as_of), as_of)
+        read_graphs(lake, as_of)
         .where(wanted)
         .join(worker_loads(lake.read(tables.OBSERVATIONS), as_of), JOB, "left")
-        .join(newest_memories(lake.read(tables.POLICY_MEMORY), as_of), JOB, "left")
+        .join(read_memories(lake, as_of), JOB, "left")
         .select(*JOB, "operators", "worker_load_per_s", "memory", "memory_policy")
     )
 

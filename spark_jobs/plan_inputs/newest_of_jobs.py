@@ -1,13 +1,11 @@
-"""The newest rows of few jobs without Spark: graphs, states, forecasts and memories, as Spark's functions select them.
-
-Those are in :mod:`.newest_rows` and :mod:`.policy_memory`. First the keys are read, and then the rows of the newest.
-"""
+"""The newest rows of jobs: graphs, states, forecasts and memories. First keys are read, then the rows of the newest."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +14,7 @@ import pyarrow.compute as pc
 from include.lake_table import LakeTable, is_in
 from include.stage_names import PROFILING, Stage
 from spark_jobs.newest_rows import LIMITS, LOOKBACK, OF_EVENTS, QUANTILES, STALE
-from spark_jobs.plan_inputs.by_job import Job, find_jobs, group_structs, list_keys
+from spark_jobs.plan_inputs.by_job import Job, find_jobs, group_structs, list_keys, read_chosen
 
 _OPERATOR = ("position", "operator", "vertex_id", "upstream", "parallelism", "status", *LIMITS)
 _BINS = ("operator", "bin_start_s", "bin_s", "fallback", *QUANTILES, *OF_EVENTS)
@@ -24,7 +22,9 @@ _JOB = ["cluster", "job"]
 
 
 def list_graphs(rows: pa.Table) -> dict[Job, dict[str, Any]]:
-    """Return of each job what :func:`.newest_rows.newest_graphs` does, times in epoch seconds.
+    """Return of each job its id, its operators as JSON, and when they were last seen, in epoch seconds.
+
+    A resubmitted job has a new id; operators of the old one are left out.
 
     Args:
         rows: of silver.job_graphs, of the newest hour of each job.
@@ -49,7 +49,7 @@ def _order_operators(row: Mapping[str, Any]) -> list[Any]:
 
 
 def list_job_states(rows: pa.Table) -> dict[Job, dict[str, Any]]:
-    """Return of each job what :func:`.newest_rows.newest_jobs` does, times in epoch seconds.
+    """Return of each job its state as last seen, times in epoch seconds.
 
     Args:
         rows: of silver.jobs, of the newest hour of each job.
@@ -66,7 +66,11 @@ def list_job_states(rows: pa.Table) -> dict[Job, dict[str, Any]]:
 
 
 def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) -> pa.Table:
-    """Return what :func:`.newest_rows.newest_forecasts` does, in the order of ``jobs``: null without a forecast."""
+    """Return the newest forecast of each job by ``as_of``, in the order of ``jobs``: null without one.
+
+    ``bins`` of all its sources, as structs; ``fallback`` of a bin is why its source's forecast is none to plan ahead
+    with, null where it is one.
+    """
     since, until = (as_of - LOOKBACK).date(), as_of.date()
     made = f"as_of <= '{as_of.isoformat()}'"
     keys = [
@@ -79,8 +83,8 @@ def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) ->
     wanted = [newest.get(job) for job in jobs]
     moments = {at for at in wanted if at is not None}
     columns = [*_JOB, "as_of", "operator", "bin_start", "bin_s", "fallback_reason", "forecast_version"]
-    rows = table.read([*columns, *QUANTILES, *OF_EVENTS], since, until, is_in("as_of", moments))
-    rows = _select_newest(rows, jobs, wanted)
+    of_jobs = partial(_select_newest, jobs=jobs, wanted=wanted)
+    rows = read_chosen(table, [*columns, *QUANTILES, *OF_EVENTS], (since, until), is_in("as_of", moments), of_jobs)
     is_stale = pc.fill_null(pc.starts_with(rows["fallback_reason"], STALE), True)
     fallback = pc.if_else(is_stale, pa.scalar(None, pa.string()), rows["fallback_reason"])
     bins = rows.append_column("fallback", fallback).append_column("bin_start_s", _seconds(rows["bin_start"]))
@@ -109,7 +113,16 @@ def _select_newest(rows: pa.Table, jobs: list[Job], wanted: list[datetime | None
 def read_newest_memories(
     table: LakeTable, as_of: datetime, also: Collection[str] = ()
 ) -> dict[Job, dict[str, str | None]]:
-    """Return of each job what :func:`.policy_memory.newest_memories` does; arguments as there."""
+    """Return of each job its ``memory`` and ``memory_policy`` as last left before ``as_of``.
+
+    A stage that runs again for the same moment thereby starts from the same memory. Of one moment the plan's counts,
+    since it was made with the others. A profile is expensive, and is not forgotten for want of plans.
+
+    Args:
+        table: gold.policy_memory.
+        as_of: the moment.
+        also: stages that come before the asking one, whose memories of the very moment count too.
+    """
     earlier = f"as_of < '{as_of.isoformat()}'"
     of_now = f"as_of = '{as_of.isoformat()}' AND {is_in('stage', map(str, also))}"
     where, profile = f"({earlier} OR ({of_now}))", PROFILING

@@ -1,12 +1,12 @@
-"""A plan of few jobs: what it reads and writes goes through the driver, and Spark plans the jobs alone.
+"""What a plan reads of its jobs, a part of them at a time; Spark plans them.
 
-Where Spark opens, plans, shuffles and commits every table, that takes longer than the plans themselves. The rows are
-those of :mod:`.build_plan` with frames, bit for bit.
+Where Spark opened, planned, shuffled and committed every table, that took longer than the plans themselves:
+docs/adr/0040-one-way-through-each-stage.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -23,20 +23,20 @@ from spark_jobs.lake import Lake, rows_of
 from spark_jobs.newest_rows import JOB, LOOKBACK
 from spark_jobs.plan.job_plan import PlanTask
 from spark_jobs.plan_inputs.by_job import Job, group_structs, list_keys
-from spark_jobs.plan_inputs.driver_newest import (
+from spark_jobs.plan_inputs.newest_of_jobs import (
     list_graphs,
     list_job_states,
     read_newest_forecasts,
     read_newest_memories,
 )
-from spark_jobs.plan_inputs.driver_windows import read_clusters_past, read_observed_until, read_recent_windows
 from spark_jobs.plan_inputs.past_loads import any_replans, past_loads
 from spark_jobs.plan_inputs.windows import WINDOW, any_observes
+from spark_jobs.plan_inputs.windows_of_jobs import read_clusters_past, read_observed_until, read_recent_windows
 from spark_jobs.source_inputs.renames import OperatorName, follow_renames, renames_frame
 
-HELD_BYTES = 80 * 2**20
-"""Of files with the windows that policies look at; of more the plan is left to Spark. 1,000 jobs with 8 operators and
-windows of one minute have 37 MiB of two hours."""
+_HELD_BYTES = 80 * 2**20
+"""Of files with the windows that policies look at, those of a part of the jobs: 1,000 jobs with 8 operators and windows
+of one minute have 37 MiB of two hours."""
 Memory = dict[str, str | None]
 _STATE = {
     "job_id": pa.string(),
@@ -55,7 +55,7 @@ _STATE = {
 }
 
 
-class FewJobs:
+class JobInputs:
     """The tables of one plan, at their versions.
 
     Args:
@@ -69,12 +69,12 @@ class FewJobs:
         self._options = task.settings.planner
         self._observing = names_where(self._options.policies_in_use, observes=True)
 
-    def are_few(self) -> bool:
-        """Whether what policies look at fits into the driver."""
+    def _count_parts(self) -> int:
         as_of = self._task.as_of
         since = as_of - timedelta(hours=max(1.0, self._options.observed_h))
         windows = self._table(tables.OBSERVATIONS)
-        return windows.count_bytes(since.replace(minute=0, second=0, microsecond=0), as_of) <= HELD_BYTES
+        size = windows.count_bytes(since.replace(minute=0, second=0, microsecond=0), as_of)
+        return max(1, -(-size // _HELD_BYTES))
 
     def _observes(self, job: Job) -> bool:
         return self._options.policy_of(*job) in self._observing
@@ -82,8 +82,10 @@ class FewJobs:
     def _version(self, table: Table) -> int | None:
         return self._versions.get(table.name)
 
-    def read_states(self, versions: Mapping[Job, str], current: Mapping[OperatorName, str | None]) -> pa.Table:
-        """Return one row per job, ordered, with the columns of :class:`spark_jobs.plan_inputs.job_state.JobState`.
+    def read_states(
+        self, versions: Mapping[Job, str], current: Mapping[OperatorName, str | None]
+    ) -> Iterator[pa.Table]:
+        """Yield one row per job, ordered, with the columns of :class:`spark_jobs.plan_inputs.job_state.JobState`.
 
         Args:
             versions: graphs of the jobs whose operators have changed, as JSON.
@@ -91,28 +93,37 @@ class FewJobs:
         """
         options, as_of = self._options, self._task.as_of
         looks, windows = any_observes(options), self._table(tables.OBSERVATIONS)
-        horizon_end, observed = as_of + timedelta(hours=options.horizon_h), timedelta(hours=options.observed_h)
         also = (LEARN, PROFILING)  # as of the same moment they come before the plan
         with ThreadPoolExecutor() as pool:  # files are read and decoded without Python's lock
-            until = pool.submit(read_observed_until, windows, as_of)
-            recent, memories = pool.submit(pa.table, {}), pool.submit(dict[Job, Memory])
+            until, memories = pool.submit(read_observed_until, windows, as_of), pool.submit(dict[Job, Memory])
             if looks:
-                recent = pool.submit(read_recent_windows, windows, observed, as_of, self._observes, current)
                 memories = pool.submit(read_newest_memories, self._lake.few(tables.POLICY_MEMORY), as_of, also)
-            after = read_clusters_past(windows, horizon_end)
+            after = read_clusters_past(windows, as_of + timedelta(hours=options.horizon_h))
             graphs = list_graphs(self._read_newest(tables.JOB_GRAPHS))
             states = list_job_states(self._read_newest(tables.JOBS))
-            jobs = sorted({*graphs, *states, *until.result()})
-            forecasts = read_newest_forecasts(self._table(tables.FORECASTS), as_of, jobs)
-            remembered = memories.result()
-            columns = {name: pa.array([job[at] for job in jobs], pa.string()) for at, name in enumerate(JOB)}
-            columns |= _list_columns(jobs, [graphs, states, until.result(), remembered], versions, after)
-            columns |= {name: forecasts[name] for name in forecasts.column_names}
-            if looks:
-                columns["windows"] = group_structs(recent.result(), WINDOW, jobs)
-        if looks and any_replans(options):
-            columns |= self._read_past_loads(jobs, remembered, current)
-        return pa.table(columns)
+        remembered = memories.result()
+        known = [graphs, states, until.result(), remembered]
+        jobs = sorted({*graphs, *states, *until.result()})
+        past = self._read_past_loads(jobs, remembered, current) if looks and any_replans(options) else None
+        count = self._count_parts()
+        for part in range(count):
+            own = jobs[part * len(jobs) // count : (part + 1) * len(jobs) // count]
+            columns = {name: pa.array([job[at] for job in own], pa.string()) for at, name in enumerate(JOB)}
+            columns |= _list_columns(own, known, versions, after) | self._read_part(own, current)
+            yield pa.table(columns | ({} if past is None else {"past_loads": _group_past(past, own)}))
+
+    def _read_part(self, jobs: list[Job], current: Mapping[OperatorName, str | None]) -> dict[str, pa.Array]:
+        """Return the columns of what jobs have much of: forecasts and windows."""
+        as_of, observing = self._task.as_of, {job for job in jobs if self._observes(job)}
+        with ThreadPoolExecutor() as pool:
+            made = pool.submit(read_newest_forecasts, self._table(tables.FORECASTS), as_of, jobs)
+            columns = {}
+            if any_observes(self._options):
+                observed = timedelta(hours=self._options.observed_h)
+                recent = read_recent_windows(self._table(tables.OBSERVATIONS), observed, as_of, observing, current)
+                columns["windows"] = group_structs(recent, WINDOW, jobs)
+            forecasts = made.result()
+        return columns | {name: forecasts[name] for name in forecasts.column_names}
 
     def _table(self, table: Table) -> LakeTable:
         return self._lake.few(table, self._version(table))
@@ -128,22 +139,25 @@ class FewJobs:
         jobs: list[Job],
         remembered: Mapping[Job, Mapping[str, str | None]],
         current: Mapping[OperatorName, str | None],
-    ) -> dict[str, pa.Array]:
-        """Return the column of :func:`.past_loads.past_loads`; nothing, and no window is read, where no job is new."""
+    ) -> pa.Table | None:
+        """Return the rows of :func:`.past_loads.past_loads`; None, and no window is read, where no job is new."""
         lake, options = self._lake, self._options
         replanning = names_where(options.policies_in_use, decides=Decides.REPLANS)
         known = [job for job, row in remembered.items() if row["memory_policy"] in replanning]
         new = [job for job in jobs if options.policy_of(*job) in replanning]
         if not set(new) - set(known):
-            return {}
+            return None
         columns = dict.fromkeys(("cluster", "job", "memory_policy"), "STRING")
         rows = [dict(zip(columns, (*job, remembered[job]["memory_policy"]), strict=True)) for job in known]
         observations = lake.read(tables.OBSERVATIONS, self._version(tables.OBSERVATIONS))
         followed = follow_renames(observations, renames_frame(lake, current))
-        made = past_loads(followed, rows_of(lake.spark, columns, rows), options, self._task.as_of).toArrow()
-        place = {job: at for at, job in enumerate(list_keys(made))}
-        order = pa.array([place.get(job) for job in jobs], pa.int64())
-        return {"past_loads": made["past_loads"].combine_chunks().take(order)}
+        return past_loads(followed, rows_of(lake.spark, columns, rows), options, self._task.as_of).toArrow()
+
+
+def _group_past(past: pa.Table, jobs: list[Job]) -> pa.Array:
+    """Return the past loads of some jobs, in their order; null of a job without any."""
+    place = {job: at for at, job in enumerate(list_keys(past))}
+    return past["past_loads"].combine_chunks().take(pa.array([place.get(job) for job in jobs], pa.int64()))
 
 
 def _list_columns(

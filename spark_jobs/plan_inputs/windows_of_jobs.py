@@ -1,13 +1,14 @@
-"""Windows of few jobs without Spark: what Spark's functions in :mod:`.newest_rows` and :mod:`.windows` make of them.
+"""Windows of jobs, read by column: how long each was seen, and the latest of some.
 
-Those of two days are gone through in parts, of a few columns; the latest are read whole.
+They are gone through in parts: of two days a few columns, of the latest the rows of the jobs that are asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,20 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_after, is_between
 from spark_jobs.newest_rows import LOOKBACK
-from spark_jobs.plan_inputs.by_job import Job, list_keys
+from spark_jobs.plan_inputs.by_job import Job, find_jobs, join_parts, list_keys, read_chosen
 from spark_jobs.plan_inputs.windows import COLUMNS, READ
 from spark_jobs.source_inputs.renames import OperatorName
 
-_BATCH_ROWS = 500_000
 _NAMES = ("cluster", "job", "operator")
 _SEEN = ("cluster", "job", "window_start", "window_s", "samples", "busy_share")
 _OF_SOURCE = ("operator", "is_source", "target_data_rate_per_s")
 
 
 def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[str, Any]]:
-    """Return of each job the columns of :func:`.newest_rows.observed_until`, its end in epoch seconds.
+    """Return of each job ``observed_until_s``, the end of its last window, and what was measured of it.
+
+    ``is_busy_measured``, and ``unseen_sources``, a JSON list of the sources that were monitored at work while nothing
+    told their load.
 
     Args:
         windows: silver.observations.
@@ -35,7 +38,7 @@ def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[s
     """
     ends, sources = [], []
     parts = windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date())
-    for rows in _join(parts):
+    for rows in join_parts(parts):
         measured = _select_measured(rows, as_of)
         of_jobs = measured.group_by(["cluster", "job"], use_threads=False)
         ends.append(of_jobs.aggregate([("end_s", "max"), ("is_busy", "max")]))
@@ -58,18 +61,6 @@ def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[s
         }
         for job, end_s, is_busy in values
     }
-
-
-def _join(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of more rows each."""
-    gathered: list[pa.Table] = []
-    for part in parts:
-        gathered.append(part)
-        if sum(map(len, gathered)) >= _BATCH_ROWS:
-            yield pa.concat_tables(gathered)
-            gathered = []
-    if gathered:
-        yield pa.concat_tables(gathered)
 
 
 def _start_s(rows: pa.Table) -> pa.ChunkedArray:
@@ -111,7 +102,10 @@ def _list_unseen(sources: pa.Table) -> dict[Job, list[str]]:
 
 
 def read_clusters_past(windows: LakeTable, horizon_end: datetime) -> dict[str, int]:
-    """Return what :func:`.newest_rows.clusters_past` does, in epoch seconds."""
+    """Return the clusters that were observed after the horizon's end, and until when, in epoch seconds.
+
+    To plan for them would be to plan the past.
+    """
     where = is_after("window_start", horizon_end)
     later = windows.read(["cluster", "window_start"], horizon_end.date(), date.max, where)
     starts = pa.table({"cluster": later["cluster"], "start_s": _start_s(later)})
@@ -123,33 +117,39 @@ def read_recent_windows(
     windows: LakeTable,
     observed: timedelta,
     as_of: datetime,
-    observes: Callable[[Job], bool],
+    jobs: Collection[Job],
     current: Mapping[OperatorName, str | None],
 ) -> pa.Table:
-    """Return the windows that :func:`.windows.recent_windows` gathers, one row each.
+    """Return the windows of some jobs that began within ``observed`` before ``as_of`` and have ended by then.
+
+    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known.
 
     Args:
         windows: silver.observations.
         observed: how far back they are looked at.
         as_of: when they have ended.
-        observes: whether a job's policy looks at windows.
+        jobs: whose.
         current: see :func:`.renames.current_names`.
     """
     since = as_of - observed
     columns = [COLUMNS.get(name, name) for name in READ]
     read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
     where = is_between("window_start", since, as_of)
-    rows = windows.read([*read, "target_is_lower_bound"], since.date(), as_of.date(), where)
-    rows = _follow_names(rows.filter(pc.fill_null(_is_over(rows, as_of), False)), current)
-    is_wanted = {job: observes(job) for job in set(list_keys(rows.group_by(["cluster", "job"]).aggregate([])))}
-    if not all(is_wanted.values()):
-        rows = rows.filter(pa.array([is_wanted[job] for job in list_keys(rows)], pa.bool_()))
+    read.append("target_is_lower_bound")
+    of_jobs = partial(_select_jobs, as_of=as_of, jobs=list(jobs))
+    rows = _follow_names(read_chosen(windows, read, (since.date(), as_of.date()), where, of_jobs), current)
     made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
     made |= {"window_start_s": _start_s(rows)}
     made |= {name: rows[column] for name, column in zip(READ, columns, strict=True)}
     is_bound = pc.fill_null(rows["target_is_lower_bound"], False)
     rate = made["target_data_rate_per_s"]
     return pa.table(made | {"target_data_rate_per_s": pc.if_else(is_bound, pa.scalar(None, rate.type), rate)})
+
+
+def _select_jobs(rows: pa.Table, as_of: datetime, jobs: Sequence[Job]) -> pa.Table:
+    """Return the windows of some jobs that are over."""
+    rows = rows.filter(pc.fill_null(_is_over(rows, as_of), False))
+    return rows.filter(pa.array(find_jobs(rows, jobs) >= 0))
 
 
 def _follow_names(rows: pa.Table, current: Mapping[OperatorName, str | None]) -> pa.Table:
