@@ -80,7 +80,7 @@ def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
         name, cluster = str(file.relative_to(raw)), file.parts[-4].removeprefix("cluster=")
         for first, lines in number_lines(name, _read_chunks(file)):
             numbers = pa.array(np.arange(first, first + len(lines)))
-            columns = read_columns(lines, numbers, (None, None), schema, limits)
+            columns = read_columns(lines, {"line_number": numbers}, (None, None), schema, limits)
             envelope = columns["envelope"]
             fields = {key: pc.struct_field(envelope, key) for key in ("kind", "job_id", "vertex_id", "body")}
             at = pc.multiply(pc.struct_field(envelope, "observed_at_ms"), 1000).cast(_TIME)

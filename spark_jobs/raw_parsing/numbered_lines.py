@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include.raw_lines import DamagedFileError, number_lines
-from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents
+from spark_jobs.raw_parsing.raw_contents import FileChunks, RawContents
 
 LINE_COLUMNS = {"source_file": "STRING", "line_number": "BIGINT", "line": "STRING"}
 
 
 def read_lines(contents: RawContents) -> DataFrame:
     """Return every line that is UTF-8 of whole files; columns ``LINE_COLUMNS``."""
-    return contents.read_each(_read_file, LINE_COLUMNS)
+    return contents.read_all(_read_files, LINE_COLUMNS)
 
 
-def _read_file(file: FileToRead, chunks: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
-    try:
-        for first, lines in number_lines(file.name, chunks):
-            rows = [(number, line) for number, line in enumerate(_decode(lines), first) if line is not None]
-            columns = [[file.name] * len(rows), [number for number, _ in rows], [line for _, line in rows]]
-            kinds = (pa.string(), pa.int64(), pa.string())
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, [*LINE_COLUMNS])
-    except DamagedFileError:
-        return  # the lines before the damage were given
+def _read_files(files: Iterator[FileChunks]) -> Iterator[pa.RecordBatch]:
+    for file, chunks in files:
+        with suppress(DamagedFileError):  # the lines before the damage are given
+            for first, lines in number_lines(file.name, chunks):
+                rows = [(number, line) for number, line in enumerate(_decode(lines), first) if line is not None]
+                columns = [[file.name] * len(rows), [number for number, _ in rows], [line for _, line in rows]]
+                kinds = (pa.string(), pa.int64(), pa.string())
+                arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, [*LINE_COLUMNS])
 
 
 def _decode(lines: pa.StringArray) -> Iterator[str | None]:

@@ -52,10 +52,14 @@ class FileToRead:
     size: int
 
 
-class FileReader(Protocol):
-    """What is done with one file: its bytes, in pieces, to batches of rows."""
+FileChunks = tuple[FileToRead, Iterator[bytes]]
+"""A file and its bytes, in pieces."""
 
-    def __call__(self, file: FileToRead, chunks: Iterator[bytes], /) -> Iterator[pa.RecordBatch]:
+
+class FilesReader(Protocol):
+    """What is done with the files of a task: to batches of rows."""
+
+    def __call__(self, files: Iterator[FileChunks], /) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         ...
 
@@ -70,11 +74,11 @@ class RawContents:
     def __add__(self, other: RawContents) -> RawContents:
         return RawContents(self._spark, [*self._files, *other._files])
 
-    def read_each(self, read: FileReader, columns: Mapping[str, str]) -> DataFrame:
-        """Return the rows that a function gives for each file.
+    def read_all(self, read: FilesReader, columns: Mapping[str, str]) -> DataFrame:
+        """Return the rows that a function gives for the files.
 
         Args:
-            read: gets each file.
+            read: gets those of a task, one after the other.
             columns: of its rows, name -> Spark SQL type.
         """
         schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
@@ -87,32 +91,31 @@ class RawContents:
             frames.append(self._read_remote(remote, read, schema))
         return reduce(DataFrame.unionByName, frames) if frames else empty(self._spark, columns)
 
-    def _read_local(self, files: list[FileToRead], read: FileReader, schema: str) -> DataFrame:
+    def _read_local(self, files: list[FileToRead], read: FilesReader, schema: str) -> DataFrame:
         slices = share_out(files, self._spark.sparkContext.defaultParallelism)
 
-        def read_slices(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column("id").to_pylist():
-                    for file in slices[number]:
-                        yield from read(file, read_chunks(Path(os.fsdecode(file.local_path or b""))))
+        def open_files(batches: Iterable[pa.RecordBatch]) -> Iterator[FileChunks]:
+            numbers = (number for batch in batches for number in batch.column("id").to_pylist())
+            for file in (file for number in numbers for file in slices[number]):
+                yield file, read_chunks(Path(os.fsdecode(file.local_path or b"")))
 
         numbers = self._spark.range(0, len(slices), 1, len(slices))
-        return numbers.mapInArrow(read_slices, schema)
+        return numbers.mapInArrow(lambda batches: read(open_files(batches)), schema)
 
-    def _read_remote(self, files: list[FileToRead], read: FileReader, schema: str) -> DataFrame:
+    def _read_remote(self, files: list[FileToRead], read: FilesReader, schema: str) -> DataFrame:
         """A file that cannot be read has no rows: it is missed when files are counted."""
         by_name = {file.name: replace(file, uri="") for file in files}
 
-        def read_contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def open_files(batches: Iterable[pa.RecordBatch]) -> Iterator[FileChunks]:
             for batch in batches:
                 for name, content in zip(batch.column("name").to_pylist(), batch.column("content"), strict=True):
-                    yield from read(by_name[name], _slices(content.as_buffer()))
+                    yield by_name[name], _slices(content.as_buffer())
 
         # A path column is URI-encoded; a plus sign is not part of that encoding, so it is shielded from url_decode.
         source = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
         result = self._spark.read.format("binaryFile").options(**_NO_PATTERNS).load([file.uri for file in files])
         named = result.select(F.substring_index(source, "/", -4).alias("name"), "content")
-        return named.mapInArrow(read_contents, schema)
+        return named.mapInArrow(lambda batches: read(open_files(batches)), schema)
 
 
 def read_contents(

@@ -36,7 +36,7 @@ def test_also_where_rows_come_late(
     write(raw, START, before[half:], name="late.jsonl.gz")
     write(raw, START + HOUR, after)
     notes = tmp_path / "notes"
-    monkeypatch.setattr(typed_lines, "_read_file", note_in(notes))
+    monkeypatch.setattr(typed_lines, "_read_together", note_in(notes))
     summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, START + HOUR, START, START + HOUR))
     assert summary["start"] == "2026-11-20T09:00:00Z"
     files, lines = count_notes(notes)

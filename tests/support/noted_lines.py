@@ -13,20 +13,32 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.raw_parsing import typed_lines
-from spark_jobs.raw_parsing.raw_contents import FileToRead
+from spark_jobs.raw_parsing.raw_contents import FileChunks
+
+READ = typed_lines._read_together
 
 
-def read_and_note(notes: str, file: FileToRead, chunks: Iterator[bytes], **rules: Any) -> Iterator[pa.RecordBatch]:
+def read_and_note(notes: str, files: Iterator[FileChunks], **rules: Any) -> Iterator[pa.RecordBatch]:
     """Read as the parser does; each reading of a file leaves one note."""
-    numbers: list[int] = []
-    for batch in typed_lines._read_file(file, chunks, **rules):
-        numbers += [number for number in batch.column("line_number").to_pylist() if number is not None]
+    numbers: dict[str, list[int]] = {}
+
+    def note(each: Iterator[FileChunks]) -> Iterator[FileChunks]:
+        for file, chunks in each:
+            numbers.setdefault(file.name, [])
+            yield file, chunks
+
+    for batch in READ(note(files), **rules):
+        for name, number in zip(
+            *(batch.column(one).to_pylist() for one in ("source_file", "line_number")), strict=True
+        ):
+            numbers[name] += [] if number is None else [number]
         yield batch
-    Path(notes, uuid.uuid4().hex).write_text(json.dumps([file.name, numbers]), encoding="utf-8")
+    for name, own in numbers.items():
+        Path(notes, uuid.uuid4().hex).write_text(json.dumps([name, own]), encoding="utf-8")
 
 
 def note_in(folder: Path) -> partial[Iterator[pa.RecordBatch]]:
-    """Return what stands in for the parser's reader of one file."""
+    """Return what stands in for the parser's reader of files."""
     folder.mkdir()
     return partial(read_and_note, str(folder))
 
