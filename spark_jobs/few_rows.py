@@ -22,11 +22,6 @@ from spark_jobs.lake import Lake, empty, frame_of
 _JOB = ("cluster", "job")
 
 
-def as_table(table: Table, rows: DataFrame) -> pa.Table:
-    """Bring rows of a table to the driver, with its columns."""
-    return rows.select(*table.columns).toArrow().cast(arrow_schema(table))
-
-
 def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     """Return rows of a table as a local frame."""
     if not len(rows):

@@ -7,12 +7,11 @@ from the same rows share what was shuffled for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
@@ -25,11 +24,11 @@ class Worked:
 
     Attributes:
         frame: of them, to go on with.
-        rows: themselves, where they are few; None where they stay with Spark.
+        rows: themselves.
     """
 
     frame: DataFrame
-    rows: pa.Table | None
+    rows: pa.Table
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
@@ -60,25 +59,15 @@ def _unpack(packed: pa.ChunkedArray) -> pa.Table:
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def work_out(frames: Mapping[str, DataFrame], pool: Executor, *, is_small: bool) -> dict[str, Worked]:
-    """Return what frames hold now, worked out once: brought to the driver where they are few, else as checkpoints.
-
-    Args:
-        frames: by name.
-        pool: works out those that are many side by side.
-        is_small: whether all of them have few rows.
-    """
-    if not is_small:
-        running = {name: pool.submit(rows.localCheckpoint) for name, rows in frames.items()}
-        return {name: Worked(one.result(), None) for name, one in running.items()}
+def work_out(frames: Mapping[str, DataFrame]) -> dict[str, Worked]:
+    """Return what frames of a few rows a job hold now, worked out once and together."""
     made = collect_together(frames)
     return {name: Worked(local_frame(rows, made[name]), made[name]) for name, rows in frames.items()}
 
 
-def local_frame(like: DataFrame, rows: pa.Table, session: SparkSession | None = None) -> DataFrame:
-    """Return rows as a local frame with the columns of another one, in its session unless another is given."""
-    spark = like.sparkSession if session is None else session
+def local_frame(like: DataFrame, rows: pa.Table) -> DataFrame:
+    """Return rows as a local frame with the columns of another one."""
     if not len(rows):  # by types, as their text does not quote names such as `job-type`
         columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in like.schema]
-        return spark.range(1).select(*columns).limit(0)
-    return frame_of(spark, rows, like.schema)
+        return like.sparkSession.range(1).select(*columns).limit(0)
+    return frame_of(like.sparkSession, rows, like.schema)

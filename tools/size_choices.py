@@ -14,9 +14,10 @@ from pathlib import Path
 
 import spark_jobs
 
-_SIZES = re.compile(r"(^|_)(bytes|few|many|most|rows|values|series|windows|size|sizes|nbytes)$", re.IGNORECASE)
+_SIZES = re.compile(r"BYTES|FEW|MANY|MOST|_PER_TASK|_AT_ONCE")
+"""In the names of constants that limit a size."""
 _LEAST = 1000
-"""A whole number from here on is a size, a smaller one a count of arguments or of dimensions."""
+"""A whole number from here on limits the length that it is compared with."""
 _NAMED = re.compile(r"^_?(is|are|has)_(small|few|many|large)")
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -37,8 +38,7 @@ def _is_named(node: ast.AST) -> bool:
 
 
 def _chooses(comparison: ast.Compare, parents: dict[ast.AST, ast.AST]) -> bool:
-    sides = [comparison.left, *comparison.comparators]
-    if not isinstance(comparison.ops[0], _ORDERED) or not any(map(_is_limit, sides)):
+    if not isinstance(comparison.ops[0], _ORDERED) or not _has_limit(comparison):
         return False
     node: ast.AST = comparison
     while node in parents and not isinstance(node, ast.stmt):
@@ -49,17 +49,19 @@ def _chooses(comparison: ast.Compare, parents: dict[ast.AST, ast.AST]) -> bool:
             return False
         node = parent
     if isinstance(node, ast.If):
-        leaves = any(isinstance(one, ast.Return | ast.Raise) for line in node.body for one in ast.walk(line))
-        return bool(node.orelse) or leaves
+        return bool(node.orelse) or any(isinstance(one, ast.Return) for line in node.body for one in ast.walk(line))
     return isinstance(node, ast.Return | ast.Assign | ast.AnnAssign)
 
 
-def _is_limit(side: ast.expr) -> bool:
-    """Whether a side is a limit of sizes: a constant by its name, or a large whole number."""
-    if isinstance(side, ast.Constant):
-        return isinstance(side.value, int) and not isinstance(side.value, bool) and side.value >= _LEAST
-    name = side.attr if isinstance(side, ast.Attribute) else side.id if isinstance(side, ast.Name) else ""
-    return name.isupper() and bool(_SIZES.search(name) or "FEW" in name or "MANY" in name or "MOST" in name)
+def _has_limit(comparison: ast.Compare) -> bool:
+    """Whether something is compared with a limit of sizes: a constant by its name, or a length with a large number."""
+    sides = [comparison.left, *comparison.comparators]
+    names = [getattr(side, "attr", None) or getattr(side, "id", "") for side in sides]
+    if any(name.isupper() and _SIZES.search(name) for name in names):
+        return True
+    lengths = [side for side in sides if isinstance(side, ast.Call) and getattr(side.func, "id", "") == "len"]
+    values = [side.value for side in sides if isinstance(side, ast.Constant) and type(side.value) is int]
+    return bool(lengths) and any(value >= _LEAST for value in values)
 
 
 def list_choices(root: Path) -> Iterator[str]:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS
-from include.utc import Interval
-from spark_jobs.ingest.hours import FEW_BYTES, hours_where, read_few_rows
+from spark_jobs.ingest.hours import has_files, read_hours
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.lake import Lake, empty, frame_of
+from spark_jobs.lake import Lake, empty
 from spark_jobs.raw_parsing.arrow_json import read_objects, select_texts
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
@@ -35,19 +31,10 @@ def read_earlier_replies(lake: Lake, start: datetime, end: datetime) -> DataFram
 
     ``event`` is null where the body is still to be read, and ``body`` where it is not.
     """
-    size = 0 if start >= end else lake.few(BRONZE_JOB_EVENTS).count_bytes(start, end)
-    if size == 0:
+    if not has_files(lake, BRONZE_JOB_EVENTS, start, end):
         return empty(lake.spark, _COLUMNS)
-    hours = Interval(start, end)
-    if size > FEW_BYTES:
-        stored = lake.read(BRONZE_JOB_EVENTS).where(hours_where(hours)).select(*BRONZE_JOB_EVENTS.columns)
-        return map_batches(stored, read_bodies, _COLUMNS).localCheckpoint(eager=False)
-    rows = read_few_rows(lake, BRONZE_JOB_EVENTS, hours)
-    if not len(rows):
-        return empty(lake.spark, _COLUMNS)
-    kinds = cast("StructType", StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())))
-    schema = to_arrow_schema(kinds)
-    return frame_of(lake.spark, pa.Table.from_batches(read_bodies(rows.to_batches(), schema), schema), kinds)
+    stored = read_hours(lake, BRONZE_JOB_EVENTS, start, end).select(*BRONZE_JOB_EVENTS.columns)
+    return map_batches(stored, read_bodies, _COLUMNS).localCheckpoint(eager=False)
 
 
 def read_bodies(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -53,15 +53,12 @@ class ReadContents:
         repeated: hashes of keys that stand more than once among lines without fault.
         left: lines that Arrow left for Spark's reader; what is counted of them is not known before they are read.
         faulty: lines with a fault.
-        values, event_bytes: how much was received: metric values, and bytes of replies other than metrics.
     """
 
     files: dict[str, FileContent]
     repeated: pa.Table
     left: int
     faulty: int
-    values: int
-    event_bytes: int
 
 
 def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
@@ -82,7 +79,6 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
         F.min(F.when(late, F.unix_micros("observed_at"))).alias("late_us"),
         F.count_if(is_left()).alias("left"),
         F.count_if(F.col("fault").isNotNull()).alias("faulty"),
-        F.coalesce(F.sum(F.when(~is_left(), F.octet_length("body"))), F.lit(0)).alias("event_bytes"),
     )
     files = parsed.where(~is_line).select(*place, "file_lines", "fault.reason", "fault.detail")
     made = collect_together({"files": files, "counted": counted, "repeated": find_repeated_keys(lines)})
@@ -94,8 +90,6 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
         repeated=made["repeated"],
         left=sum(row["left"] for row in sums_of.values()),
         faulty=sum(row["faulty"] for row in sums_of.values()),
-        values=sum(row["metric_values"] for row in sums_of.values()),
-        event_bytes=sum(row["event_bytes"] for row in sums_of.values()),
     )
 
 
@@ -105,7 +99,7 @@ def add_left(read: ReadContents, left: ReadContents) -> ReadContents:
     The metric values of these were not known; that they are late, or there twice, was.
     """
     files = {name: _add_values(file, left.files.get(name)) for name, file in read.files.items()}
-    return replace(read, files=files, left=0, values=read.values + left.values)
+    return replace(read, files=files, left=0)
 
 
 def _add_values(file: FileContent, left: FileContent | None) -> FileContent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include.tables import Table
@@ -12,8 +11,6 @@ from include.utc import Interval
 from spark_jobs.few_rows import from_table
 from spark_jobs.lake import Lake, empty
 
-FEW_BYTES = 4 * 2**20
-"""Files of so many bytes are read in the driver: as rows they are ten to twenty times as many."""
 LOOKBACK = timedelta(hours=1)
 """The sample and the reply before the first of an hour stand in the hour before."""
 
@@ -45,28 +42,23 @@ def hours_where(hours: Interval) -> str:
 
 
 def read_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Read the rows of the hours ``[start, end)`` of a table that has ``date`` and ``hour``; none when it is empty.
-
-    Delta lists the files of a slice by a Spark job, after another that reads its log: few bytes are read without one.
-    """
-    size = 0 if start >= end else lake.few(table).count_bytes(start, end)
-    if size == 0:
+    """Read the rows of the hours ``[start, end)`` of a table that has ``date`` and ``hour``; none when it is empty."""
+    if not has_files(lake, table, start, end):
         return empty(lake.spark, table.columns)
-    if size <= FEW_BYTES:
-        return read_few_hours(lake, table, start, end)
     return lake.read(table).where(hours_where(Interval(start, end)))
 
 
+def has_files(lake: Lake, table: Table, start: datetime, end: datetime) -> bool:
+    """Whether a file of a table may have rows of the hours ``[start, end)``."""
+    return start < end and lake.few(table).count_bytes(start, end) > 0
+
+
 def read_few_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Do the same without a Spark job, of a table with few rows."""
+    """Do the same without a Spark job, of a table of a few rows a job."""
     if start >= end:
         return empty(lake.spark, table.columns)
-    return from_table(lake.spark, table, read_few_rows(lake, table, Interval(start, end)))
-
-
-def read_few_rows(lake: Lake, table: Table, hours: Interval) -> pa.Table:
-    """Return few rows of these hours as they are in the driver."""
-    return lake.few(table).read(list(table.columns), hours.start.date(), hours.end.date(), hours_where(hours))
+    rows = lake.few(table).read(list(table.columns), start.date(), end.date(), hours_where(Interval(start, end)))
+    return from_table(lake.spark, table, rows)
 
 
 def select_hours(rows: DataFrame, hours: Interval) -> DataFrame:

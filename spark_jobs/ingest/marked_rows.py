@@ -23,11 +23,10 @@ def find_known_vertices(rows: DataFrame, earlier: DataFrame, hours: Interval) ->
     return bronze_rows.find_known_vertices(rows, last)
 
 
-def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None, *, are_few: bool) -> DataFrame:
-    """Return all rows with every fault, and ``duplicate``; few are kept, so that what is known is broadcast once."""
+def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None) -> DataFrame:
+    """Return all rows with every fault, and ``duplicate``."""
     # Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
-    marked = _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
-    return marked.localCheckpoint(eager=False) if are_few and repeated is None else marked
+    return _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
 
 
 def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import FILES, QUARANTINE
-from spark_jobs.few_rows import as_table, from_table
+from spark_jobs.few_rows import from_table
 from spark_jobs.ingest.file_counts import count_files, count_marked
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.quality import Counts, count_refusals
@@ -25,8 +25,6 @@ from spark_jobs.raw_parsing.numbered_lines import read_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
 
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
-FEW = 20_000
-"""So many refused lines and values pass through the driver; more are written by Spark."""
 MOST_SHOWN = 20
 """So many refusals are named in the log and the summary; the table has all."""
 
@@ -59,16 +57,11 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
     writes.start_few(FILES, arrow_rows(FILES, files), where)
     counts = count_refusals(raw.own_files, files)
     of_files = arrow_rows(QUARANTINE, _quarantine_files(raw.own_files, files))
-    most = sum(one.quarantined + one.quarantined_values for one in marked.values())
-    if not most:
+    if not any(one.quarantined + one.quarantined_values for one in marked.values()):
         writes.start_few(QUARANTINE, of_files, where)
         return Refused(counts, _name_refusals(of_files))
     bare = [file for file in raw.own_files if file.name in marked and marked[file.name].bare]
     of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))
-    if most <= FEW:
-        refused = pa.concat_tables([as_table(QUARANTINE, of_lines.distinct()), of_files])
-        writes.start_few(QUARANTINE, refused, where)
-        return Refused(counts, _name_refusals(refused))
     every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
     every = every.repartition("date").localCheckpoint()  # one file for each day
     writes.start(QUARANTINE, every, where)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
@@ -39,14 +38,7 @@ class RawInput:
         rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
         repeated: hashes of keys that stand more than once among rows without fault; None without any.
         line_counts: what stands in the own files.
-        values, event_bytes: metric values that were received, and bytes of other replies.
     """
-
-    # What is made of so much, apart from metrics and replies, passes through the driver without harm.
-    FEW_BYTES: ClassVar[int] = 256 * 2**20
-    # So many replies do themselves, and the windows of so many metric values: 100 jobs polled each minute for an hour.
-    FEW_EVENT_BYTES: ClassVar[int] = 64 * 2**20
-    FEW_VALUES: ClassVar[int] = 2_000_000
 
     interval: Interval
     hours: Interval
@@ -55,23 +47,6 @@ class RawInput:
     rows: DataFrame
     repeated: DataFrame | None
     line_counts: Counts
-    values: int
-    event_bytes: int
-
-    @property
-    def has_few_events(self) -> bool:
-        """Whether the replies about jobs pass through the driver without harm."""
-        return self.is_small and self.event_bytes <= self.FEW_EVENT_BYTES
-
-    @property
-    def has_few_values(self) -> bool:
-        """Whether the windows that are made of the metrics do."""
-        return self.is_small and self.values <= self.FEW_VALUES
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the rows about jobs are few: an hour of 1,000 jobs has 70 MB of compressed files."""
-        return sum(file.size for file in self.own_files) <= self.FEW_BYTES
 
 
 def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:
@@ -89,16 +64,15 @@ def read_raw_input(lake: Lake, settings: Settings, interval: Interval, own_files
         own_files: from :func:`list_own_files`.
     """
     parsed, read = _parse(settings, interval, _select_own_contents(lake, settings, interval, own_files))
-    rows, repeated, values, event_bytes = select_lines(parsed), read.repeated, read.values, read.event_bytes
+    rows, repeated = select_lines(parsed), read.repeated
     line_counts = count_lines(read.files.values(), interval.start, interval.end)
     hours = _widen_hours(interval, line_counts)
     if hours.start < interval.start:  # seldom: only then are repeated keys looked for twice
-        late, of_late = _parse(settings, interval, _select_late_contents(lake, settings, interval, hours))
+        late, _ = _parse(settings, interval, _select_late_contents(lake, settings, interval, hours))
         rows = rows.unionByName(select_lines(late))
-        values, event_bytes = values + of_late.values, event_bytes + of_late.event_bytes
         repeated = find_repeated_keys(rows).toArrow()
     keys = frame_of(lake.spark, repeated).localCheckpoint() if len(repeated) else None
-    return RawInput(interval, hours, own_files, read.files, rows, keys, line_counts, values, event_bytes)
+    return RawInput(interval, hours, own_files, read.files, rows, keys, line_counts)
 
 
 def _parse(settings: Settings, interval: Interval, contents: RawContents) -> tuple[DataFrame, ReadContents]:

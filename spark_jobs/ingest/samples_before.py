@@ -8,7 +8,6 @@ their windows were made beside the others.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -24,60 +23,39 @@ from include.utc import Interval
 from models.arrays import Ints
 from models.observing.ages import LOOKBACK_WINDOWS
 from spark_jobs.arrow_schema import arrow_schema
-from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours
-from spark_jobs.job_history import samples
+from spark_jobs.ingest.hours import LOOKBACK, hours_where
 from spark_jobs.job_history.samples import REPLY_KEY
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
 _COLUMNS = {**REPLY_KEY, "sample": SAMPLE}
 _VERTEX = ("cluster", "job_id", "vertex_id")
-FEW_BYTES = 256 * 2**20
-"""Files of so many bytes, an hour of 4,000 jobs, are read in the driver: as samples they are three times as many."""
+_ROWS_AT_ONCE = 500_000
 
 
-@dataclass(frozen=True, slots=True)
-class SamplesBefore:
-    """What was measured in an hour.
-
-    Attributes:
-        rows: columns of :func:`spark_jobs.job_history.samples.read_metrics`; None where they are too many.
-        hour: which.
-    """
-
-    rows: pa.Table | None
-    hour: Interval
-
-    def select(self, lake: Lake, clusters: Mapping[str, Cluster], job_ids: Collection[str] | None) -> DataFrame:
-        """Return what the rows of the next hour depend on, or more.
-
-        Args:
-            lake: whose.
-            clusters: the settings of the clusters, for the window length.
-            job_ids: of which all rows are wanted; None for all.
-        """
-        if self.rows is None:
-            return samples.read_metrics(read_hours(lake, BRONZE_METRICS, self.hour.start, self.hour.end))
-        are_all = job_ids is None or not len(self.rows)
-        chosen = self.rows if are_all else select_last(self.rows, self.hour.end, clusters, job_ids or ())
-        return frame_of(lake.spark, chosen, _schema()) if len(chosen) else empty(lake.spark, _COLUMNS)
-
-
-def read_samples_before(lake: Lake, hours: Interval, *, is_small: bool) -> SamplesBefore:
-    """Read what was measured in the hour before some hours.
+def read_samples_before(
+    lake: Lake, start: datetime, clusters: Mapping[str, Cluster], job_ids: Collection[str]
+) -> DataFrame:
+    """Return what was measured in the hour before, as far as the rows of an hour depend on it.
 
     Args:
         lake: whose.
-        hours: that are written.
-        is_small: whether the driver may read them.
+        start: of the hour; columns of :func:`spark_jobs.job_history.samples.read_metrics`.
+        clusters: the settings of the clusters, for the window length.
+        job_ids: of which all rows are wanted.
     """
-    hour = Interval(hours.start - LOOKBACK, hours.start)
-    table = lake.few(BRONZE_METRICS)
-    if not is_small or table.count_bytes(hour.start, hour.end) > FEW_BYTES:
-        return SamplesBefore(None, hour)
-    schema = _arrow_schema()
-    read = table.read_parts([*REPLY_KEY, "metrics"], hour.start.date(), hour.end.date(), hours_where(hour))
-    return SamplesBefore(pa.concat_tables([_read_part(part, schema) for part in read] or [schema.empty_table()]), hour)
+    hour, schema = Interval(start - LOOKBACK, start), _arrow_schema()
+    parts = lake.few(BRONZE_METRICS).read_parts(
+        [*REPLY_KEY, "metrics"], hour.start.date(), hour.end.date(), hours_where(hour)
+    )
+    chosen, size = [schema.empty_table()], 0
+    for part in parts:  # what was chosen so far is chosen from again: the driver holds little of an hour
+        chosen.append(_read_part(part, schema))
+        size += len(part)
+        if size >= _ROWS_AT_ONCE:
+            chosen, size = [select_last(pa.concat_tables(chosen), start, clusters, job_ids)], 0
+    rows = select_last(pa.concat_tables(chosen), start, clusters, job_ids)
+    return frame_of(lake.spark, rows, _schema()) if len(rows) else empty(lake.spark, _COLUMNS)
 
 
 def _read_part(part: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -7,7 +7,6 @@ is worked out by one Spark job.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
@@ -26,11 +25,11 @@ from include.tables import (
 )
 from include.utc import Interval
 from spark_jobs.ingest.earlier_replies import read_earlier_replies
-from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_few_hours, select_hours
+from spark_jobs.ingest.hours import LOOKBACK, has_files, hours_where, read_few_hours, select_hours
 from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_samples_of_late
 from spark_jobs.ingest.quality import Counts, count_windows
 from spark_jobs.ingest.raw_input import RawInput
-from spark_jobs.ingest.samples_before import SamplesBefore
+from spark_jobs.ingest.samples_before import read_samples_before
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.job_history import (
     disturbances,
@@ -48,7 +47,7 @@ from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
 from spark_jobs.lake import Lake
-from spark_jobs.one_job import Worked, local_frame, work_out
+from spark_jobs.one_job import Worked, work_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,6 @@ def read_job_replies(
     settings: Settings,
     events: DataFrame,
     raw: RawInput,
-    pool: Executor,
     *,
     earlier: DataFrame,
     rescale_hours: Interval,
@@ -101,19 +99,15 @@ def read_job_replies(
         settings: of the run.
         events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
         raw: what was read, with the hours that are written.
-        pool: works out what does not depend on each other.
         earlier: rows of the hours before, as far back as rescales are written, and a look-back before these.
         rescale_hours: from :func:`choose_rescale_hours`.
     """
     hours = raw.hours
     every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
-    # What is used several times is kept when it is first worked out; many replies are read before, by all cores.
-    is_eager = not raw.has_few_events
-    replies = _type_replies(earlier, events).localCheckpoint(eager=is_eager)
-    polls, plans = (
-        job_replies.select_polls(replies, settings.clusters).localCheckpoint(eager=is_eager),
-        job_replies.select_plans(replies),
-    )
+    # What is used several times is kept when it is first worked out.
+    replies = _type_replies(earlier, events).localCheckpoint(eager=False)
+    polls = job_replies.select_polls(replies, settings.clusters).localCheckpoint(eager=False)
+    plans = job_replies.select_plans(replies)
     graphs = job_graphs.build_graphs(polls, plans)
     frames = {
         "stops": _find_stops(polls, replies, every),
@@ -130,7 +124,7 @@ def read_job_replies(
         replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
         events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
         frames["stops"] = _find_stops(job_replies.select_polls(replying, settings.clusters), replying, events_read)
-    worked = work_out(frames, pool, is_small=raw.is_small)
+    worked = work_out(frames)
     topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
     return JobReplies(
         **worked,
@@ -148,8 +142,7 @@ def write_observations(
     metrics: DataFrame,
     writes: TableWrites,
     *,
-    raw: RawInput,
-    before: SamplesBefore,
+    interval: Interval,
 ) -> Counts:
     """Write silver.observations and silver.rescales; returns what was counted of the windows that were measured.
 
@@ -159,14 +152,15 @@ def write_observations(
         replies: about the jobs.
         metrics: rows of bronze.metrics of the hours, in ``sample`` what of their metrics is measured.
         writes: of the run.
-        raw: what was read.
-        before: what was measured in the hour before.
+        interval: of the run.
     """
     hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
-    unsettled = _find_unsettled(replies, settings, late.hours)
+    unsettled = disturbances.find_unsettled_windows(
+        stops, replies.starts.frame, settings, late.hours.end, late.hours.start
+    )
     stopped = _find_stopped(replies)
-    earlier = before.select(lake, settings.clusters, stopped)
+    earlier = read_samples_before(lake, hours.start, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
@@ -174,15 +168,14 @@ def write_observations(
     named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
     measured = named.localCheckpoint(eager=False)
-    tables = [one.frame.toArrow() if one.rows is None else one.rows for one in (replies.names, replies.aligned)]
-    shapes = lake.spark.sparkContext.broadcast(read_shapes(*tables))
+    shapes = lake.spark.sparkContext.broadcast(read_shapes(replies.names.rows, replies.aligned.rows))
     windows = build_observations(measured, changes, unsettled, shapes, since=hours.start)
     observations = select_hours(windows, hours).localCheckpoint(eager=False)
-    counts = count_windows(observations, raw.interval)
+    counts = count_windows(observations, interval)
 
     rescale_where = hours_where(replies.rescale_hours)
-    if _has_closed(replies.stops):
-        of_stopped = measured if stopped is None else measured.where(F.col("job_id").isin(*sorted(stopped)))
+    if not all(replies.stops.rows["is_open"].to_pylist()):
+        of_stopped = measured.where(F.col("job_id").isin(*sorted(stopped)))
         former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
         rescales = build_rescales(stops, select_source_samples(of_stopped, shapes), former, settings.ingest, hours)
         writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), rescale_where)
@@ -193,35 +186,17 @@ def write_observations(
         observations = observations.unionByName(read_disturbed(lake, late, hours.start, unsettled))
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, late.hours)
     where = hours_where(late.hours)
-    if raw.has_few_values:
-        writes.start_few(OBSERVATIONS, complete, where)
-    else:  # a task writes a file for every day: no more tasks than can run at once
-        writes.start(OBSERVATIONS, complete, where, core_share=1.0)
+    # A task writes a file for every day: no more tasks than can run at once.
+    writes.start(OBSERVATIONS, complete, where, core_share=1.0)
     return counts
 
 
-def _find_unsettled(replies: JobReplies, settings: Settings, hours: Interval) -> DataFrame:
-    """Return the windows of these hours in which a job stopped or started, kept."""
-    stops, starts = replies.stops.frame, replies.starts.frame
-    unsettled = disturbances.find_unsettled_windows(stops, starts, settings, hours.end, hours.start)
-    if replies.stops.rows is None:
-        return unsettled.localCheckpoint()
-    return local_frame(unsettled, disturbances.list_unsettled_windows(stops, starts, settings, hours.end, hours.start))
-
-
-def _find_stopped(replies: JobReplies) -> set[str] | None:
-    """Return the ids of all jobs that bore the name of one that stopped; None where that takes a Spark job."""
+def _find_stopped(replies: JobReplies) -> set[str]:
+    """Return the ids of all jobs that bore the name of one that stopped."""
     stops, names = replies.stops.rows, replies.names.rows
-    if stops is None or names is None:
-        return None
     stopped = set(zip(stops["cluster"].to_pylist(), stops["job"].to_pylist(), strict=True))
     columns = (names[name].to_pylist() for name in ("cluster", "job", "job_id"))
     return {job_id for cluster, job, job_id in zip(*columns, strict=True) if (cluster, job) in stopped}
-
-
-def _has_closed(stops: Worked) -> bool:
-    """Whether any job stopped and ran again, as far as that is known without a Spark job."""
-    return stops.rows is None or not all(stops.rows["is_open"].to_pylist())
 
 
 def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
@@ -233,9 +208,9 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
     """
     where = hours_where(replies.hours)
     for table, worked in ((JOBS, replies.jobs), (OPERATOR_KEYS, replies.operator_keys)):
-        writes.start_few(table, worked.frame if worked.rows is None else worked.rows, where)
+        writes.start_few(table, worked.rows, where)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
-    if partitions is None and replies.graphs.rows is not None:
+    if partitions is None:
         writes.start_few(JOB_GRAPHS, replies.graphs.rows, where)
     else:
         writes.start_few(JOB_GRAPHS, job_graphs.add_partitions(replies.graphs.frame, partitions), where)
@@ -257,7 +232,7 @@ def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Int
 def _read_later(lake: Lake, settings: Settings, hours: Interval) -> DataFrame | None:
     """Return the rows of bronze.job_events of the hours after these, as far as rescales look; None without any."""
     end = hours.end + timedelta(hours=settings.ingest.late_allowance_h)
-    are_any = lake.few(BRONZE_JOB_EVENTS).count_bytes(hours.end, end) > 0
+    are_any = has_files(lake, BRONZE_JOB_EVENTS, hours.end, end)
     return read_earlier_replies(lake, hours.end, end) if are_any else None
 
 

@@ -17,11 +17,10 @@ class TableWrites:
     Args:
         lake: whose tables are written.
         pool: writes them.
-        is_small: whether the run has few rows about jobs.
     """
 
-    def __init__(self, lake: Lake, pool: Executor, *, is_small: bool) -> None:
-        self._lake, self._pool, self.is_small = lake, pool, is_small
+    def __init__(self, lake: Lake, pool: Executor) -> None:
+        self._lake, self._pool = lake, pool
         self._cores = lake.spark.sparkContext.defaultParallelism
         self._running: list[Future[None]] = []
 
@@ -39,13 +38,11 @@ class TableWrites:
         self._running.append(self._pool.submit(self._lake.replace, table, rows, where))
 
     def start_few(self, table: Table, rows: DataFrame | pa.Table, where: str) -> None:
-        """Begin to replace a slice by few rows; those that Spark has are brought to the driver unless they are many."""
+        """Begin to replace a slice of a table of a few rows a job by rows that the driver has, or is brought."""
         if isinstance(rows, pa.Table):
             self._running.append(self._pool.submit(self._lake.few(table).replace, rows, where))
-        elif self.is_small:
-            self._running.append(self._pool.submit(self._lake.replace_few, table, rows, where))
         else:
-            self.start(table, rows, where)
+            self._running.append(self._pool.submit(self._lake.replace_few, table, rows, where))
 
     def wait(self) -> None:
         """Return when all that has begun is written.

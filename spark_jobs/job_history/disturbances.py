@@ -19,6 +19,7 @@ from models.observing.disturbances import find_disturbed_spans, find_restores, i
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.job_history.arrow_rows import times_in_ms, to_table
 from spark_jobs.job_history.samples import window_length_s
+from spark_jobs.one_job import local_frame
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _EVENTS = "cluster STRING, job_id STRING, started_s BIGINT, ended_s BIGINT"
@@ -33,25 +34,19 @@ def find_unsettled_windows(
     """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
 
     Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        starts: from :func:`find_starts_and_restores`.
+        stops: from :func:`spark_jobs.job_history.restarts.find_stops`, as a local frame.
+        starts: from :func:`find_starts_and_restores`, as a local frame.
         settings: of clusters and ingestion.
         horizon: end of the data, until which a job that does not run yet is disturbed.
         since: windows before it are not wanted.
     """
-    events = _events_of_stops(stops, settings).unionByName(_with_window(starts, settings))
-    return events.mapInArrow(_windows_of(since, horizon, settings.ingest.settle_s), _WINDOWS).distinct()
-
-
-def list_unsettled_windows(
-    stops: DataFrame, starts: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
-) -> pa.Table:
-    """Return what :func:`find_unsettled_windows` does, without a Spark job, of stops and starts in local frames."""
     rows = [*_events_of_stops(stops, settings).collect(), *_with_window(starts, settings).collect()]
     events = pa.Table.from_pylist([row.asDict() for row in rows], schema=arrow_schema(f"{_EVENTS}, window_s INT"))
     spread = _windows_of(since, horizon, settings.ingest.settle_s)
     windows = pa.Table.from_batches(spread(events.to_batches()), arrow_schema(_WINDOWS))
-    return windows.group_by(windows.column_names).aggregate([])
+    distinct = windows.group_by(windows.column_names).aggregate([])
+    like = stops.sparkSession.createDataFrame([], _WINDOWS)
+    return local_frame(like, distinct)
 
 
 def _events_of_stops(stops: DataFrame, settings: Settings) -> DataFrame:

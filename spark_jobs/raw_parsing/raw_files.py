@@ -91,12 +91,11 @@ def list_files_and_faults(spark: SparkSession, root: str, hours: Iterable[dateti
     """
     result = list(walk(find_file_system(spark, root), hours))
     misplaced = [file for file in result if file.is_misplaced]
-    if len(misplaced) <= MOST_REFUSED:
+    named, others = misplaced[:MOST_REFUSED], set(misplaced[MOST_REFUSED:])
+    if not others:
         return result
-    more = f"and {len(misplaced) - MOST_REFUSED} more"
-    retained = set(misplaced[:MOST_REFUSED])
-    last = misplaced[MOST_REFUSED - 1]
-    result = [file for file in result if not file.is_misplaced or file in retained]
+    more, last = f"and {len(misplaced) - MOST_REFUSED} more", named[-1]
+    result = [file for file in result if file not in others]
     return [*result, RawFile(more, last.cluster, last.hour, fault=(MISPLACED, more))]
 
 

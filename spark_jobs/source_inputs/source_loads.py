@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,8 @@ _RULE = 1
 """Counted up when the same windows make other rows: then every slice is made anew."""
 _BATCH_WINDOWS = 2_000_000
 """So many windows, some 100 MB, are held before they are written."""
-MOST_DAY_BYTES = 256 * 2**20
-"""Files of a day's windows with so many bytes are read at once; of larger ones, of some 5 million rows, a part."""
+_READ_BYTES = 256 * 2**20
+"""Of files of a day's windows that are read at once; of larger ones, of some 5 million rows, the hours of a part."""
 WHOLE_DAY = -1
 """In the column ``hour``."""
 _NAMES = ["cluster", "job", "operator", "vertex_id"]
@@ -53,15 +53,15 @@ def update_source_loads(lake: str, since: date, until: date) -> int:
     loads, version = LakeTable(lake, SOURCE_LOADS), LakeTable(lake, OBSERVATIONS).read_version()
     windows = LakeTable(lake, OBSERVATIONS, version)
     files = {} if version is None else windows.read_files_by_hour()
-    slices = _join_days(files, windows.count_bytes_by_day() if files else {})
+    slices = _join_days(files)
     wanted, stale = find_stale(loads, slices, since, until, _RULE)
     for made in _gather(windows, stale, wanted):
         loads.replace(pa.concat_tables(made.values()), _where(made))
     return len(stale)
 
 
-def _join_days(files: Mapping[Slice, frozenset[str]], sizes: Mapping[date, int]) -> dict[Slice, frozenset[str]]:
-    """Return the files of each slice from those of each hour: a day that is over is one, unless it is large.
+def _join_days(files: Mapping[Slice, frozenset[str]]) -> dict[Slice, frozenset[str]]:
+    """Return the files of each slice from those of each hour: a day that is over is one.
 
     It is over when its last hour is there, or an hour of a later day.
     """
@@ -69,36 +69,42 @@ def _join_days(files: Mapping[Slice, frozenset[str]], sizes: Mapping[date, int])
     result: dict[Slice, frozenset[str]] = {}
     for (day, hour), own in files.items():
         is_over = day < newest or (day, _LAST_HOUR) in files
-        is_whole = is_over and sizes.get(day, 0) <= MOST_DAY_BYTES
-        key = day, WHOLE_DAY if is_whole else hour
+        key = day, WHOLE_DAY if is_over else hour
         result[key] = result.get(key, frozenset()) | own
     return result
 
 
 def _gather(windows: LakeTable, stale: Sequence[Slice], wanted: Mapping[Slice, str]) -> Iterator[dict[Slice, pa.Table]]:
-    """Yield the rows of stale slices, of as many at once as fit into memory; none of a slice that is gone."""
+    """Yield the rows of stale slices, of as many days at once as fit into memory; none of a slice that is gone."""
     made: dict[Slice, pa.Table] = {}
     held = 0
     for day, own in groupby(stale, key=lambda one: one[0]):
-        for part in windows.split_day(day, list(own), MOST_DAY_BYTES):
-            made |= {one: arrow_schema(SOURCE_LOADS).empty_table() for one in part if one not in wanted}
-            present = [one for one in part if one in wanted]
-            measured = _read(windows, present) if present else None
-            if measured is not None:
-                made |= {one: list_windows(_select(measured, one), one, wanted[one]) for one in present}
-                held += len(measured)
-            if held >= _BATCH_WINDOWS:
-                yield made
-                made, held = {}, 0
+        slices = list(own)
+        present = {hour: _list_hours(hour) for _, hour in slices if (day, hour) in wanted}
+        parts: dict[Slice, list[pa.Table]] = {one: [arrow_schema(SOURCE_LOADS).empty_table()] for one in slices}
+        for hours in windows.split_day(day, sorted({*chain.from_iterable(present.values())}), _READ_BYTES):
+            measured = _read(windows, day, hours)
+            held += len(measured)
+            for hour, covered in present.items():
+                if not covered.isdisjoint(hours):
+                    one = day, hour
+                    parts[one].append(list_windows(_select(measured, one), one, wanted[one]))
+        made |= {one: pa.concat_tables(tables) for one, tables in parts.items()}
+        if held >= _BATCH_WINDOWS:
+            yield made
+            made, held = {}, 0
     if made:
         yield made
 
 
-def _read(windows: LakeTable, slices: Sequence[Slice]) -> pa.Table:
-    """Return the windows of sources of slices of one day."""
-    hours = [hour for _, hour in slices]
-    where = "" if WHOLE_DAY in hours else f" AND hour IN ({', '.join(map(str, hours))})"
-    day = slices[0][0]
+def _list_hours(hour: int) -> frozenset[int]:
+    """Return the hours of a slice by its column ``hour``."""
+    return frozenset(range(_LAST_HOUR + 1)) if hour == WHOLE_DAY else frozenset({hour})
+
+
+def _read(windows: LakeTable, day: date, hours: Sequence[int]) -> pa.Table:
+    """Return the windows of sources of some hours of a day."""
+    where = "" if len(hours) == _LAST_HOUR + 1 else f" AND hour IN ({', '.join(map(str, hours))})"
     return windows.read(_READ, day, day, f"is_source{where}")
 
 

@@ -1,4 +1,4 @@
-"""silver.job_windows: the windows of a job and day in one value, for trainings of fleets with a month of windows.
+"""silver.job_windows: the windows of a job and day in one value, for trainings.
 
 A training reads each window of its look-back.  As rows they are read, hashed, sorted by job and handed to Python one by
 one, every night again, though all but a day's are those of the night before.  Here they are brought together once, when
@@ -12,7 +12,7 @@ others by now, after late rows or a backfill.  So it may be out of date, or not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,6 @@ from spark_jobs.source_inputs.source_series import is_demand
 
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
-WORTH_BYTES = 64 * 2**20
-"""Of windows in files, compressed: fewer are read as rows sooner than they are brought together and written."""
 _RULE = 2
 """Counted up when the same windows make other values: then every day is made anew."""
 _DAYS_AT_ONCE = 7
@@ -117,11 +115,6 @@ def _from_bytes(value: bytes) -> pa.Table:
     table = pa.ipc.open_stream(value).read_all()
     place = table.schema.get_field_index("operator")
     return table.set_column(place, "operator", table["operator"].cast(pa.string()))
-
-
-def is_worth_it(lake: Lake, since: datetime, until: datetime) -> bool:
-    """Whether the windows of a time are so many that days of them are brought together."""
-    return lake.few(OBSERVATIONS).count_bytes(since, until) >= WORTH_BYTES
 
 
 def read_days(lake: Lake, since: date, until: date) -> DataFrame:

@@ -20,7 +20,6 @@ from models.topology import source_capacity
 from spark_jobs.train.day_windows import JOB
 
 EVENTS_PER_TASK = 2_000
-"""So many events are predicted in the driver; more, on the executors."""
 _NUMBERS = (
     "downtime_s",
     "catch_up_s",
@@ -63,10 +62,8 @@ def predict_recoveries(
     jobs = list(zip(known["cluster"], known["job"], strict=True))
     of_jobs: dict[str, Any] = {"graph": [graphs[job] for job in jobs], "source_rates": [shares[job] for job in jobs]}
     rows = known.assign(**of_jobs)
-    if len(rows) <= EVENTS_PER_TASK:
-        return predict_batch(bundle, rows, caught_up_lag_s)
     shared = context.broadcast(bundle)
-    parts = [rows.iloc[begin : begin + EVENTS_PER_TASK] for begin in range(0, len(rows), EVENTS_PER_TASK)]
+    parts = [rows.iloc[begin : begin + EVENTS_PER_TASK] for begin in range(0, max(1, len(rows)), EVENTS_PER_TASK)]
     spread = context.parallelize(parts, len(parts))
     return pd.concat(
         spread.map(lambda part: predict_batch(shared.value, part, caught_up_lag_s)).collect(), ignore_index=True

@@ -21,7 +21,7 @@ from spark_jobs.one_job import local_frame
 from spark_jobs.plan_inputs.chosen_jobs import is_chosen
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.timestamps import timestamp_column
-from spark_jobs.train.day_windows import JOB, OPERATOR, is_worth_it, pack_windows, read_days, select_windows
+from spark_jobs.train.day_windows import JOB, OPERATOR, pack_windows, read_days, select_windows
 from spark_jobs.train.training_events import recent_events
 
 RUNS_WITHIN = timedelta(days=1)
@@ -69,9 +69,8 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | Non
     """Read what the models learn from; of the jobs that a regular expression matches, where there is one."""
     since = as_of - timedelta(days=training.lookback_days)
     renames, chosen = read_renames(lake, since, as_of), is_chosen(jobs)
-    with_days = jobs is None and is_worth_it(lake, since, as_of)
     followed = follow_renames(lake.read(OBSERVATIONS).where(chosen), renames)
-    if with_days:
+    if jobs is None:
         observations, held = read_by_day(lake, followed, renames, as_of, training)
     else:
         observations = held = training_observations(followed, as_of, training).persist()

@@ -26,9 +26,7 @@ LATER = AS_OF - DAY / 2
 
 def read(lake: Lake, settings: Settings, *, by_day: bool) -> tuple[data.Content, list[Any], pd.DataFrame]:
     """Return what a training knows of its observations, and what it learns of each job and event."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(day_windows, "WORTH_BYTES", 0 if by_day else 2**62)
-        inputs = data.read_inputs(lake, LATER, settings.training)
+    inputs = data.read_inputs(lake, LATER, settings.training, None if by_day else ".*")
     assert data.is_by_day(inputs.observations) == by_day
     content = data.hash_observations(inputs.observations, LATER)
     since_s = (LATER - timedelta(hours=9)).timestamp()

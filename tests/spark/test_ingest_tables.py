@@ -9,8 +9,6 @@ from pyspark.sql import SparkSession
 
 from include.settings import Settings
 from include.tables import BRONZE_METRICS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
-from spark_jobs.ingest import hours as read_hours
-from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.lake import Lake
 from tests.spark.ingested_twice import (
     HOURS,
@@ -89,19 +87,6 @@ def test_a_second_run_changes_nothing_where_nothing_is_new(twice: IngestedTwice,
 
 def test_few_rows_take_few_spark_jobs(twice: IngestedTwice) -> None:
     assert 0 < twice.first_spark_jobs <= MOST_SPARK_JOBS
-
-
-@pytest.mark.long
-def test_what_is_many_is_written_by_spark_with_the_same_rows(
-    spark: SparkSession, twice: IngestedTwice, hourly: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing passes as few: replies, windows, what is worked out of them, and the hours before."""
-    monkeypatch.setattr(RawInput, "FEW_BYTES", 0)
-    monkeypatch.setattr(read_hours, "FEW_BYTES", 0)
-    many = ingest_hourly(spark, twice, tmp_path / "many")
-    assert many.keys() == hourly.keys() >= {*UNCHANGED, *JOBS}
-    for cluster, rows in many.items():
-        assert contents(rows) == contents(hourly[cluster]), cluster
 
 
 @pytest.mark.long

@@ -159,12 +159,14 @@ def test_hours_that_share_a_file_are_read_at_once(tmp_path: Path, monkeypatch: p
     assert update_source_loads(lake, *DAYS) == 3
     assert parts == ["is_source", "is_source AND hour IN (0, 1)"]
     parts.clear()
-    monkeypatch.setattr(source_loads, "MOST_DAY_BYTES", 0)  # each day is large: it stays in hours, read one by one
-    assert update_source_loads(lake, *DAYS) == 3  # the day that is no slice any more, and its hours
-    assert parts == ["is_source AND hour IN (22)", "is_source AND hour IN (23)"]
+    rows = present(lake)
+    monkeypatch.setattr(source_loads, "_RULE", 0)
+    monkeypatch.setattr(source_loads, "_READ_BYTES", 0)  # each day is large: it is read hour by hour
+    assert update_source_loads(lake, *DAYS) == 3
+    assert parts == [f"is_source AND hour IN ({hour})" for hour in (*range(24), 0, 1)]
+    assert {key: sorted(windows) for key, windows in present(lake).items()} == rows
     monkeypatch.undo()
-    assert {key[-2:] for key in present(lake)} == {(DAYS[0], 22), (DAYS[0], 23), (DAYS[1], 0), (DAYS[1], 1)}
-    assert update_source_loads(lake, *DAYS) == 3  # as after a release that knew hours alone
+    assert update_source_loads(lake, *DAYS) == 3  # as after a release with another rule
     assert present(lake) == expected(lake)
     files = LakeTable(lake, SOURCE_LOADS).read_files()
     assert [len(files[day]) for day in DAYS] == [1, 2]
