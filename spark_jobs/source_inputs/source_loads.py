@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import chain, groupby
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ _RULE = 1
 _BATCH_WINDOWS = 2_000_000
 """So many windows, some 100 MB, are held before they are written."""
 _READ_BYTES = 256 * 2**20
-"""Of files of a day's windows that are read at once; of larger ones, of some 5 million rows, the hours of a part."""
+"""Of files of a day's windows whose hours are read at once: some 5 million rows, of which sources are few."""
 WHOLE_DAY = -1
 """In the column ``hour``."""
 _NAMES = ["cluster", "job", "operator", "vertex_id"]
@@ -75,36 +75,29 @@ def _join_days(files: Mapping[Slice, frozenset[str]]) -> dict[Slice, frozenset[s
 
 
 def _gather(windows: LakeTable, stale: Sequence[Slice], wanted: Mapping[Slice, str]) -> Iterator[dict[Slice, pa.Table]]:
-    """Yield the rows of stale slices, of as many days at once as fit into memory; none of a slice that is gone."""
+    """Yield the rows of stale slices, of as many at once as fit into memory; none of a slice that is gone."""
     made: dict[Slice, pa.Table] = {}
     held = 0
     for day, own in groupby(stale, key=lambda one: one[0]):
-        slices = list(own)
-        present = {hour: _list_hours(hour) for _, hour in slices if (day, hour) in wanted}
-        parts: dict[Slice, list[pa.Table]] = {one: [arrow_schema(SOURCE_LOADS).empty_table()] for one in slices}
-        for hours in windows.split_day(day, sorted({*chain.from_iterable(present.values())}), _READ_BYTES):
-            measured = _read(windows, day, hours)
-            held += len(measured)
-            for hour, covered in present.items():
-                if not covered.isdisjoint(hours):
-                    one = day, hour
-                    parts[one].append(list_windows(_select(measured, one), one, wanted[one]))
-        made |= {one: pa.concat_tables(tables) for one, tables in parts.items()}
-        if held >= _BATCH_WINDOWS:
-            yield made
-            made, held = {}, 0
+        for part in windows.split_day(day, list(own), _READ_BYTES):
+            made |= {one: arrow_schema(SOURCE_LOADS).empty_table() for one in part if one not in wanted}
+            present = [one for one in part if one in wanted]
+            measured = _read(windows, present) if present else None
+            if measured is not None:
+                made |= {one: list_windows(_select(measured, one), one, wanted[one]) for one in present}
+                held += len(measured)
+            if held >= _BATCH_WINDOWS:
+                yield made
+                made, held = {}, 0
     if made:
         yield made
 
 
-def _list_hours(hour: int) -> frozenset[int]:
-    """Return the hours of a slice by its column ``hour``."""
-    return frozenset(range(_LAST_HOUR + 1)) if hour == WHOLE_DAY else frozenset({hour})
-
-
-def _read(windows: LakeTable, day: date, hours: Sequence[int]) -> pa.Table:
-    """Return the windows of sources of some hours of a day."""
-    where = "" if len(hours) == _LAST_HOUR + 1 else f" AND hour IN ({', '.join(map(str, hours))})"
+def _read(windows: LakeTable, slices: Sequence[Slice]) -> pa.Table:
+    """Return the windows of sources of slices of one day."""
+    hours = [hour for _, hour in slices]
+    where = "" if WHOLE_DAY in hours else f" AND hour IN ({', '.join(map(str, hours))})"
+    day = slices[0][0]
     return windows.read(_READ, day, day, f"is_source{where}")
 
 
