@@ -56,7 +56,7 @@ def _chooses(comparison: ast.Compare, parents: dict[ast.AST, ast.AST]) -> bool:
 def _has_limit(comparison: ast.Compare) -> bool:
     """Whether something is compared with a limit of sizes: a constant by its name, or a length with a large number."""
     sides = [comparison.left, *comparison.comparators]
-    names = [getattr(side, "attr", None) or getattr(side, "id", "") for side in sides]
+    names = [str(getattr(side, "attr", getattr(side, "id", ""))) for side in sides]
     if any(name.isupper() and _SIZES.search(name) for name in names):
         return True
     lengths = [side for side in sides if isinstance(side, ast.Call) and getattr(side.func, "id", "") == "len"]
