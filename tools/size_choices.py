@@ -26,9 +26,9 @@ def find_choices(source: str) -> list[int]:
     """Return the lines of a module on which a size chooses what is called."""
     tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    found = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Compare) and _chooses(node, parents)}
-    found |= {node.lineno for node in ast.walk(tree) if _is_named(node)}
-    return sorted(found)
+    placed = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword)]
+    chosen = {node.lineno for node in placed if isinstance(node, ast.Compare) and _chooses(node, parents)}
+    return sorted(chosen | {node.lineno for node in placed if _is_named(node)})
 
 
 def _is_named(node: ast.AST) -> bool:
