@@ -25,7 +25,7 @@ from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
 MOST_SPARK_JOBS = 31
-"""Of an ingestion in which a job was rescaled, 24 of them Delta's for three tables; each has its planning and its start."""
+"""Of an ingestion in which a job was rescaled, 24 of them Delta's for three tables; each is planned and started."""
 
 
 def ingest_hourly(spark: SparkSession, twice: IngestedTwice, lake: Path) -> Rows:
