@@ -48,15 +48,6 @@ def read_versions(
     return _by_job(keys.filter(pa.array(is_changed, pa.bool_())).to_pylist())
 
 
-def list_versions(lake: Lake, versions: FormerVersions) -> DataFrame:
-    """Return ``cluster, job, versions``: rows of :func:`read_versions` as JSON, for :func:`versions_of`."""
-    rows = [
-        {"cluster": cluster, "job": job, "versions": text}
-        for (cluster, job), text in describe_versions(versions).items()
-    ]
-    return rows_of(lake.spark, dict.fromkeys((*_JOB, "versions"), "STRING"), rows)
-
-
 def describe_versions(versions: FormerVersions) -> dict[tuple[str, str], str]:
     """Return of each job rows of :func:`read_versions` as JSON."""
     return {job: _to_json(own) for job, own in versions.items()}
