@@ -111,7 +111,8 @@ def advised_keys() -> Iterator[tuple[str, bool]]:
     advice = (DOCS / "policies.md").read_text().split("## Fewer rescales, or less lateness")[1].split("\n## ")[0]
     for table in re.findall(r"(?:^\|.*\n)+", advice, re.MULTILINE):
         yield from (
-            (key, table.startswith("| setting |")) for key in re.findall(r"^\| `planner\.([a-z_.]+)`", table, re.M)
+            (key, table.startswith("| setting |"))
+            for key in re.findall(r"^\| `planner\.([a-z_]+\.[a-z_]+)`", table, re.M)
         )
 
 
