@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -72,6 +73,12 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--no-loss", action="store_true", help="no TaskManager is lost")
     parser.add_argument(
+        "--slots-after-s",
+        type=number(0, 3600),
+        default=0.0,
+        help="the second TaskManager starts so long after its slots are asked for, and none is lost (default: at once)",
+    )
+    parser.add_argument(
         "--allow-busy", action="store_true", help=f"keep runs above {CPU_MAX:.0%}% of all processors, marked as invalid"
     )
     parser.add_argument("--report", action="store_true", help="make table and page of the runs that are there, no more")
@@ -109,7 +116,8 @@ def prepare(
         folder.mkdir(parents=True)
         began_s = time.monotonic()
         load_begins = begins - timedelta(seconds=pace.lead_s)
-        make_plans(request_history(calibration, window, begins, folder, (options.days, seed)), folder, load_begins)
+        request = request_history(calibration, window, begins, folder, (options.days, seed))
+        make_plans(request, folder, load_begins, pace.slots_after_s)
         if datetime.now(UTC) + timedelta(minutes=0.5) < load_begins:
             return begins
         minutes = _AGAIN * (time.monotonic() - began_s) / 60 + 5
@@ -133,7 +141,14 @@ def run_one(
         begins_s = time.time() + pace.lead_s
     load = make_trace(window, pace.lead_s, options.minutes, key.seed)
     plan = RunPlan(
-        key.policy, key.seed, options.minutes, options.trace, load, begins_s, pace, loses=not options.no_loss
+        key.policy,
+        key.seed,
+        options.minutes,
+        options.trace,
+        load,
+        begins_s,
+        pace,
+        loses=not (options.no_loss or pace.slots_after_s),
     )
     result = run_policy(plan, calibration, work, jar if "autoscaler" in key.policy else None, say)
     path, figures = write_result(folder, result), result.measures
@@ -150,7 +165,7 @@ def run_one(
 def choose_pace(options: argparse.Namespace) -> Pace:
     """Return the pace of a call."""
     is_short = options.minutes < LEAST_OF_PRODUCT_PACE if options.pace is None else options.pace == "short"
-    return SHORT if is_short else PRODUCT
+    return replace(SHORT if is_short else PRODUCT, slots_after_s=options.slots_after_s)
 
 
 def list_keys(options: argparse.Namespace) -> Iterator[RunKey]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -123,13 +123,19 @@ def request_history(
     )
 
 
-def make_plans(request: LiveHistory, folder: Path, as_of: datetime) -> None:
+def make_plans(request: LiveHistory, folder: Path, as_of: datetime, slots_after_s: float = 0.0) -> None:
     """Write the history, ingest it, train on it, and plan as of a time, by the product's own stages.
+
+    Args:
+        request: of the history.
+        folder: of the run.
+        as_of: of the plan.
+        slots_after_s: as planning is told, see :class:`Pace`.
 
     Raises:
         ApplicationError: a stage failed.
     """
-    with _environment(write_settings(folder, PRODUCT)):
+    with _environment(write_settings(folder, replace(PRODUCT, slots_after_s=slots_after_s))):
         settings = load_settings()
         progress = ProgressLog(
             Console(), {"history": "simulated days", **{str(one): "of the history" for one in STAGES}}

@@ -14,7 +14,15 @@ from typing import TypeVar
 
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.instruments import Instruments
-from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, START_UTILISATION, count_expected_rows, set_cluster, submit
+from benchmarks.live.live_job import (
+    LIVE_QUERIES,
+    SLOTS,
+    START_UTILISATION,
+    TASK_MANAGERS,
+    count_expected_rows,
+    set_cluster,
+    submit,
+)
 from benchmarks.live.load_window import BIN_S, Trace, integrate
 from benchmarks.live.measures import Moment, Prices, Reading, RunSpan, fill_gaps, measure
 from benchmarks.live.policies import POLICIES, deciding
@@ -28,6 +36,8 @@ from lab.local_flink.job_client import JobClient
 
 T = TypeVar("T", Reading, Moment)
 
+LATE = 1
+"""The TaskManager that is lost, or comes late."""
 LOST_FOR_S = 30.0
 """A lost TaskManager is back after so many seconds, as a pod that is started again."""
 _STARTS_S, _REPLIES_S, _DRAINS_S, _STILL_S = 180.0, 60.0, 420.0, 6.0
@@ -91,6 +101,9 @@ def run_policy(
     options = set_cluster({**policy.settings, **pace}, is_short=plan.pace.is_short)
     with LocalCluster(folder / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
         client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        if plan.pace.slots_after_s:
+            cluster.kill_taskmanager(LATE)
+            first = min(first, SLOTS // TASK_MANAGERS)
         if (wait_s := plan.begins_s - plan.pace.lead_s - time.time()) > 0:
             say(f"{plan.policy}: the load begins in {wait_s:.0f} s")
             time.sleep(wait_s)
@@ -154,6 +167,7 @@ def _follow(
     begin_s, end_s = plan.span_s
     lose_at_s = (begin_s + end_s) / 2
     cpu, lost_at_s, next_say_s, trouble, is_lost = None, None, 0.0, "", False
+    come_at_s = math.inf if plan.pace.slots_after_s else math.nan
     while not trouble:
         at_s = instruments.readings[-1].at_s if instruments.readings else 0.0
         if at_s > end_s:
@@ -162,19 +176,27 @@ def _follow(
             cpu = CpuMeter()
         if plan.loses and lost_at_s is None and at_s >= lose_at_s:
             say(f"{plan.policy}: a TaskManager is lost for {LOST_FOR_S:g} s")
-            cluster.kill_taskmanager(1)
+            cluster.kill_taskmanager(LATE)
             lost_at_s, is_lost = at_s, True
         if is_lost and lost_at_s is not None and at_s >= lost_at_s + LOST_FOR_S:
             # In this thread: with the one that starts it a child process ends.
-            cluster.start_taskmanager(1, wait=False)
+            cluster.start_taskmanager(LATE, wait=False)
             is_lost = False
+        wanted = instruments.readings[-1].wanted[1] if instruments.readings else 0
+        if come_at_s == math.inf and wanted > SLOTS // TASK_MANAGERS:
+            come_at_s = at_s + plan.pace.slots_after_s
+            say(f"{plan.policy}: slots of the second TaskManager are asked for")
+        if at_s >= come_at_s:
+            say(f"{plan.policy}: the second TaskManager starts")
+            cluster.start_taskmanager(LATE, wait=False)
+            come_at_s = math.nan
         if at_s >= next_say_s and instruments.readings:
             next_say_s = at_s + _SAY_EVERY_S
             say(_describe(plan, instruments.readings[-1], cpu))
         trouble = find_trouble() or instruments.trouble
         time.sleep(0.5)
-    if is_lost:
-        cluster.start_taskmanager(1, wait=False)
+    if is_lost or math.isfinite(come_at_s) or come_at_s == math.inf:
+        cluster.start_taskmanager(LATE, wait=False)
     return (1.0 if cpu is None else cpu.in_all()), lost_at_s, trouble
 
 

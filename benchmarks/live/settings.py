@@ -25,6 +25,7 @@ class Pace:
         autoscaler: settings of Flink's autoscaler in the place of its defaults.
         lead_s: for so long the first load of the window goes on before it.
         is_short: whether Flink's adaptive scheduler rests for two seconds only after a rescale.
+        slots_after_s: so long the second TaskManager takes to come after its slots are asked for; 0: it is there.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Pace:
     autoscaler: Mapping[str, str] = field(default_factory=dict)
     lead_s: int = 180
     is_short: bool = False
+    slots_after_s: float = 0.0
 
 
 PRODUCT = Pace("product")
@@ -74,7 +76,8 @@ def write_settings(folder: Path, pace: Pace, rest_url: str = "") -> dict[str, st
         pace: of the run.
         rest_url: of the cluster; without it the stages before the run read the history at the product's pace.
     """
-    lines = ["", f"[clusters.{CLUSTER}]", f"slots_max = {SLOTS}"]
+    waits = [] if not pace.slots_after_s else ["", "[planner.timing]", f"slots_wait_s = {pace.slots_after_s:g}"]
+    lines = [*waits, "", f"[clusters.{CLUSTER}]", f"slots_max = {SLOTS}", *(["elastic = true"] if waits else [])]
     if rest_url:
         lines += [
             f'rest_url = "{rest_url}"',
