@@ -14,7 +14,8 @@ from include.domain.reply_limits import HTTP_OK, is_hex_id
 from include.flink.job_states import RUNNING
 from include.flink.raw_format import Kind, RawRecord
 from models.observing.ages import JobRows
-from models.observing.samples import Vertices
+from models.observing.outstanding import Outstanding
+from models.observing.samples import Samples, Vertices
 from models.polling import job_replies
 from models.polling.faults import Fault, ReplyError, shorten
 from models.polling.job_layout import lay_out
@@ -23,7 +24,7 @@ from models.polling.job_windows import JobWindows, Rows, by_job
 from models.polling.metric_values import MetricReply, read_replies, select_metrics
 from models.polling.seen_job import JobRecord, SeenJob
 from models.polling.vertex_arrays import VertexArrays
-from models.polling.windows import row_windows
+from models.polling.windows import count_polls, row_windows
 
 _KINDS = frozenset(Kind)
 _FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
@@ -63,6 +64,7 @@ class PollHistory:
         self._name_job = name_job
         self._arrays = VertexArrays(polls)
         self._jobs: dict[JobKey, JobRecord] = {}
+        self._polled: tuple[Samples, Outstanding] | None = None  # None after news
         self._rows: Rows | None = None  # None after a change of any job's operators
         self.slots: dict[str, Slots] = {}
 
@@ -75,6 +77,7 @@ class PollHistory:
         """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
         faults: list[Fault] = []
         measured: list[_Measured] = []
+        self._polled = None
         reported = (record for record in records if record.kind not in _OF_INGESTION)
         for record in sorted(reported, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
             try:
@@ -105,13 +108,15 @@ class PollHistory:
         rows, arrays = self._known_rows(), self._arrays
         if most_s is not None:
             rows = rows.shorten([most_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs])
-        graphs = ((job.layout.graph, job) for job in self._jobs.values())
-        known = [
-            JobRows(job.list_rows(), graph.list_feeders(), job.log.list_checkpoints())
-            for graph, job in graphs
-            if graph is not None
-        ]
-        result = row_windows(arrays.samples, arrays.parallelism, rows.vertices, known, now_s)
+        if self._polled is None:
+            graphs = ((job.layout.graph, job) for job in self._jobs.values())
+            known = [
+                JobRows(job.list_rows(), graph.list_feeders(), job.log.list_checkpoints())
+                for graph, job in graphs
+                if graph is not None
+            ]
+            self._polled = count_polls(arrays.samples, self._known_rows().vertices, known)
+        result = row_windows(arrays.samples, arrays.parallelism, rows.vertices, self._polled, now_s)
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
@@ -130,6 +135,7 @@ class PollHistory:
             return []
         for key in gone:
             del self._jobs[key]
+        self._polled = None
         retained = [row for job in self._jobs.values() for row in job.rows.values()]
         self._arrays.keep_rows(np.array(retained, np.int64))
         numbers = {row: number for number, row in enumerate(retained)}

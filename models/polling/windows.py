@@ -10,7 +10,7 @@ import numpy as np
 from models.arrays import Ints
 from models.observing.ages import JobRows, find_outstanding
 from models.observing.outstanding import Outstanding
-from models.observing.samples import Polls, Vertices, count_differences
+from models.observing.samples import Polls, Samples, Vertices, count_differences
 from models.observing.windows import Windows, build_windows, last_known
 from models.polling.ring_buffers import RingBuffers
 
@@ -30,8 +30,25 @@ class RowWindows:
     outstanding: Outstanding
 
 
+def count_polls(samples: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows]) -> tuple[Samples, Outstanding]:
+    """Return the samples of all polls, and what is outstanding at each: whatever the length of windows.
+
+    Args:
+        samples: (rows) of :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
+        vertices: (rows,)
+        jobs: whose graph is known.
+    """
+    row, times_ms, values = samples.all_entries()
+    counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
+    return counted, find_outstanding(counted, vertices, jobs)
+
+
 def row_windows(
-    samples: RingBuffers, parallelism: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows], now_s: float
+    samples: RingBuffers,
+    parallelism: RingBuffers,
+    vertices: Vertices,
+    polled: tuple[Samples, Outstanding],
+    now_s: float,
 ) -> RowWindows:
     """Return the windows that ended, of which every poll is kept.
 
@@ -39,13 +56,11 @@ def row_windows(
         samples: (rows) of :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
         parallelism: (rows) its changes.
         vertices: (rows,)
-        jobs: whose graph is known.
+        polled: of :func:`count_polls`.
         now_s: epoch seconds; windows that end later are left out.
     """
-    row, times_ms, values = samples.all_entries()
-    counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
+    counted, outstanding = polled
     result = build_windows(counted, vertices)
-    outstanding = find_outstanding(counted, vertices, jobs)
     records, age_s = (
         last_known(counted.polls, vertices, values) for values in (outstanding.records, outstanding.age_s)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from live_replies import SOURCE, T0_S, WORK, Job, ms
 
 from include.flink.raw_format import Kind
@@ -141,3 +142,13 @@ def test_one_impossible_time_among_many_replies_disturbs_nothing_for_long():
         JOB.job(100), JOB.job(200, timestamps={"RUNNING": 253_402_300_799_999}), *[JOB.job(at) for at in (260, 320)]
     )
     assert disturbed(made) == []
+
+
+def test_shorter_windows_are_those_of_a_history_of_that_length():
+    long, expected = PollHistory({"c": 300}, polls=60), history().windows(T0_S + 600)
+    long.add([*JOB.start(), *[JOB.metrics(at, taken=1.0 * at) for at in range(0, 600, 20)]])
+    result = long.windows(T0_S + 600, {"c": 60})
+    np.testing.assert_array_equal(result.window_start_s, expected.window_start_s)
+    for name, values in expected.measures.items():
+        np.testing.assert_array_equal(result.measures[name], values)
+    np.testing.assert_array_equal(long.windows(T0_S + 600).window_start_s - T0_S, [0, 300])
