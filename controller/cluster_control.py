@@ -23,7 +23,7 @@ from controller.outcomes.rescale_outcomes import RescaleOutcome
 from controller.view.job_view import JobView
 from controller.view.live_rows import list_live_jobs, list_live_rows
 from controller.wired_settings import explain_change
-from include.live_windows import LiveWindows
+from include.live_windows import LiveJob, LiveWindows
 from include.settings import Settings
 from models.control.limits import Limits
 from models.control.reasons import Reason
@@ -82,6 +82,7 @@ class ClusterControl:
     made_with: Settings | None = None
     delete_lifts: Callable[[float], None] = lambda _: None
     live: LiveWindows | None = None
+    _live_jobs: Mapping[str, LiveJob] = field(init=False, default_factory=dict)
     slots_wait_s: float | None = None
     _has_lease: bool = False
     _judge: RescaleJudge = field(init=False)
@@ -113,7 +114,7 @@ class ClusterControl:
                 holder = self.lease.read_newest()
                 return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
             with keep_renewed(self.lease):
-                if is_evaluation:
+                if is_evaluation or self._has_new_state(jobs):
                     self._keep_log(jobs)
                 limits = self.limits.read()
                 views = self._add_open(jobs)
@@ -173,7 +174,13 @@ class ClusterControl:
 
     def _add_windows(self, jobs: Mapping[str, JobView]) -> None:
         if self.live is not None:
-            self.live.add(self.name, list_live_rows(self.name, jobs), list_live_jobs(jobs))
+            self._live_jobs = list_live_jobs(jobs)
+            self.live.add(self.name, list_live_rows(self.name, jobs), self._live_jobs, self.clock())
+
+    def _has_new_state(self, jobs: Mapping[str, JobView]) -> bool:
+        """Whether people see a state of a job that it no longer has."""
+        known = {name: one.state for name, one in self._live_jobs.items()}
+        return self.live is not None and known != {name: one.state for name, one in list_live_jobs(jobs).items()}
 
     def _add_open(self, jobs: Mapping[str, JobView]) -> dict[str, JobView]:
         """Return the jobs with those of the log whose requests have no end: they are followed whoever has seen them."""

@@ -203,7 +203,8 @@ class ClusterFacts:
         plan_as_of_s: of the newest plan of one of its jobs.
         metrics_until_s: end of the last hour that was ingested with a line of the cluster.
         lines, quarantined, quarantined_files: of the last day of that ingestion.
-        polled_at_s: when one of its jobs was polled last; None where the controller has polled none.
+        silent_s: for how long Flink had told of none of its jobs when the controller last wrote down its polls;
+            None where it has polled none.
         coverage_q90: share of past bins at or below q90, of the forecasts in use, all sources; None: not known.
     """
 
@@ -217,7 +218,7 @@ class ClusterFacts:
     quarantined: int = 0
     quarantined_files: int = 0
     coverage_q90: float | None = None
-    polled_at_s: float | None = None
+    silent_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

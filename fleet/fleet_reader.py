@@ -216,16 +216,16 @@ class FleetReader:
             planned[cluster] = max(planned.get(cluster, 0.0), rows[0].as_of_s or 0.0)
         names = sorted({*known, *self.settings.clusters, *leases, *(row["cluster"] for row in quality)})
         coverage = self.tables.read_coverage(now_s)
-        polled = {
-            name: max(times)
+        silent = {
+            name: one.at_s - max(job.polled_at_s for job in one.jobs.values())
             for name, one in self.recent.read_live().items()
-            if (times := [job.polled_at_s for job in one.jobs.values() if job.polled_at_s <= now_s])
+            if one.jobs and one.at_s <= now_s
         }
         return [
             _cluster_of(
                 *(name, self.settings, leases.get(name), planned.get(name), quality),
                 coverage_q90=coverage.get(name),
-                polled_at_s=polled.get(name),
+                silent_s=silent.get(name),
             )
             for name in names
         ]
@@ -239,7 +239,7 @@ def _cluster_of(
     quality: Iterable[Mapping[str, Any]],
     *,
     coverage_q90: float | None,
-    polled_at_s: float | None,
+    silent_s: float | None,
 ) -> ClusterFacts:
     mine = [row for row in quality if row["cluster"] == name]
     until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
@@ -255,7 +255,7 @@ def _cluster_of(
         quarantined=sum(row["quarantined"] or 0 for row in lately),
         quarantined_files=sum(row["quarantined_files"] or 0 for row in lately),
         coverage_q90=coverage_q90,
-        polled_at_s=polled_at_s,
+        silent_s=silent_s,
     )
 
 

@@ -92,17 +92,17 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
     )
     return [
         *(controller, plan, metrics, quarantine, files),
-        *_judge_polls(cluster, limits, now_s, is_late=controller.needs_person),
+        *_judge_polls(cluster, limits, is_late=controller.needs_person),
         *_judge_coverage(cluster, limits),
     ]
 
 
-def _judge_polls(cluster: ClusterFacts, limits: Health, now_s: float, *, is_late: bool) -> list[HealthFact]:
+def _judge_polls(cluster: ClusterFacts, limits: Health, *, is_late: bool) -> list[HealthFact]:
     """Return whether Flink still tells of its jobs, by a controller that works; nothing where there is none."""
-    if cluster.polled_at_s is None or is_late:
+    if cluster.silent_s is None or is_late:
         return []
-    age_s, most_s = max(now_s - cluster.polled_at_s, 0.0), limits.controller_late_s
-    detail = f"Flink told of its jobs {describe_age(age_s)} ago"
+    age_s, most_s = max(cluster.silent_s, 0.0), limits.controller_late_s
+    detail = f"Flink has told nothing of its jobs for {describe_age(age_s)}"
     remedy = "is it up, and do its jobs run? Its address: make doctor; nothing is sent meanwhile"
     fault = Fault.CLUSTER_SILENT
     return [HealthFact(fault, cluster.cluster, age_s > most_s, age_s, most_s, "s", detail, remedy)]

@@ -35,10 +35,11 @@ class LiveJob(NamedTuple):
 
 
 class LiveCluster(NamedTuple):
-    """Windows of a cluster's operators, by :data:`SCHEMA`, and its jobs."""
+    """Windows of a cluster's operators, by :data:`SCHEMA`, its jobs, and when they were written, epoch seconds."""
 
     windows: pa.Table
     jobs: Mapping[str, LiveJob]
+    at_s: float
 
 
 class LiveWindows:
@@ -61,7 +62,7 @@ class LiveWindows:
         }
         return dict(one for _, one in self._decoded.values() if one is not None)
 
-    def add(self, cluster: str, windows: pa.Table, jobs: Mapping[str, LiveJob]) -> None:
+    def add(self, cluster: str, windows: pa.Table, jobs: Mapping[str, LiveJob], at_s: float) -> None:
         """Put windows in the place of the same and later ones of their jobs; what is too old is dropped."""
         before, table = self.read().get(cluster), windows
         if before is not None:
@@ -73,7 +74,7 @@ class LiveWindows:
             held_s = min(HELD_S, HELD_WINDOWS * pc.max(table["window_s"]).as_py())
             oldest = pc.subtract(pc.max(table["window_start"]), pa.scalar(held_s * 10**6, pa.duration("us")))
             table = table.filter(pc.greater(table["window_start"], oldest))
-        about = {_ABOUT: json.dumps({"cluster": cluster, "jobs": jobs})}
+        about = {_ABOUT: json.dumps({"cluster": cluster, "jobs": jobs, "at_s": at_s})}
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_file(sink, SCHEMA.with_metadata(about), options=options) as writer:
@@ -86,6 +87,6 @@ def _decode(content: bytes) -> tuple[str, LiveCluster] | None:
         table = pa.ipc.open_file(content).read_all()
         about = json.loads(table.schema.metadata[_ABOUT])
         jobs = {name: LiveJob(*one) for name, one in about["jobs"].items()}
-        return about["cluster"], LiveCluster(table.replace_schema_metadata().cast(SCHEMA), jobs)
+        return about["cluster"], LiveCluster(table.replace_schema_metadata().cast(SCHEMA), jobs, about["at_s"])
     except (pa.ArrowException, ValueError, TypeError, KeyError, AttributeError):
         return None

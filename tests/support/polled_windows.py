@@ -33,12 +33,12 @@ def form_windows(start_s: int, count: int, load_per_s: float = 50.0, age_s: floa
     )
 
 
-def evaluate(world: ControlledCluster, observations: Observations | None) -> None:
-    """Have the controller of a cluster evaluate its job with these windows."""
+def evaluate(world: ControlledCluster, observations: Observations | None, *, is_evaluation: bool = True) -> None:
+    """Have the controller of a cluster evaluate its job with these windows, or follow it only."""
     world.control.live = LiveWindows(str(world.root / "lake"))
     seen = replace(world.poll(), graph=GRAPH)
     view = JobView("live", world.job.name, seen=seen, observations=observations)
-    world.control.control({world.job.name: view}, {world.job.name: None}, None, is_evaluation=True)
+    world.control.control({world.job.name: view}, {world.job.name: None}, None, is_evaluation=is_evaluation)
 
 
 def run_for_ten_minutes(world: ControlledCluster, age_s: float = 2.0) -> None:

@@ -75,7 +75,7 @@ def test_why_has_what_was_measured_before_anything_is_ingested(world: Controlled
 
 def test_a_job_that_stopped_is_named_at_once(world: ControlledCluster) -> None:
     world.job.state = "CREATED"
-    evaluate(world, None)
+    evaluate(world, None, is_evaluation=False)
     facts = FleetReader(load_settings(), {}).read(time.time())
     assert "not running: orders (CREATED)" in " ".join(describe_fleet(facts))
     text = page().get("/").text
@@ -85,10 +85,12 @@ def test_a_job_that_stopped_is_named_at_once(world: ControlledCluster) -> None:
 
 def test_a_cluster_that_tells_nothing_any_more_is_named_and_what_to_do(world: ControlledCluster) -> None:
     facts = FleetReader(load_settings(), {}).read(time.time())
-    assert [one.polled_at_s is not None for one in facts.clusters] == [True]
-    silent = judge_cluster(replace(facts.clusters[0], polled_at_s=facts.at_s - 600), Health(), facts.at_s)
+    assert [one.silent_s < 60 for one in facts.clusters if one.silent_s is not None] == [True]
+    later = FleetReader(load_settings(), {}).read(time.time() + 170)  # nothing is written between two evaluations
+    assert not [one for one in later.health if one.name == Fault.CLUSTER_SILENT and one.needs_person]
+    silent = judge_cluster(replace(facts.clusters[0], silent_s=600.0), Health(), facts.at_s)
     assert [(one.detail, one.needs_person) for one in silent if one.name == Fault.CLUSTER_SILENT] == [
-        ("Flink told of its jobs 10 min ago", True)
+        ("Flink has told nothing of its jobs for 10 min", True)
     ]
 
 
@@ -117,7 +119,7 @@ def test_files_are_bounded_replaced_and_outlive_the_process(tmp_path: Path) -> N
 
     def add(start: int, count: int, load: float, job: str = "orders") -> None:
         view = JobView("c", job, seen=SEEN, observations=form_windows(WINDOW_S * start, count, load))
-        LiveWindows(str(tmp_path)).add("c", list_live_rows("c", {job: view}), seen)
+        LiveWindows(str(tmp_path)).add("c", list_live_rows("c", {job: view}), seen, 5.0)
 
     add(0, 100, 1.0)
     add(0, 3, 5.0, "other")
