@@ -144,7 +144,9 @@ def test_a_tick_without_news_is_not_printed(
 
 def test_a_tick_is_told_in_a_line() -> None:
     assert str(TickSummary(3, 2, seconds=0.5)) == "3 jobs followed, 2 seen: nothing to do (0.5 s)"
-    full = TickSummary(3, 2, True, {"rescale plan": 1, "leave held": 2}, 4, {"b": "slow", "a": "gone"}, 1.0)
+    assert str(TickSummary(3, 2, alarms=1, seconds=0.5)) == "3 jobs followed, 1 behind, 2 seen: nothing to do (0.5 s)"
+    decisions, problems = {"rescale plan": 1, "leave held": 2}, {"b": "slow", "a": "gone"}
+    full = TickSummary(3, 2, True, decisions=decisions, faults=4, problems=problems, seconds=1.0)
     assert str(full) == (
         "3 jobs evaluated, 2 seen: 2 leave held, 1 rescale plan; 4 replies not used"
         "; cluster a left alone: gone; cluster b left alone: slow (1.0 s)"
