@@ -27,7 +27,7 @@ from include.live_windows import LiveJob, LiveWindows
 from include.settings import Settings
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.request_states import RequestTimes
+from models.control.request_times import RequestTimes
 from models.control.state import Intention, Mode, ObservedJob
 from models.recovery.change_times import learn_change_times
 

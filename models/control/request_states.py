@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
 
-if TYPE_CHECKING:
-    from models.control.case import Case
-    from models.control.state import JobHistory, ObservedJob, Request
+from models.control.case import Case
+from models.control.request_times import RequestTimes
+from models.control.state import JobHistory, ObservedJob, Request
 
 _REMEMBERED = 16  # requests of a job
 _NAMES = {
@@ -17,25 +16,6 @@ _NAMES = {
     "restored_s": "restored in",
     "caught_up_s": "caught up after",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RequestTimes:
-    """What the states of a request took, s, each from the end of the one before; None where that is not known.
-
-    Attributes:
-        accepted_s: until Flink was first seen to have it.
-        slots_s: until slots that were missing had come; None where none were.
-        waited_s: until the job stopped for it: Flink waits for a checkpoint, and for its rests.
-        restored_s: until all vertices ran as requested.
-        caught_up_s: until no record was late.
-    """
-
-    accepted_s: float | None = None
-    slots_s: float | None = None
-    waited_s: float | None = None
-    restored_s: float | None = None
-    caught_up_s: float | None = None
 
 
 def measure_states(case: Case, request: Request) -> RequestTimes:

@@ -13,7 +13,7 @@ from typing import Final
 from include.domain.slots import count_slots
 from include.flink.job_states import RESTARTING_STATES
 from models.control.readiness import Failure, Readiness
-from models.control.request_states import RequestTimes
+from models.control.request_times import RequestTimes
 
 Parallelism = Mapping[str, int]
 """Vertex id -> parallelism."""

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from models.control.request_states import RequestTimes
+from models.control.request_times import RequestTimes
 from models.recovery.downtime import PRIOR_EVENTS
 
 _MOST = 0.95

@@ -24,7 +24,7 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.view.job_view import JobView
 from controller.wired_settings import explain_change, explain_changes
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings, load_settings
-from models.control.request_states import RequestTimes
+from models.control.request_times import RequestTimes
 from models.control.state import Intention, Origin
 
 FILE = """

@@ -19,7 +19,7 @@ from models.control.history import advance_history, end_refused_request, end_uns
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import reconcile
-from models.control.request_states import RequestTimes
+from models.control.request_times import RequestTimes
 from models.control.state import (
     BlockedTarget,
     Intention,

@@ -34,6 +34,7 @@ CHOICE = Choice(
     path="",
     forecast_weight=0.0,
     forecast_missed=float("nan"),
+    paid_less=10,
 )
 
 
@@ -80,7 +81,9 @@ def test_a_decision_says_what_why_and_what_it_saves_or_prevents() -> None:
         "staying; load of 90k to 120k/s for 2 h (level held); 13 slots carry 130k/s; staying costs 2.5 slot-hours more "
         "by 00:00 on 1970-01-02, late minutes and stops at their prices"
     )
-    up = replace(CHOICE, slots_to=30, stay_late_minutes=15.0)
+    within = replace(CHOICE, paid_less=0)  # TaskManagers that other slots of the job need
+    assert describe_choice(within, 0).startswith("23 -> 13 slots: load up to 120k/s, cheaper than staying; ")
+    up = replace(CHOICE, slots_to=30, stay_late_minutes=15.0, paid_less=-7)
     assert describe_choice(up, 0).startswith("23 -> 30 slots: load up to 120k/s, prevents 12 late minutes; ")
     assert describe_choice(replace(up, is_behind=True, age_s=80.0), 0).startswith(
         "23 -> 30 slots to catch up: prevents 12 late minutes; "

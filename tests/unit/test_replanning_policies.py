@@ -11,10 +11,13 @@ import pytest
 from include.policy_catalogue import Decides
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.observations import Observations
 from models.scheduling.slot_bounds import SlotBounds
 
 NOW_S = 1_795_000_200
-SNAPSHOT: Any = SimpleNamespace(bounds=SlotBounds())  # the rest is the policy's own matter
+COSTS = SimpleNamespace(costs=SimpleNamespace(late_after_s=60.0))
+# The rest is the policy's own matter.
+SNAPSHOT: Any = SimpleNamespace(bounds=SlotBounds(), observations=Observations.nothing(1), options=COSTS)
 
 
 @dataclass

@@ -12,7 +12,8 @@ from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.outcome import Measurements, find_caught_up_s
 from models.control.reconcile import reconcile
-from models.control.request_states import RequestTimes, describe_states
+from models.control.request_states import describe_states
+from models.control.request_times import RequestTimes
 from models.control.state import JobHistory, Mode, ObservedJob, Request
 from models.recovery.change_times import learn_change_times
 

@@ -179,7 +179,9 @@ def test_without_measurements_before_or_after_nothing_is_judged_or_kept(log) -> 
     judge = RescaleJudge("live", log, 60.0)
     log.append_all([sent(), confirmed()])
     assert judge.judge("orders", view(None)) == OutcomeCheck()
-    assert judge.judge("orders", view(AFTER)) == OutcomeCheck()  # nothing is known of before
+    known = judge.judge("orders", view(AFTER))
+    assert replace(known, caught_up_at_s=None) == OutcomeCheck()  # nothing is known of before
+    assert known.caught_up_at_s == LATER_S
     log.append(judged(OutcomeCheck(False, "fine")))
     judge.note_outcome("orders", view(AFTER))
     judge.judge("orders", view(BEFORE))

@@ -41,7 +41,7 @@ class FakeLake:
 
 def write(lake: FakeLake, *starts: tuple[Any, ...]) -> None:
     with ThreadPoolExecutor(4) as pool:
-        writes = TableWrites(cast("Any", lake), pool, is_small=False)
+        writes = TableWrites(cast("Any", lake), pool)
         for start in starts:
             writes.start(*start)
         writes.wait()
