@@ -1,0 +1,66 @@
+"""``python -m benchmarks.replay.times_table --rows JSON ...``: the default policy where slots take their time to come.
+
+Rows of ``python -m benchmarks.replay --scenario slots_0s slots_180s slots_600s --json JSON``: a table of docs/replay.md
+with a line per trace and wait, and in it the cost of each candidate after the first day.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.arguments import readable_file
+from benchmarks.replay.best_form_table import read_rows
+from benchmarks.replay.replay_cases import Row
+from benchmarks.replay.replay_tables import compute_mean
+from benchmarks.replay.tables import format_table
+from cli.arguments import CommandParser
+from include.atomic_write import write_text
+from include.settings import PROJECT
+from tools.marked_page import put_between_marks
+
+PAGE = PROJECT / "docs" / "replay.md"
+MARKS = "<!-- waits: written by benchmarks.replay.times_table -->\n", "<!-- end of waits -->"
+_SEGMENT = "after_first_day"
+_FIRST = "programme"
+
+
+def build_table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return headings and a line per trace and scenario: cost, and in brackets late minutes a day; rises of the first.
+
+    Args:
+        rows: of replays; a trace is named ``TRACE+SCENARIO``.
+    """
+    counted = [row for row in rows if row["segment"] == _SEGMENT]
+    policies = sorted({str(row["policy"]) for row in counted}, key=lambda name: (name != _FIRST, name))
+    cells = [["trace", "slots come after", *policies, "rises ahead"]]
+    for name in sorted({str(row["trace"]) for row in counted}):
+        trace, _, scenario = name.partition("+")
+        own = {
+            policy: [one for one in counted if (one["trace"], one["policy"]) == (name, policy)] for policy in policies
+        }
+        costs = [
+            f"{compute_mean(mine, 'cost'):.0f} ({compute_mean(mine, 'late_minutes_per_day'):.0f})" if mine else "-"
+            for mine in own.values()
+        ]
+        share, minutes = (compute_mean(own[_FIRST], f"rises_ahead_{one}") for one in ("share", "minutes"))
+        wait = scenario.removeprefix("slots_").removesuffix("s")
+        cells.append([trace, f"{wait} s", *costs, f"{share:.0%}, by {minutes:.0f} min"])
+    return cells
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Publish rows."""
+    parser = CommandParser(prog="replay.times_table", description=__doc__)
+    parser.add_argument("--rows", type=readable_file, nargs="+", required=True, metavar="JSON", help="of replays")
+    parser.add_argument("--page", type=Path, default=PAGE, metavar="PAGE", help="default: docs/replay.md")
+    options = parser.parse_args(argv)
+    table = format_table(build_table(read_rows(options.rows)))
+    page = options.page.read_text(encoding="utf-8")
+    write_text(options.page, put_between_marks(page, MARKS, f"\n{table}\n"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
