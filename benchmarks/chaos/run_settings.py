@@ -110,7 +110,7 @@ class RunSettings:
         self.path = out / "tidewise.toml"
         self._out, self._rest_url, self._planned, self._conditions = out, rest_url, planned_jobs, conditions
         self._mode = "auto"
-        self._held: dict[str, bool] = {}
+        self._held = dict.fromkeys(planned_jobs, False)
         self._slots_max, self._slots_total, self._is_named = PARALLELISM_MAX, _NO_BUDGET, True
         self._write()
 

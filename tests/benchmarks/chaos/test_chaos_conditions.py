@@ -75,7 +75,7 @@ def test_the_settings_can_be_used_in_each_state_and_are_put_right_again(tmp_path
 
     result = check_settings(read())
     assert result.apply.confirm_timeout_s == LONG.confirm_s
-    assert result.clusters[CLUSTER].slots_total is None
+    assert result.clusters[CLUSTER].slots_total == 1000  # no budget: a key that went would go on to restrain
     observed = {}
     for name, state in STATES.items():
         with state(settings):

@@ -129,8 +129,9 @@ def test_a_missing_cell_has_no_verdict(left_out: int) -> None:
 def test_what_differs_comes_first_with_figures_and_reason() -> None:
     items = judge(REGISTRY, RESULTS)
     lines = [line for line in format_page("ds2", REGISTRY, items).splitlines() if line.startswith("| ")]
-    first = [line.split(" | ")[:2] for line in lines[1:6]]
-    assert first == [["| b", "steps"], ["| b", "time"], ["| c", "steps"], ["| static", "far"], ["| slow", "apart"]]
+    first = [line.split(" | ")[:2] for line in lines[1:7]]
+    of_fitted = [["| static", "far"], ["| mean", "far"], ["| slow", "apart"]]
+    assert first == [["| b", "steps"], ["| b", "time"], ["| c", "steps"], *of_fitted]
     assert lines[2] == "| b | time | 100 | 150 | 1 | **differs**: queues are short here |"
     assert "| plot | y | 6m+ | - |  | not attempted: drawn only |" in lines
     assert "| d | share | at most 20 | 20 | 1 | agrees |" in lines
@@ -138,7 +139,7 @@ def test_what_differs_comes_first_with_figures_and_reason() -> None:
     assert "- Tolerance 10% or 1: one run of a random search" in page
     assert "- Tolerance of c 0: a whole number" in page
     section = format_section("ds2", REGISTRY, items)
-    assert section.index("b: time 150 (100)") < section.index("| Table 1 | steps | 3 | 5 | 2 | 1 | 6 |")
+    assert section.index("b: time 150 (100)") < section.index("| Table 1 | steps | 3 | 6 | 2 | 1 | 1 | 1 | 1 | 6 |")
     assert "Figure 2 (a drawing)" in section
 
 

@@ -29,6 +29,9 @@ COLUMNS = {
     "bound",
     "cost_vs_bound",
     "cost_vs_clairvoyant",
+    "rises",
+    "rises_ahead_share",
+    "rises_ahead_minutes",
 }
 
 
