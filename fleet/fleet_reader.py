@@ -38,6 +38,7 @@ from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoStore
 from include.flink.job_states import RUNNING
 from include.lake_table import timestamp_of
+from include.live_windows import LiveCluster
 from include.place import place
 from include.settings import Settings
 from include.stage_states import StageState, StageStates
@@ -112,8 +113,9 @@ class FleetReader:
                     waiting=waiting.get(key, ()),
                 )
             )
-        jobs = self._add_polled(jobs, now_s)
-        clusters = self._clusters_of({cluster for cluster, _ in {*last.newest, *plans}}, plans, now_s)
+        live = self.recent.read_live()
+        jobs = self._add_polled(jobs, live, now_s)
+        clusters = self._clusters_of({cluster for cluster, _ in {*last.newest, *plans}}, plans, live, now_s)
         models = _models_of([row for row in self.tables.read_models() if row["as_of"].timestamp() <= now_s])
         raw, stages = settings.paths.raw, self._read_stages()
         health = [
@@ -129,10 +131,9 @@ class FleetReader:
             health = leave_at_rest(health)
         return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
 
-    def _add_polled(self, jobs: Sequence[JobFacts], now_s: float) -> list[JobFacts]:
+    def _add_polled(self, jobs: Sequence[JobFacts], live: Mapping[str, LiveCluster], now_s: float) -> list[JobFacts]:
         """Return the jobs with what the controller has polled of them since it last wrote."""
-        live = self.recent.read_live()
-        windows = self.recent.read_live_loads(timestamp_of(now_s - LIVE_S), timestamp_of(now_s)).read_last()
+        windows = self.recent.select_live_loads(live, timestamp_of(now_s - LIVE_S), timestamp_of(now_s)).read_last()
         result = []
         for job in jobs:
             key, cluster = (job.cluster, job.job), live.get(job.cluster)
@@ -207,7 +208,11 @@ class FleetReader:
         ]
 
     def _clusters_of(
-        self, known: Iterable[str], plans: Mapping[JobKey, tuple[PlanRow, ...]], now_s: float
+        self,
+        known: Iterable[str],
+        plans: Mapping[JobKey, tuple[PlanRow, ...]],
+        live: Mapping[str, LiveCluster],
+        now_s: float,
     ) -> list[ClusterFacts]:
         leases = read_leases(self.settings.paths.lake)
         quality = [row for row in self.tables.read_quality() if row["interval_end"].timestamp() <= now_s]
@@ -218,7 +223,7 @@ class FleetReader:
         coverage = self.tables.read_coverage(now_s)
         silent = {
             name: one.at_s - max(job.polled_at_s for job in one.jobs.values())
-            for name, one in self.recent.read_live().items()
+            for name, one in live.items()
             if one.jobs and one.at_s <= now_s
         }
         return [

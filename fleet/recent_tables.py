@@ -62,19 +62,19 @@ class RecentTables:
 
     def read_live_windows(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return the windows of a job's operators that the controller has polled and that began in a span of time."""
-        rows = _within(self._read_polled()[1], since, until)
+        rows = _within(self._read_polled(self.read_live())[1], since, until)
         result: list[dict[str, Any]] = rows.filter(
             (pc.field("cluster") == cluster) & (pc.field("job") == job)
         ).to_pylist()
         return result
 
-    def read_live_loads(self, since: datetime, until: datetime) -> RowsByJob:
-        """Return the windows of all jobs that the controller has polled and that began in a span of time."""
-        return RowsByJob(_within(self._read_polled()[2], since, until), "window_start")
+    def select_live_loads(self, polled: Mapping[str, LiveCluster], since: datetime, until: datetime) -> RowsByJob:
+        """Return of what :meth:`read_live` gave the windows of all jobs that began in a span of time."""
+        return RowsByJob(_within(self._read_polled(polled)[2], since, until), "window_start")
 
-    def _read_polled(self) -> tuple[list[LiveCluster], pa.Table, pa.Table]:
+    def _read_polled(self, polled: Mapping[str, LiveCluster]) -> tuple[list[LiveCluster], pa.Table, pa.Table]:
         """Return the clusters, their windows, and these summed by job."""
-        live = list(self.read_live().values())
+        live = list(polled.values())
         if len(live) != len(self._polled[0]) or any(map(op.is_not, live, self._polled[0])):
             windows = pa.concat_tables([SCHEMA.empty_table(), *(one.windows for one in live)])
             self._polled = live, windows, sum_operators(windows)
@@ -103,7 +103,9 @@ class RecentTables:
             if since <= row["window_start"] < until
         ]
         ingested = {one.at_s for one in result}
-        polled = map(load_of, self.read_live_loads(max(since, fine_since), until).read(cluster, job))
+        polled = map(
+            load_of, self.select_live_loads(self.read_live(), max(since, fine_since), until).read(cluster, job)
+        )
         result = sorted([*result, *(one for one in polled if one.at_s not in ingested)], key=lambda one: one.at_s)
         for held, most in ((self._hours, 2 * HOURS), (self._old_hours, 2 * OLD_HOURS)):
             for past in sorted(held)[:-most]:

@@ -79,7 +79,7 @@ class LiveWindows:
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_file(sink, SCHEMA.with_metadata(about), options=options) as writer:
             writer.write_table(table.combine_chunks().replace_schema_metadata(about))
-        self._folder.write(object_name(cluster).replace(".json", ".arrow"), sink.getvalue().to_pybytes())
+        self._folder.write(object_name(cluster, "arrow"), sink.getvalue().to_pybytes())
 
 
 def _decode(content: bytes) -> tuple[str, LiveCluster] | None:

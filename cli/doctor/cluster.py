@@ -63,21 +63,21 @@ def check_cluster(
     try:
         probe.get("/jobs/metrics")
         sleep(FETCH_S)
-        return [first, *_check_inside(part, probe, config, cluster, settings)]
+        return [first, *_check_inside(name, probe, config, cluster, settings)]
     except ProbeError as problem:
         return [first, error(part, problem.check, str(problem), problem.remedy)]
 
 
 def _check_inside(
-    part: str,
+    name: str,
     probe: Probe,
     config: dict[str, Any],
     cluster: Cluster,
     settings: Settings,
 ) -> list[Finding]:
-    configuration, jobs = read_configuration(probe), read_jobs(probe)
+    part, configuration, jobs = f"cluster {name}", read_configuration(probe), read_jobs(probe)
     try:
-        stops = read_stops(settings, part.removeprefix("cluster "), datetime.now(UTC))
+        stops = read_stops(settings, name, datetime.now(UTC))
     except Exception:  # a lake that cannot be read is a finding of its own
         stops = {}
     overview = probe.get("/overview")

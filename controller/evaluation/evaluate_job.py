@@ -155,15 +155,15 @@ def _stand(
     view: JobView, decision: ReactiveDecision, running: Mapping[str, int], valid_until_s: float, *, has_band: bool
 ) -> ActiveTarget | None:
     """Return what a decision wants; what no plan has is valid until the next evaluation."""
+    behind = decision.falls_behind
     if decision.due is not None:
         step_id, until_s = _id_of(view, decision.due), float(decision.due.valid_until_s)
         wanted, why = dict(decision.due.parallelism), (decision.reason, until_s, decision.held_back)
-        behind = decision.falls_behind
         return ActiveTarget(wanted, Origin.PLAN, step_id, *why, has_band=has_band, falls_behind=behind)
     if decision.wanted is None or dict(decision.wanted) == dict(running):
         return None
     step_id = name_step(view, running, decision.wanted)
-    wanted, behind = dict(decision.wanted), decision.falls_behind
+    wanted = dict(decision.wanted)
     return ActiveTarget(wanted, Origin.REACTIVE, step_id, decision.reason, valid_until_s, falls_behind=behind)
 
 

@@ -179,7 +179,7 @@ def _list_all(store: Any, prefix: str) -> Listing:
     return result
 
 
-def object_name(of: str) -> str:
+def object_name(of: str, ending: str = "json") -> str:
     """Return an object's name for any text: readable in part, and its own."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", of)[:60].strip("-")
-    return f"{readable or 'x'}-{hashlib.sha256(of.encode()).hexdigest()[:16]}.json"
+    return f"{readable or 'x'}-{hashlib.sha256(of.encode()).hexdigest()[:16]}.{ending}"

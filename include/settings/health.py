@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from include.settings.section import Section, Share
+from include.settings.section import HoursOrNone, Section, Share
 from include.utc import DAY_S
 
 
@@ -14,14 +14,14 @@ class Health(Section):
     controller_late_s: float = Field(
         180.0, gt=0, le=DAY_S, description="s; a controller that has not ticked for so long is late"
     )
-    plan_old_h: float = Field(
-        2.0, ge=0, le=8760, description="h; a cluster's newest plan that is older needs a person; 0: none is made here"
+    plan_old_h: HoursOrNone = Field(
+        2.0, description="h; a cluster's newest plan that is older needs a person; 0: none is made here"
     )
-    metrics_old_h: float = Field(
-        3.0, ge=0, le=8760, description="h; metrics that were ingested last until longer ago are old; 0: none are here"
+    metrics_old_h: HoursOrNone = Field(
+        3.0, description="h; metrics that were ingested last until longer ago are old; 0: none are here"
     )
-    models_old_h: float = Field(
-        49.0, ge=0, le=8760, description="h; models that were trained longer ago are old; 0: none are trained here"
+    models_old_h: HoursOrNone = Field(
+        49.0, description="h; models that were trained longer ago are old; 0: none are trained here"
     )
     quarantined_share_max: Share = Field(
         0.01, description="share of the lines of a day that were quarantined, above which a person should look"

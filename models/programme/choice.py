@@ -78,8 +78,13 @@ class Choice:
 
 def find_best(values: Values) -> int:
     """Return the place of the cheapest decision, 0 to stay."""
-    best = 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
+    best = _find_best_change(values)
     return best if best and values.stay > values.go[best] else 0
+
+
+def _find_best_change(values: Values) -> int:
+    """Return the place of the cheapest change, whatever staying costs; 0 where only staying is possible."""
+    return 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
 
 
 def choose_size(
@@ -107,7 +112,7 @@ def choose_size(
         now_s: epoch seconds.
         place: of the size that is decided for.
     """
-    best = 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
+    best = _find_best_change(values)
     gain = values.stay - float(values.go[best]) if best else 0.0
     saved = values.stay - float(values.go[place]) if place else -gain
     unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)

@@ -21,7 +21,7 @@ from models.programme.load_paths import STEP_S
 from models.programme.path_costs import EXPECTED, PathCosts, charge
 from models.programme.problem import Costs, Problem, Sizes, Terms, Values
 from models.programme.programme import age_after, expect_late_minutes, walk_back
-from models.programme.waits import count_waiting, price_changes
+from models.programme.waits import count_waiting_steps, price_changes
 from models.programme.window_tables import weigh_age
 from models.scheduling.step_band import StepBand
 
@@ -158,14 +158,14 @@ def _follow(
             values = Values(float(stay), going)
             begin = begin or values
             each = np.where(every != place, values.go, values.stay)
-            last = step + count_waiting(terms.wait_s + terms.slots_wait_s, levels.steps, step)[0]
+            last = step + count_waiting_steps(terms.wait_s + terms.slots_wait_s, levels.steps, step)[0]
             later_s = age if last == step else run(age, place, range(step, last))
             ends_s = age_after(later_s, terms.rescale_s * (every != place), lengths_s[last], ratios[:, last])
             most = terms.rescale_price if avoids_lateness and age <= terms.late_after_s else 0.0
             after = _select(each, place, ends_s > terms.late_after_s, most)
             if after != place:
                 wait_s = terms.find_wait_s(slots[place], slots[after])
-                changes_at = step + count_waiting(wait_s, levels.steps, step)[0]
+                changes_at = step + count_waiting_steps(wait_s, levels.steps, step)[0]
                 at = max(step, 1)  # at the first step the load is known: the band is that of the next
                 near = _Decision.of(problem, costs, at, place, after)
                 within = max(tolerance, float(each[after] - each.min()))

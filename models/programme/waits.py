@@ -16,7 +16,7 @@ from models.programme.problem import Costs, Problem, Terms
 from models.programme.window_tables import run_step
 
 
-def count_waiting(wait_s: float, steps: Sequence[int], step: int) -> tuple[int, float]:
+def count_waiting_steps(wait_s: float, steps: Sequence[int], step: int) -> tuple[int, float]:
     """Return how many whole steps a change waits that is asked for at a step, and how long in the one after them, s."""
     last = step
     while last + 1 < len(steps) and wait_s >= steps[last] * STEP_S:
@@ -105,7 +105,7 @@ def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Float
     """Return (B, K) what :func:`price_changes` does for changes that all wait so long, from a step and a size on."""
     step, place = start
     levels, terms, slots, count = problem.levels, problem.terms, problem.paid_slots, len(problem.ages)
-    whole, rest_s = count_waiting(wait_s, levels.steps, step)
+    whole, rest_s = count_waiting_steps(wait_s, levels.steps, step)
     spent, minutes = np.zeros(len(at)), sum(levels.steps[step : step + whole]) * STEP_S / 60
     for one in range(step, step + whole):
         passed = np.einsum("bza,zy->yba", at, levels.chances[one])

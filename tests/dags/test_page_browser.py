@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from airflow_page import airflow_app, forget_app, log_in, served
-from browser import find_browser
-from browser_session import BrowserSession, browser_session
+from airflow_page import airflow_app, forget_app, log_in, opened
+from browser_session import BrowserSession
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
 
@@ -44,12 +43,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
 @pytest.fixture
 def tab(world: ControlledCluster, tmp_path: Path) -> Iterator[BrowserSession]:
     """A browser in which olga is logged in, at the fleet's page."""
-    browser = find_browser()
-    if browser is None:
-        pytest.fail("no Chromium on PATH, so the page is not tried in a browser: apt-get install chromium")
     app = airflow_app()
     token = log_in(TestClient(app), "olga")
-    with served(app) as address, browser_session(browser, tmp_path) as tab:
+    with opened(app, tmp_path) as (address, tab):
         tab.send("Network.setCookie", name="_token", value=token, url=address, httpOnly=True)
         tab.open(f"{address}{PREFIX}/")
         yield tab

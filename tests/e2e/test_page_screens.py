@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from airflow_page import served
-from browser import find_browser
-from browser_session import BrowserSession, browser_session
+from airflow_page import opened
+from browser_session import BrowserSession
 from controlled_cluster import ControlledCluster, controlled_cluster
 from polled_windows import evaluate, run_for_ten_minutes
 
@@ -37,11 +36,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controlle
 
 @pytest.fixture
 def tab(world: ControlledCluster, tmp_path: Path) -> Iterator[BrowserSession]:
-    browser = find_browser()
-    if browser is None:
-        pytest.fail("no Chromium on PATH, so the page is not tried in a browser: apt-get install chromium")
     app = build_app(open_source(os.environ, time.time), Access(admit_everyone))
-    with served(app) as address, browser_session(browser, tmp_path) as tab:
+    with opened(app, tmp_path) as (address, tab):
         tab.open(f"{address}/")
         yield tab
 

@@ -12,6 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+from browser import find_browser
+from browser_session import BrowserSession, browser_session
+
 from page import PREFIX
 
 USERS = {"vera": "viewer", "olga": "op"}
@@ -71,6 +75,16 @@ def log_in(client: Any, name: str) -> str:
     assert reply.status_code == 201, reply.text
     token: str = reply.json()["access_token"]
     return token
+
+
+@contextmanager
+def opened(app: Any, folder: Path) -> Iterator[tuple[str, BrowserSession]]:
+    """Serve an application and start a browser for it; yields its address and a tab that shows nothing yet."""
+    browser = find_browser()
+    if browser is None:
+        pytest.fail("no Chromium on PATH, so the page is not tried in a browser: apt-get install chromium")
+    with served(app) as address, browser_session(browser, folder) as tab:
+        yield address, tab
 
 
 @contextmanager

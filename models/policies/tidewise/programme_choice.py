@@ -28,7 +28,7 @@ from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.problem import RecoveryGoal, Sizes, Terms, Values
 from models.programme.programme import expect_late_minutes, solve
-from models.programme.waits import count_waiting
+from models.programme.waits import count_waiting_steps
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
@@ -129,7 +129,7 @@ def choose(
     values = solve(rows, levels, outlook.shape, age_s, terms)
 
     def expect_late(place: int) -> float:
-        waits = count_waiting(terms.find_wait_s(*rows.slots[[0, place]].tolist()), STEPS, 0)[0]
+        waits = count_waiting_steps(terms.find_wait_s(*rows.slots[[0, place]].tolist()), STEPS, 0)[0]
         path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
         return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
 

@@ -27,7 +27,7 @@ from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import DAY, STEP_S
 from models.programme.problem import Sizes, Terms, Values
 from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
-from models.programme.waits import count_waiting
+from models.programme.waits import count_waiting_steps
 from models.scheduling.cost_model import CostTables
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import Step
@@ -185,7 +185,7 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int | None, e
 
     def expect_late(place: int) -> float:
         slots = rows.slots[[turn.place_from, order[place]]].tolist()
-        waits = count_waiting(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
+        waits = count_waiting_steps(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
         begins = min(turn.step + waits, until)
         tried = (*path[: turn.step], *[turn.place_from] * (begins - turn.step), *[order[place]] * (until - begins))
         return float(day.solved.expect_late(tried)[turn.step :].sum())
