@@ -46,14 +46,14 @@ def window(at: int, load: float, running: tuple[int, ...], lag_s: float = 0.0, *
     return {**values, **changed}
 
 
-def snapshot(rows: list[dict[str, Any]], running: tuple[int, ...], **changed: Any) -> Snapshot:
+def snapshot(rows: list[dict[str, Any]], running: tuple[int, ...], window_s: int = 300, **changed: Any) -> Snapshot:
     arrays: dict[str, Any] = {
         name: np.array([row[name] for row in rows])
         for name in ("window_start_s", "disturbed", "parallelism", *MEASURES)
     }
-    now_s = int(arrays["window_start_s"][-1]) + 300
+    now_s = int(arrays["window_start_s"][-1]) + window_s
     parallelism = dict(zip(GRAPH.names, running, strict=True))
-    job = Snapshot(now_s, GRAPH, parallelism, True, Observations(window_s=300, **arrays), 32, Planner())
+    job = Snapshot(now_s, GRAPH, parallelism, True, Observations(window_s=window_s, **arrays), 32, Planner())
     return replace(job, **changed)
 
 

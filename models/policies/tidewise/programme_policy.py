@@ -19,7 +19,7 @@ from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
-from models.policies.tidewise.measurements import LATEST, count_waiting, is_behind
+from models.policies.tidewise.measurements import LATEST, count_waiting, is_behind, latest_windows
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
@@ -105,8 +105,7 @@ class Programme:
             return _rise_early(job, known), memory
         # What is read again is what any later reader of the memory has.
         law = LawState.read(memory.law)
-        if is_behind(job):
-            _learn_present(law, job, known)
+        _learn_present(law, job, known)
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return _follow(memory, job.now_s, job)
         is_held = job.up and _has_just_changed(job) and find_due(memory.due, job.now_s) is None
@@ -161,14 +160,18 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
 
 
 def _learn_present(law: LawState, job: Snapshot, known: _Known) -> None:
-    """Learn from the latest windows, where they are later than what a law has learnt from, as from a step."""
-    windows, present = job.observations, known.present
+    """Learn from the latest windows, where they show a later time than the newest step, as from a step of their own.
+
+    A rise is known at once.  A fall is when its step has ended, but of a job that is behind: a minute may be a dip.
+    """
+    windows, present = latest_windows(job), known.present
     if present.reading is None or not present.load_per_s > 0:
         return
-    if windows.window_start_s[-1] + windows.window_s > (law.newest + 1) * STEP_S:
+    middle_s = (windows.window_start_s[0] + windows.window_start_s[-1] + windows.window_s) / 2
+    if middle_s > (law.newest + 0.5) * STEP_S:
         at = max(job.now_s // STEP_S, law.newest + 1)
-        step = StepLoad(at, present.load_per_s, is_least=not present.reading.arrivals_known)
-        _learn(law, step, known.memory.planned)
+        is_least = not (present.reading.arrivals_known and is_behind(job))
+        _learn(law, StepLoad(at, present.load_per_s, is_least=is_least), known.memory.planned)
 
 
 def _has_just_changed(job: Snapshot) -> bool:
