@@ -7,6 +7,7 @@ while a JobManager waits for a TaskManager that was lost, all metrics stand stil
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from models.observing.metric_table import BUSY_TIMES, COUNTERS, PLACE, RUN_TIMES
 LONGEST_GAP_WINDOWS = 2
 """A difference over more than this many windows would smear one rate over a gap in the data."""
 _US = 1_000_000
+_COUNTED = [PLACE[column] for column in COUNTERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,14 @@ def build_samples(polls: Polls, vertices: Vertices) -> Samples:
 
 def count_differences(polls: Polls, vertices: Vertices) -> Samples:
     """Return measurements as samples; see :func:`build_samples`.  What sources count is of sources alone."""
-    polls = _hide_sources(polls, ~vertices.is_source[polls.vertex])
+    polls = _hide(polls, SOURCE_METRICS, ~vertices.is_source[polls.vertex])
+    is_restoring = _find_restoring(polls)
+    polls = _hide(polls, ("pending",), is_restoring)
     follows = np.diff(polls.vertex, prepend=-1) == 0
     since_last_s = np.where(follows, np.diff(polls.at_us, prepend=0) / _US, np.nan)
     with np.errstate(invalid="ignore"):
         usable = (since_last_s > 0) & (since_last_s <= LONGEST_GAP_WINDOWS * vertices.window_s[polls.vertex])
+        usable &= ~is_restoring & ~np.roll(is_restoring, 1)
         for counter in COUNTERS:
             usable &= ~(_since_last(polls.value(counter)) < 0)
         for time in BUSY_TIMES:  # by less than its step it falls without a restart
@@ -117,14 +122,26 @@ def count_differences(polls: Polls, vertices: Vertices) -> Samples:
     return Samples(polls, since_last_s, np.where(usable, since_last_s, np.nan))
 
 
-def _hide_sources(polls: Polls, is_other: Bools) -> Polls:
-    places = [PLACE[column] for column in SOURCE_METRICS]
-    if np.isnan(polls.values[places][:, is_other]).all():
+def _hide(polls: Polls, columns: Iterable[str], hidden: Bools) -> Polls:
+    """Return polls without (n,) the values of some columns."""
+    places = [PLACE[column] for column in columns]
+    if np.isnan(polls.values[places][:, hidden]).all():
         return polls
     values = polls.values.copy()
     for place in places:
-        values[place, is_other] = np.nan
+        values[place, hidden] = np.nan
     return Polls(polls.vertex, polls.at_us, values)
+
+
+def _find_restoring(polls: Polls) -> Bools:
+    """Return (n,) whether a vertex was restarted and has counted nothing since, not even idle time.
+
+    Until a source has read its splits Flink gives the backlog that the run before showed last.
+    """
+    has_counted: Ints = (polls.values[_COUNTED] > 0).any(axis=0).astype(np.int64)
+    # Polls of a vertex follow each other, and no vertex has a greater sum than the next one.
+    has_ever = np.maximum.accumulate(np.asarray(2 * polls.vertex + has_counted)) - 2 * polls.vertex
+    return np.asarray(has_ever > has_counted)
 
 
 def find_window_starts(polls: Polls, window_s: Ints) -> Ints:

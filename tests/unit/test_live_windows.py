@@ -215,6 +215,18 @@ def test_a_backlog_that_shrinks_faster_than_records_are_emitted_leaves_no_target
     assert column(seen(history(*polls), 60).target_data_rate_per_s, SOURCE) == [0.0]
 
 
+def test_a_source_that_restores_shows_the_backlog_of_the_run_before():
+    """A TaskManager was lost: 44,102 records waited where the first poll of the new run showed 1, of the old run."""
+    before = [(at, 513.0 * at, 1.0) for at in (0, 15, 30, 45)]
+    since = [(60, 0.0, 1.0), (75, 9541.0, 44_102.0), (90, 11_140.0, 47_782.0), (105, 12_735.0, 53_560.0)]
+    polls = [JOB.metrics(at, SOURCE, sent=sent, pending=pending) for at, sent, pending in (*before, *since)]
+    result = seen(history(*polls, *(JOB.metrics(at, taken=0.0) for at, _, _ in since)), 120)
+    arrived_per_s = [(11_140 - 9541 + 47_782 - 44_102) / 15, (12_735 - 11_140 + 53_560 - 47_782) / 15]
+    assert column(result.target_data_rate_per_s, SOURCE)[1] == pytest.approx(np.mean(arrived_per_s))
+    restoring = history(*polls[:5], *(JOB.metrics(at, taken=0.0) for at in (60, 75)))
+    assert column(seen(restoring, 120).latency_ms, SOURCE) == [pytest.approx(1000 / 513, rel=1e-4), None]
+
+
 def test_an_empty_backlog_has_no_age_even_without_output():
     polls = [JOB.metrics(at, SOURCE, sent=0.0, pending=0.0) for at in (0, 20)]
     assert column(seen(history(*polls), 60).latency_ms, SOURCE) == [0.0]
