@@ -74,9 +74,8 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         near_taken, near_sent, near_pending = (
             np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)
         )
-        counts = JobCounts(
-            at_us / 1e6, near_taken, near_sent, near_pending, is_full[place], is_near & has_idle_time[place]
-        )
+        at_s = samples.times_s(of_sources[0])
+        counts = JobCounts(at_s, near_taken, near_sent, near_pending, is_full[place], is_near & has_idle_time[place])
         of_job = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
         for number, others in enumerate(job.feeders):
             if not others:

@@ -17,6 +17,7 @@ from models.observing.metric_table import BUSY_TIMES, COUNTERS, PLACE, RUN_TIMES
 
 LONGEST_GAP_WINDOWS = 2
 """A difference over more than this many windows would smear one rate over a gap in the data."""
+_CLOCK_STEP_S = 30.0  # by so much less that tasks have run than has passed, the clock of the polls was set ahead
 _US = 1_000_000
 _COUNTED = [PLACE[column] for column in COUNTERS]
 
@@ -69,7 +70,7 @@ class Samples:
 
     Attributes:
         polls: n of them.
-        since_last_s: (n,) NaN for the first of a vertex.
+        since_last_s: (n,) NaN for the first of a vertex; where the clock was set ahead, what the tasks have run.
         elapsed_s: (n,) the same where differences of counters can be used, else NaN.
     """
 
@@ -80,6 +81,12 @@ class Samples:
     def difference(self, column: str) -> Floats:
         """Return (n,) by how much a column grew, NaN where it cannot be told."""
         return np.where(np.isnan(self.elapsed_s), np.nan, _since_last(self.polls.value(column)))
+
+    def times_s(self, span: Ints) -> Floats:
+        """Return (P,) the times of all polls of one vertex by the clock of its last, epoch seconds."""
+        at_us, since_last_s = self.polls.at_us[span], self.since_last_s[span]
+        set_ahead_s = np.where(np.isnan(since_last_s), 0.0, np.diff(at_us, prepend=at_us[:1]) / _US - since_last_s)
+        return np.asarray(at_us / _US + set_ahead_s.sum() - np.cumsum(set_ahead_s))
 
 
 def is_still(values: Floats, before: Floats) -> Bools:
@@ -112,7 +119,9 @@ def count_differences(polls: Polls, vertices: Vertices) -> Samples:
     polls = _hide(polls, ("pending",), is_restoring)
     follows = np.diff(polls.vertex, prepend=-1) == 0
     since_last_s = np.where(follows, np.diff(polls.at_us, prepend=0) / _US, np.nan)
+    ran_s = _since_last(_run_ms(polls.values)) / 1000.0
     with np.errstate(invalid="ignore"):
+        since_last_s = np.where((ran_s >= 0) & (since_last_s - ran_s > _CLOCK_STEP_S), ran_s, since_last_s)
         usable = (since_last_s > 0) & (since_last_s <= LONGEST_GAP_WINDOWS * vertices.window_s[polls.vertex])
         usable &= ~is_restoring & ~np.roll(is_restoring, 1)
         for counter in COUNTERS:

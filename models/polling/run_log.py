@@ -14,6 +14,7 @@ from models.observing.stops import Checkpoint, JobHistory, Run, Stop, find_open_
 from models.polling.job_replies import CompletedCheckpoint, JobReply
 
 _RETAINED = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
+_OF_A_CLOCK = 5  # replies whose median tells its difference: one may be slow, and a clock that was set is soon known
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class RunLog:
     ran_ms: int | None = None
     first_polled_ms: int | None = None
     first_running_ms: int | None = None
-    differences_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_RETAINED))
+    differences_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_OF_A_CLOCK))
 
     def add_reply(self, at_ms: int, reply: JobReply) -> None:
         """Take in a ``job`` reply; replies come in order of time."""

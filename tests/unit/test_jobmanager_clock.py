@@ -50,6 +50,13 @@ def test_a_job_that_was_submitted_before_its_first_poll_started_then(ahead_s: fl
     assert stops(history(*until(570, ahead_s, -100))) == []
 
 
+@pytest.mark.parametrize("step_s", [-120, 0, 7200])
+def test_a_stop_soon_after_a_clock_was_set_is_dated_by_the_clock_as_it_is(step_s: int) -> None:
+    before = [polled(at, 0) for at in range(-30, 300, 10)]
+    made = history(*before, *(polled(at + step_s, -step_s, 440 + step_s) for at in range(450, 480, 10)))
+    assert stops(made)[-1][1] == 440 + step_s
+
+
 def test_all_that_flink_tells_is_brought_to_the_clock_of_the_polls() -> None:
     def told(ahead_ms: int) -> JobHistory:
         return JobHistory(

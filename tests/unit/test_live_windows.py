@@ -137,6 +137,18 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one():
     }
 
 
+@pytest.mark.parametrize("ahead_s", [0, 90, 7200])
+def test_rates_and_ages_are_the_same_over_a_clock_that_was_set_ahead(ahead_s: int) -> None:
+    """100 records/s from five seconds ago, by a gauge 60: the clock is set after 200 s."""
+    fixed = {"numRecordsOutPerSecond": 60.0, "pending": 500.0, "idle_ms": 0.0, "backpressured_ms": 0.0}
+    times = [(at, at + ahead_s * (at > 200)) for at in range(20, 420, 20)]
+    polls = [JOB.metrics(by_clock, SOURCE, sent=100.0 * at, busy_ms=1000.0 * at, **fixed) for at, by_clock in times]
+    result = seen(history(*polls, polls=30), 420 + ahead_s)
+    rates, ages_ms = (column(one, SOURCE)[1:] for one in (result.processing_rate_per_s, result.latency_ms))
+    assert rates == [pytest.approx(100.0)] * len(rates)
+    assert ages_ms == [pytest.approx(5000.0)] * len(ages_ms)
+
+
 def test_what_is_seen_tells_when_metrics_stand_still():
     made = history(*[timed(at, min(at, 90), 1.0) for at in range(0, 300, 30)])
     assert made.jobs()[0].measured_at_ms == 1000 * (T0_S + 90)
