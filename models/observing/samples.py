@@ -147,10 +147,10 @@ def _find_restoring(polls: Polls) -> Bools:
 
     Until a source has read its splits Flink gives the backlog that the run before showed last.
     """
-    has_counted: Ints = (polls.values[_COUNTED] > 0).any(axis=0).astype(np.int64)
+    has_counted: Bools = np.asarray((polls.values[_COUNTED] > 0).any(axis=0))
     # Polls of a vertex follow each other, and no vertex has a greater sum than the next one.
-    has_ever = np.maximum.accumulate(np.asarray(2 * polls.vertex + has_counted)) - 2 * polls.vertex
-    return np.asarray(has_ever > has_counted)
+    has_ever = np.maximum.accumulate(np.asarray(2 * polls.vertex + has_counted)) > 2 * polls.vertex
+    return np.asarray(has_ever & ~has_counted)
 
 
 def find_window_starts(polls: Polls, window_s: Ints) -> Ints:
