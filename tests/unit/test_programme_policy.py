@@ -80,6 +80,19 @@ def test_a_new_job_rises_at_once_and_never_falls_before_its_load_is_known() -> N
     assert (again, store("programme", memory.policy)) == (idle, store("programme", same.policy))
 
 
+def test_a_backlog_that_no_size_works_off_is_named_and_takes_nothing_away() -> None:
+    """The machine gives 4,000/s to map at 4 as at 8 and 16, while 6,000/s arrive."""
+    memory, decision, rows = ProgrammeMemory(), ReactiveDecision(None, ""), []
+    sizes = [(8, 16, 8)] * 6 + [(8, 4, 8)] * 6 + [(8, 8, 8)] * 12
+    for at, running in enumerate(sizes):
+        most = {"processing_rate_per_s": np.array([4000.0] * 3), "output_rate_per_s": np.array([4000.0, 4000.0, 0.0])}
+        most["true_processing_rate_per_s"] = np.array([40_000.0, 4000.0, 24_000.0])
+        rows.append(window(at, 6000.0, running, 60.0 * (at + 1), busy_share=np.array([0.1, 1.0, 0.2]), **most))
+        decision, memory = Programme().evaluate(snapshot(rows[-6:], running, slots_max=16), memory)
+        assert min((decision.wanted or {"map": running[1]})["map"], running[1]) == running[1]
+    assert "; more slots bring nothing: the machines" in decision.reason
+
+
 def test_its_memory_as_text_decides_the_same_and_stays_small() -> None:
     loads = noisy(5000.0, 40, 0.2)
     decision, memory = run(loads)

@@ -33,6 +33,7 @@ from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
 from models.scheduling.slot_bounds import price_outside
 
+HARDLY_MORE: Final = 1.1
 MARGIN: Final = 0.15
 """By which a change has to be better than its price: the saving is an estimate, and the largest of many.
 
@@ -45,7 +46,6 @@ _REACH: Final = 24  # steps whose load an evaluation lists sizes for: two hours
 _COMPARED: Final = 14  # steps of the programme, nearly two hours, in which a decision is compared with staying
 _WORKED_OFF_S: Final = 4.0 * STEP_S  # in so long at most what waits is worked off, where people ask for nothing else
 _REMEMBERED: Final = 72  # steps whose high load is carried while falls pause: six hours
-_HARDLY_MORE: Final = 1.1
 _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at least
 
 
@@ -97,7 +97,7 @@ class JobProblem:
         """Return the place of the least size that carries a load now, of the running one where that is hardly more."""
         carries, slots = self.rows.log_capacity[:, 0] >= log_load, self.rows.slots
         least = int(np.where(carries, slots, np.inf).argmin()) if carries.any() else int(slots.argmax())
-        return 0 if carries[0] and slots[0] <= _HARDLY_MORE * slots[least] else least
+        return 0 if carries[0] and slots[0] <= HARDLY_MORE * slots[least] else least
 
 
 def choose(

@@ -23,7 +23,7 @@ from models.policies.tidewise.measurements import LATEST, count_waiting, is_behi
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
-from models.policies.tidewise.programme_choice import Chosen, choose
+from models.policies.tidewise.programme_choice import HARDLY_MORE, Chosen, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
 from models.policies.tidewise.slot_charges import SlotCharges
@@ -115,7 +115,8 @@ class Programme:
         paused = memory.taken_back.describe(job.now_s)
         memory = replace(memory, belief=chosen.belief, taken_back=chosen.taken_back)
         short = SHORT if memory.charges.is_short(job.now_s, job.now_s + HOUR_S) else ""
-        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short + paused)
+        limit = "" if known.stuck else _describe_limit(job, chosen)
+        return _meet_plan(job, memory, chosen, _describe_obstacles(job, known), short + paused + limit)
 
     def follow(self, memory: ProgrammeMemory, now_s: int) -> tuple[ReactiveDecision, ProgrammeMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""
@@ -235,6 +236,15 @@ def _describe_obstacles(job: Snapshot, known: _Known) -> str:
     """Return what cannot grow and what is not known of a job, to follow a reason; empty without either."""
     reading, text = known.present.reading, _describe_backlog(job) + describe_unseen(known.present.unseen)
     return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
+
+
+def _describe_limit(job: Snapshot, chosen: Chosen) -> str:
+    """Return that no size carries more than the one of a job that stays short, to follow a reason; else nothing."""
+    choice, most_per_s = chosen.choice, float(chosen.sizes.capacity_per_s[:, 0].max())
+    is_short = choice.is_behind and choice.slots_to < job.slots_max and choice.load_high_per_s > choice.capacity_per_s
+    if not is_short or most_per_s > HARDLY_MORE * choice.capacity_per_s:
+        return ""
+    return "; more slots bring nothing: the machines, or what the job calls, are the limit"
 
 
 def _describe_backlog(job: Snapshot) -> str:
