@@ -21,6 +21,7 @@ VERTEX_METRICS = (
     "accumulateIdleTimeMs",
     "accumulateBackPressuredTimeMs",
 )
+INPUT_WATERMARK = "currentInputWatermark"  # of a task that others feed, epoch ms; the least long without one
 SOURCE_METRICS = (PENDING_RECORDS,)  # of the source operator: Flink gives them with the operator's name in front
 AGGREGATES = ("min", "max", "avg", "sum", "skew")
 # Nothing reads the skew, and Flink 1.18 refuses the whole request for it.

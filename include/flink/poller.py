@@ -211,6 +211,7 @@ class RestSource:
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
         named = [name for name in listed if isinstance(name, str)]
         result = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
+        result += [name for name in named if name == endpoints.INPUT_WATERMARK]
         is_whole = all(endpoints.available([want], named) for want in wanted)
         times = 0 if is_whole else times + 1
         self._partial[key] = (times, hour)

@@ -57,25 +57,32 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         jobs: which rows are of one job.
     """
     polls, (is_full, has_idle_time) = samples.polls, _find_busy_times(samples)
-    result = Outstanding(np.full(len(polls.vertex), np.nan), np.full(len(polls.vertex), np.nan))
+    result = Outstanding.unknown(len(polls.vertex))
     first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))
-    in_total, pending = polls.value("in_total"), polls.value("pending")
+    in_total, pending, watermark_ms = (polls.value(name) for name in ("in_total", "pending", "watermark_ms"))
     counted = SourceCounts.read(polls.value, in_total > 0, vertices.is_chained[polls.vertex])
     taken = np.where(vertices.is_source[polls.vertex], choose_taken(counted), in_total)
     sent = counted.task_out
     for job in jobs:
         spans = [np.arange(first[row], first[row + 1]) for row in job.rows]
         of_sources = [span for span, others in zip(spans, job.feeders, strict=True) if not others]
-        if all(np.isnan(pending[span]).all() for span in of_sources):
+        if all(np.isnan(values[span]).all() for values in (pending, watermark_ms) for span in spans):
             continue
         at_us = polls.at_us[of_sources[0]]
         place = np.stack([_find_nearest(polls.at_us, span, at_us) for span in spans], axis=1)
         is_near = (np.abs(polls.at_us[place] - at_us[:, None]) <= _ROUND_US) & [len(span) > 0 for span in spans]
-        near_taken, near_sent, near_pending = (
-            np.where(is_near, values[place], np.nan) for values in (taken, sent, pending)
+        near_taken, near_sent, near_pending, near_watermark_ms = (
+            np.where(is_near, values[place], np.nan) for values in (taken, sent, pending, watermark_ms)
         )
-        at_s = samples.times_s(of_sources[0])
-        counts = JobCounts(at_s, near_taken, near_sent, near_pending, is_full[place], is_near & has_idle_time[place])
+        counts = JobCounts(
+            samples.times_s(of_sources[0]),
+            near_taken,
+            near_sent,
+            near_pending,
+            is_full=is_full[place],
+            has_idle_time=is_near & has_idle_time[place],
+            watermark_ms=near_watermark_ms if job.is_whole else None,
+        )
         of_job = measure_outstanding(counts, job.feeders, job.find_passed_s(at_us))
         for number, others in enumerate(job.feeders):
             if not others:
@@ -83,6 +90,7 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
                 if job.is_whole:
                     result.records[place[near, number]] = of_job.records[near, number]
                 result.age_s[place[near, number]] = of_job.age_s[near, number]
+                result.arriving_per_s[place[near, number]] = of_job.arriving_per_s[near, number]
     return result
 
 

@@ -11,7 +11,7 @@ from include.flink.source_counters import PENDING_RECORDS, is_cut, is_source_cou
 from models.arrays import Bools, Floats, Ints
 from models.observing.metric_table import COLUMNS, PLACE, SOURCE_METRICS, SUBTASK_COUNTERS, TASK_METRICS, TELLING_MEAN
 
-USED_AGGREGATIONS = ("max", "avg", "sum")
+USED_AGGREGATIONS = ("min", "max", "avg", "sum")
 _TASK_NAMES = frozenset(metric for metric, _ in TASK_METRICS.values())
 _SOURCE_NAMES = frozenset(metric for metric, _ in SOURCE_METRICS.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from include.flink.endpoints import INPUT_WATERMARK
 from include.flink.source_counters import PENDING_RECORDS
 
 TASK_METRICS = {
@@ -17,6 +18,7 @@ TASK_METRICS = {
     "busy_gauge_max_ms": ("busyTimeMsPerSecond", "max"),
     "idle_gauge_ms": ("idleTimeMsPerSecond", "avg"),
     "backpressured_gauge_ms": ("backPressuredTimeMsPerSecond", "avg"),
+    "watermark_ms": (INPUT_WATERMARK, "min"),
 }
 """column -> (metric of the task, aggregation over the subtasks)."""
 SOURCE_METRICS = {

@@ -6,11 +6,13 @@ age = t - A^-1(A(t) - O(t)) for arrivals A: when the oldest record that is outst
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
+from models.observing.event_time import find_watermarks_s, measure_event_time
 from models.observing.standing import find_standing
 from models.topology.exchanges import Feeders, group_edges
 
@@ -27,6 +29,7 @@ class JobCounts:
             nothing waits: what is sent beyond what it takes leaves the job by a chained sink. None: each may be.
         has_idle_time: (P, O) whether since the poll before all subtasks had some and none was backpressured: what is
             pending at such a source for long stands. None: none had.
+        watermark_ms: (P, O) of the operators' inputs. None: not known.
     """
 
     at_s: Floats
@@ -35,6 +38,7 @@ class JobCounts:
     pending: Floats
     is_full: Bools | None = None
     has_idle_time: Bools | None = None
+    watermark_ms: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +49,21 @@ class Outstanding:
         records: that have arrived at the source, and are not through the job; without what stands there.
         age_s: of the oldest of them; where it is not known what is in the buffers, of the oldest that is pending: it is
             at least so old.
+        arriving_per_s: records/s that arrive, where a source without backlog does not keep up and event time tells it.
     """
 
     records: Floats
     age_s: Floats
+    arriving_per_s: Floats
+
+    @classmethod
+    def unknown(cls, *shape: int) -> Outstanding:
+        """Return what is known of nothing."""
+        return cls(*np.full((3, *shape), np.nan))
+
+    def change(self, change: Callable[[Floats], Floats]) -> Outstanding:
+        """Return each array changed alike."""
+        return Outstanding(change(self.records), change(self.age_s), change(self.arriving_per_s))
 
 
 def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | None = None) -> Outstanding:
@@ -62,22 +77,34 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
         passed_s: (P,) when the last aligned checkpoint began that was complete at the poll, NaN without one: its
             barriers have pushed all that was taken in before through the job.
     """
-    buffered = _count_buffered(counts, feeders)
-    records, age_s = np.full(counts.taken.shape, np.nan), np.full(counts.taken.shape, np.nan)
-    for source in [at for at, others in enumerate(feeders) if not others]:
+    buffered, result = _count_buffered(counts, feeders), Outstanding.unknown(*counts.taken.shape)
+    records, age_s = result.records, result.age_s
+    watermark_s = np.full(len(counts.at_s), np.nan)
+    if counts.watermark_ms is not None:
+        watermark_s = find_watermarks_s(counts.at_s, counts.watermark_ms, feeders)
+    # A record is taken in after it happened, so that a watermark has pushed through what was taken in before it.
+    passed_s = watermark_s if passed_s is None else np.fmax(passed_s, watermark_s)
+    sources = [at for at, others in enumerate(feeders) if not others]
+    for source in sources:
         taken, pending = counts.taken[:, source], counts.pending[:, source]
         if counts.has_idle_time is not None:
             more = np.diff(taken, prepend=np.nan)
             pending = pending - find_standing(pending, more, counts.has_idle_time[:, source])
+            if len(sources) == 1 and np.isnan(pending).all():
+                is_quiet = np.asarray(counts.has_idle_time.all(axis=1))
+                through = taken - buffered[:, source]
+                age_s[:, source], arriving = measure_event_time(counts.at_s, watermark_s, through, is_quiet)
+                records[:, source] = age_s[:, source] * arriving
+                result.arriving_per_s[:, source] = np.where(is_quiet, np.nan, arriving)
+                continue
         inside = buffered[:, source]
-        if passed_s is not None:
-            since = _count_since(counts.at_s, taken, passed_s)
-            inside = np.where(since < inside, since, inside)
+        since = _count_since(counts.at_s, taken, passed_s)
+        inside = np.where(since < inside, since, inside)
         records[:, source] = pending + inside
         arrived = _count_arrivals(counts.at_s, taken, counts.pending[:, source])
         known = np.where(np.isnan(records[:, source]), pending, records[:, source])
         age_s[:, source] = _find_ages(counts.at_s, arrived, known)
-    return Outstanding(records, age_s)
+    return result
 
 
 def _count_buffered(counts: JobCounts, feeders: Feeders) -> Floats:

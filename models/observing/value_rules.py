@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from include.domain.quarantine_rules import Rule
+from include.flink.endpoints import INPUT_WATERMARK
 
 Flags = npt.NDArray[np.bool_]
 
@@ -32,6 +33,7 @@ class Scope(StrEnum):
 
     ALL = "every value"
     OTHER_METRICS = "metrics other than times"
+    NO_WATERMARKS = "metrics other than watermarks, of which Flink has the least and the largest long"
     SUBTASK_SHARES = "least, largest and mean time share of a subtask"
 
 
@@ -40,7 +42,8 @@ class Values:
     """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric, or of any one shape.
 
     Attributes:
-        is_share, is_time: whether the metric is a time share, or any time of a task; one flag per column.
+        is_share, is_time, is_watermark: whether the metric is a time share, any time of a task, or a watermark; one
+            flag per column.
         is_given: whether anything was received.
         is_number: whether a number was read; NaN counts as one.
         number: the number, NaN where there is none.
@@ -49,6 +52,7 @@ class Values:
 
     is_share: Flags
     is_time: Flags
+    is_watermark: Flags
     is_given: Flags
     is_number: Flags
     number: npt.NDArray[np.float64]
@@ -61,6 +65,8 @@ class Values:
                 return np.ones(1, dtype=np.bool_)
             case Scope.OTHER_METRICS:
                 return ~self.is_time
+            case Scope.NO_WATERMARKS:
+                return ~self.is_watermark
             case Scope.SUBTASK_SHARES:
                 return self.is_share & self.is_of_subtask
 
@@ -89,8 +95,8 @@ VALUE_RULES = (
     ValueRule(Rule.WRONG_TYPE, Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
     # A NaN time is none that Flink measured, as of a task that initialises: no fault.
     ValueRule(Rule.VALUE_NAN, Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
-    ValueRule(Rule.VALUE_NEGATIVE, Scope.ALL, lambda values, _: values.number < 0.0),
-    ValueRule(Rule.VALUE_HUGE, Scope.ALL, lambda values, max_value: values.number > max_value),
+    ValueRule(Rule.VALUE_NEGATIVE, Scope.NO_WATERMARKS, lambda values, _: values.number < 0.0),
+    ValueRule(Rule.VALUE_HUGE, Scope.NO_WATERMARKS, lambda values, max_value: values.number > max_value),
     ValueRule(Rule.VALUE_HUGE, Scope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
 )
 """In order: the first rule that a value breaks gives the reason."""
@@ -104,6 +110,11 @@ def is_time_share(metric: str | None) -> bool:
 def is_time(metric: str | None) -> bool:
     """Whether a metric is a time share, or the time of a task so far."""
     return metric is not None and metric.rpartition(".")[2] in TIMES
+
+
+def is_watermark(metric: str | None) -> bool:
+    """Whether a metric is the watermark of a task's input."""
+    return metric == INPUT_WATERMARK
 
 
 def find_broken_rules(values: Values, max_value: float) -> npt.NDArray[np.int8]:

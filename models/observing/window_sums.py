@@ -34,7 +34,11 @@ class WindowSums:
 
     def mean(self, column: str) -> Floats:
         """Return (G,) the mean of what is known of a column."""
-        total, count = self._sum(self._samples.polls.value(column))
+        return self.mean_of(self._samples.polls.value(column))
+
+    def mean_of(self, values: Floats) -> Floats:
+        """Return (G,) the mean of what is known of (n,) values of the samples."""
+        total, count = self._sum(values)
         return _divide(total, count.astype(float), count)
 
     def last(self, column: str) -> Floats:

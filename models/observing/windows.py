@@ -31,7 +31,7 @@ class Windows:
         samples: polls in the window that were a measurement.
         last_us: when the last of them was, epoch microseconds.
         target_is_lower_bound: the source does not show its backlog and was backpressured: more may have arrived than
-            it took in, and the target data rate is no more than a lower bound of it.
+            it took in, and the target data rate is no more than a lower bound of it, unless event time tells.
         measures: processing_rate_per_s, output_rate_per_s, true_processing_rate_per_s, true_output_rate_per_s,
             target_data_rate_per_s, busy_share, busy_share_max, idle_share, backpressured_share, selectivity,
             pending_records, latency_ms: the time in which what is taken in works off what is pending.
@@ -56,12 +56,13 @@ class Windows:
         )
 
 
-def build_windows(samples: Samples, vertices: Vertices) -> Windows:
+def build_windows(samples: Samples, vertices: Vertices, arriving_per_s: Floats) -> Windows:
     """Return the windows of samples.
 
     Args:
-        samples: of (V,) vertices.
+        samples: n of (V,) vertices.
         vertices: (V,)
+        arriving_per_s: (n,) of :class:`models.observing.outstanding.Outstanding`.
     """
     polls = samples.polls
     start_s, first = _begin_windows(polls, vertices)
@@ -73,15 +74,16 @@ def build_windows(samples: Samples, vertices: Vertices) -> Windows:
         "idle_share": _share(sums, "idle_total_ms", "idle_gauge_ms"),
         "backpressured_share": _share(sums, "backpressured_total_ms", "backpressured_gauge_ms"),
     }
-    pending = sums.last("pending")
+    pending, arriving = sums.last("pending"), sums.mean_of(arriving_per_s)
+    held_up = _find_lower_bounds(own.is_source, pending, shares["backpressured_share"])
     counts = np.diff(np.append(first, len(start_s)))
     return Windows(
         vertex=polls.vertex[first],
         start_s=start_s[first],
         samples=counts,
         last_us=polls.at_us[first + counts - 1],
-        target_is_lower_bound=_find_lower_bounds(own.is_source, pending, shares["backpressured_share"]),
-        measures=_measure(sums, own, shares, pending),
+        target_is_lower_bound=held_up & np.isnan(arriving),
+        measures=_measure(sums, own, shares, pending, arriving),
     )
 
 
@@ -114,7 +116,9 @@ def find_superseded(windows: Windows, operator: Ints) -> Bools:
     return result
 
 
-def _measure(sums: WindowSums, own: Vertices, shares: dict[str, Floats], pending: Floats) -> dict[str, Floats]:
+def _measure(
+    sums: WindowSums, own: Vertices, shares: dict[str, Floats], pending: Floats, arriving: Floats
+) -> dict[str, Floats]:
     """Return the measures of :class:`Windows`."""
     task_in, out = (
         _first_known(sums.rate(f"{side}_total"), sums.mean(f"{side}_gauge_per_s")) for side in ("in", "out")
@@ -140,8 +144,9 @@ def _measure(sums: WindowSums, own: Vertices, shares: dict[str, Floats], pending
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         worked = (busy > 0) & (processed > 0)  # Eq. 1, 2 of DS2 are undefined without useful time
         true = np.where(own.is_source, of_source, np.where(worked, processed / busy, np.nan))
-        # Rule 1 of Flink's autoscaler; a source that shows no backlog has what it takes in as target.
-        target = np.where(np.isnan(pending), processed, np.maximum(processed + growth, 0.0))
+        # Rule 1 of Flink's autoscaler; a source that shows no backlog has as target what arrives by event time, else
+        # what it takes in.
+        target = np.where(np.isnan(pending), _first_known(arriving, processed), np.maximum(processed + growth, 0.0))
         work_off_ms = np.where(processed > 0, 1000.0 * pending / processed, np.nan)
         return {
             "processing_rate_per_s": processed,

@@ -151,7 +151,7 @@ def by_job(
         samples=spread(windows.samples, 0),
         target_is_lower_bound=spread(windows.target_is_lower_bound, False),
         measures={name: spread(values, np.nan) for name, values in windows.measures.items()},
-        outstanding=Outstanding(spread(result.outstanding.records, np.nan), spread(result.outstanding.age_s, np.nan)),
+        outstanding=result.outstanding.change(lambda values: spread(values, np.nan)),
     )
 
 

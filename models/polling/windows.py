@@ -60,10 +60,7 @@ def row_windows(
         now_s: epoch seconds; windows that end later are left out.
     """
     counted, outstanding = polled
-    result = build_windows(counted, vertices)
-    records, age_s = (
-        last_known(counted.polls, vertices, values) for values in (outstanding.records, outstanding.age_s)
-    )
+    result = build_windows(counted, vertices, outstanding.arriving_per_s)
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s
     # The window of the oldest poll has lost polls when one was overwritten.
     is_oldest = np.diff(result.vertex, prepend=-1) != 0
@@ -71,5 +68,5 @@ def row_windows(
     ended = result.of(is_given)
     end_ms = 1000 * (ended.start_s + vertices.window_s[ended.vertex])
     last = parallelism.values_before(0, ended.vertex, end_ms)
-    given = Outstanding(records[is_given], age_s[is_given])
+    given = outstanding.change(lambda values: last_known(counted.polls, vertices, values)[is_given])
     return RowWindows(ended, np.nan_to_num(last).astype(np.int64), given)

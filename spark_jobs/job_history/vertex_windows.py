@@ -38,8 +38,8 @@ def read_windows(
     """
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)
-        windows = build_windows(samples, rows.vertices)
         outstanding = _measure_outstanding(rows, samples, shapes, since_s)
+        windows = build_windows(samples, rows.vertices, outstanding.arriving_per_s)
         is_wanted = ~find_superseded(windows, rows.operator[windows.vertex])
         if since_s is not None:
             is_wanted &= windows.start_s >= since_s
@@ -89,15 +89,16 @@ def _measure_outstanding(
     """
     at_us, vertex = samples.polls.at_us, samples.polls.vertex
     reach_us = LOOKBACK_WINDOWS * 1_000_000 * rows.vertices.window_s[vertex]
-    records, age_s = np.full(len(at_us), np.nan), np.full(len(at_us), np.nan)
+    result = Outstanding.unknown(len(at_us))
     jobs = list(list_job_rows(rows, shapes))
     hour = at_us // _HOUR_US
     for one in np.unique(hour if since_s is None else hour[at_us >= 1_000_000 * since_s]):
         near = np.flatnonzero((hour <= one) & (at_us >= one * _HOUR_US - reach_us))
         own = find_outstanding(count_differences(samples.polls.of(near), rows.vertices), rows.vertices, jobs)
         is_own = hour[near] == one
-        records[near[is_own]], age_s[near[is_own]] = own.records[is_own], own.age_s[is_own]
-    return Outstanding(records, age_s)
+        result.records[near[is_own]], result.age_s[near[is_own]] = own.records[is_own], own.age_s[is_own]
+        result.arriving_per_s[near[is_own]] = own.arriving_per_s[is_own]
+    return result
 
 
 def _make_batch(rows: VertexRows, vertex: Ints, columns: _Columns, schema: pa.Schema) -> pa.RecordBatch:

@@ -19,6 +19,7 @@ from models.observing.value_rules import (
     find_broken_rules,
     is_time,
     is_time_share,
+    is_watermark,
 )
 
 FAULT_TYPE = pa.struct([(name, pa.string()) for name in ("reason", "detail", "raw")])
@@ -103,6 +104,7 @@ def _values(fields: Mapping[str, pa.Array], received: Mapping[str, pa.Array]) ->
     return Values(
         is_share=np.array([*map(is_time_share, known), False])[place],
         is_time=np.array([*map(is_time, known), False])[place],
+        is_watermark=np.array([*map(is_watermark, known), False])[place],
         is_given=np.stack([_is_given(received[name]) for name in AGGREGATIONS]),
         is_number=np.stack([_is_given(fields[name]) for name in AGGREGATIONS]),
         number=np.stack(numbers).astype(np.float64, copy=False),

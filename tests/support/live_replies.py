@@ -25,8 +25,8 @@ def ms(second: float) -> int:
 
 
 def metric(name: str, value: Any, parallelism: int = 1, **others: Any) -> dict[str, Any]:
-    """Return a metric of equal subtasks: a time by the mean of them, anything else by their sum."""
-    is_time = "TimeMs" in name
+    """Return a metric of equal subtasks: a time, and a watermark, by the mean of them, anything else by their sum."""
+    is_time = "TimeMs" in name or "Watermark" in name
     total, mean = value, value
     if isinstance(value, float | int) and not isinstance(value, bool):
         total, mean = (value * parallelism, value) if is_time else (value, value / parallelism)

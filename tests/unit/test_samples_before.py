@@ -76,17 +76,15 @@ def windows_after(rows: pa.Table) -> list[tuple[object, ...]]:
         [np.nan if row["sample"][name] is None else row["sample"][name] for row in given_rows] for name in COLUMNS
     ]
     every = Vertices(np.full(len(names), 60), np.ones(len(names), bool), np.zeros(len(names), bool))
-    result = build_windows(
-        build_samples(
-            Polls(
-                np.array([names.index(row["vertex_id"]) for row in given_rows], np.int64),
-                np.array([int(row["observed_at"].timestamp()) * 1_000_000 for row in given_rows], np.int64),
-                np.array(values, float).reshape(len(COLUMNS), -1),
-            ),
-            every,
+    samples = build_samples(
+        Polls(
+            np.array([names.index(row["vertex_id"]) for row in given_rows], np.int64),
+            np.array([int(row["observed_at"].timestamp()) * 1_000_000 for row in given_rows], np.int64),
+            np.array(values, float).reshape(len(COLUMNS), -1),
         ),
         every,
     )
+    result = build_windows(samples, every, np.full(len(samples.since_last_s), np.nan))
     wanted = result.of(result.start_s >= END_S)
     measures = [tuple(np.nan_to_num(row, nan=-1.0)) for row in np.array(list(wanted.measures.values())).T]
     return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from models.observing.value_rules import (
     find_broken_rules,
     is_time,
     is_time_share,
+    is_watermark,
 )
 
 MAX_VALUE = 1e15
@@ -30,6 +33,7 @@ def values_of(value: object, *, is_share: bool) -> Values:
     return Values(
         is_share=np.array([is_share]),
         is_time=np.array([is_share]),
+        is_watermark=np.array([False]),
         is_given=np.full(shape, given),
         is_number=np.full(shape, is_number),
         number=np.full(shape, value if is_number else NAN),
@@ -94,6 +98,7 @@ def test_every_rule_is_broken_by_a_value_of_its_scope_alone():
             result = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
             inside = {
                 Scope.ALL: np.full(5, True),
+                Scope.NO_WATERMARKS: np.full(5, True),
                 Scope.OTHER_METRICS: np.full(5, not is_share),
                 Scope.SUBTASK_SHARES: is_share & np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS),
             }[VALUE_RULES[place].scope]
@@ -104,6 +109,7 @@ def test_each_value_is_judged_on_its_own():
     values = Values(
         is_share=np.array([False, True, False]),
         is_time=np.array([False, True, False]),
+        is_watermark=np.zeros(3, bool),
         is_given=np.full((5, 3), True),
         is_number=np.full((5, 3), True),
         number=np.array([[1.0, 1.0, NAN], [-1.0, 1051.0, 1.0], [1.0, NAN, 1.0], [2e15, 5e3, 1.0], [1.0, 1.0, 1.0]]),
@@ -132,3 +138,12 @@ def test_other_metrics_are_no_time_shares():
         assert not is_time(name)
     assert not is_time_share("accumulateBusyTimeMs")
     assert is_time("accumulateBusyTimeMs")
+
+
+def test_the_least_and_the_largest_watermark_are_no_faults():
+    for value in (-(2.0**63), 2.0**63):
+        one = values_of(value, is_share=False)
+        assert (find_broken_rules(one, MAX_VALUE) != NO_RULE).all()
+        assert (find_broken_rules(replace(one, is_watermark=np.array([True])), MAX_VALUE) == NO_RULE).all()
+    assert is_watermark("currentInputWatermark")
+    assert not is_watermark("map.currentInputWatermark")  # of an operator in a chain

@@ -9,26 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from vertex_batches import START_S, batches, polled, windows
 
-from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.job_shapes import JobShape, JobShapes, read_shapes
-from spark_jobs.job_history.vertex_rows import VERTEX_KEY, read_vertices
-from spark_jobs.job_history.vertex_windows import read_sources, read_windows
+from spark_jobs.job_history.vertex_rows import read_vertices
+from spark_jobs.job_history.vertex_windows import read_sources
 
-START_S = 1_763_632_800  # a whole hour
-_KINDS = {"is_source": pa.bool_(), "window_s": pa.int32()}
-KEYS = [(name, _KINDS.get(name, pa.string())) for name in VERTEX_KEY]
-ROWS = pa.schema([*KEYS, ("observed_at", pa.timestamp("us", "UTC")), *[(name, pa.float64()) for name in COLUMNS]])
-WINDOWS = pa.schema(
-    [
-        *[(name, _KINDS.get(name, pa.string())) for name in ("job", "operator", "job_id", "window_s")],
-        ("window_start", pa.timestamp("us", "UTC")),
-        ("samples", pa.int32()),
-        ("observed_processing_rate_per_s", pa.float64()),
-        ("target_data_rate_per_s", pa.float64()),
-        *[(name, pa.float64()) for name in ("pending_records", "outstanding_records", "age_s", "latency_ms")],
-    ]
-)
 SOURCES = pa.schema(
     [
         ("job", pa.string()),
@@ -36,28 +22,6 @@ SOURCES = pa.schema(
         *[(name, pa.float64()) for name in ("since_last_s", "age_s", "target_per_s", "taken_total", "pending")],
     ]
 )
-
-
-def polled(
-    job: str, second: float, job_id: str = "a", operator: str = "Source: x", **values: float
-) -> dict[str, object]:
-    """A row of a vertex with windows of a minute."""
-    key = dict(
-        zip(VERTEX_KEY, ("c", job, operator, job_id, job_id * 3, operator.startswith("Source"), 60), strict=True)
-    )
-    return {**key, "observed_at": round(1e6 * (START_S + second)), **values}
-
-
-def batches(rows: list[dict[str, object]], size: int = 1000) -> list[pa.RecordBatch]:
-    columns = [pa.array([row.get(field.name) for row in rows]).cast(field.type) for field in ROWS]
-    whole = pa.RecordBatch.from_arrays(columns, schema=ROWS)
-    return [whole.slice(first, size) for first in range(0, len(rows), size)]
-
-
-def windows(
-    rows: list[dict[str, object]], size: int = 1000, shapes: JobShapes | None = None
-) -> list[dict[str, object]]:
-    return [row for batch in read_windows(batches(rows, size), WINDOWS, shapes or {}) for row in batch.to_pylist()]
 
 
 def fleet() -> list[dict[str, object]]:
