@@ -95,7 +95,7 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
                 through = taken - buffered[:, source]
                 age_s[:, source], arriving = measure_event_time(counts.at_s, watermark_s, through, is_quiet)
                 records[:, source] = age_s[:, source] * arriving
-                result.arriving_per_s[:, source] = np.where(is_quiet, np.nan, arriving)
+                result.arriving_per_s[:, source] = np.where(counts.has_idle_time[:, source], np.nan, arriving)
                 continue
         inside = buffered[:, source]
         since = _count_since(counts.at_s, taken, passed_s)

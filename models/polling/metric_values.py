@@ -70,9 +70,11 @@ def read_replies(
     received = [metric.get(how) for how in USED_AGGREGATIONS for one in replies for _, metric in one]
     names, shape = list(codes), (len(USED_AGGREGATIONS), len(name))
     number, is_given, is_number = _parse_numbers(received)
-    kinds = [np.array([*map(rule, names)], bool)[name] for rule in (is_time_share, is_time, is_watermark)]
+    shares, times, watermarks = (
+        np.array([*map(rule, names)], bool)[name] for rule in (is_time_share, is_time, is_watermark)
+    )
     given = (is_given.reshape(shape), is_number.reshape(shape), number.reshape(shape))
-    values = Values(*kinds, *given, _IS_OF_SUBTASK)
+    values = Values(shares, times, watermarks, *given, _IS_OF_SUBTASK)
     broken = find_broken_rules(values, max_value)
     faults = [
         (int(reply[at]), ValueFault(VALUE_RULES[broken[how, at]].reason, f"{names[name[at]]}.{text}"))

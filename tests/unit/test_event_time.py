@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from event_time_job import CATCHES_UP, DELAY_S, FALLS_BEHIND, KEEPS_UP, Second, run
@@ -99,6 +102,25 @@ def test_without_event_time_as_the_clock_passes_age_and_demand_stay_unknown(read
     assert is_lower_bound
     assert target == pytest.approx(125.0) if read is read_spark else np.isnan(target)
     assert age_s is None or np.isnan(age_s)
+
+
+def test_a_recorded_overload_is_read_from_its_watermarks_alone() -> None:
+    """700 records/s arrived for six minutes; what the source showed as pending is not used."""
+    recording = Path(__file__).parents[1] / "support" / "recordings" / "overload_split.csv"
+    with recording.open() as file:
+        rows = list(csv.DictReader(file))
+    at_s, mark_s, sink, others, quiet, true_s, taken = (
+        np.array([float(row[name] or "nan") for row in rows])
+        for name in ("at_s", "watermark_s", "sink_taken", "others_taken", "keeps_up", "true_age_s", "source_taken")
+    )
+    age_s, arriving = measure_event_time(at_s, mark_s, sink + others, quiet > 0)
+    assert np.isfinite(age_s).all()
+    error = np.abs(age_s - true_s)
+    assert np.nanmean(error) < 7.0
+    assert error[true_s > 30].mean() < 14.0
+    overload = (at_s > at_s[0] + 300.0) & (at_s < at_s[0] + 600.0)
+    assert np.nanmean(arriving[overload]) == pytest.approx(700.0, rel=0.1)
+    assert np.ptp(taken[overload]) / np.ptp(at_s[overload]) < 600.0
 
 
 AT_S = 1e9 + np.arange(0.0, 301.0, 10.0)
