@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from itertools import groupby
 from pathlib import Path
 
+import event_time_job
+import live_replies
+import numpy as np
 import pytest
 import source_cases
 from pyspark.sql import SparkSession
@@ -32,7 +35,8 @@ pytestmark = pytest.mark.spark
 END = utc("2026-11-20T20:00")
 HOURS = 2
 START = END - timedelta(hours=HOURS)
-WINDOW_S = {"recorded": 15, "simulated": 300, source_cases.CLUSTER: 60}
+EVENT_TIME = "event_time"  # a cluster of one job, whose source shows no backlog
+WINDOW_S = {"recorded": 15, "simulated": 300, source_cases.CLUSTER: 60, EVENT_TIME: 60}
 POLLED_EVERY_S = {"recorded": 5, "simulated": 60, source_cases.CLUSTER: source_cases.EVERY_S}
 RECORDING = REPOSITORY / "data" / "recording" / "cluster=recorded"
 # name in live windows -> column of silver.observations, where they differ
@@ -61,6 +65,16 @@ def write_simulated_and_cases(raw: Path) -> None:
     write_history(HistoryRequest(HOURS, END, raw, window_s=POLLED_EVERY_S["simulated"]), workers=2)
     hour = hour_directory(raw, source_cases.CLUSTER, START)
     write_lines(hour / "cases.jsonl.gz", (one.to_line() for one in source_cases.records(START)))
+    hour = hour_directory(raw, EVENT_TIME, START)
+    write_lines(hour / "polls.jsonl.gz", (one.to_line() for one in event_time_records()))
+
+
+def event_time_records() -> Iterator[RawRecord]:
+    began_s = START.timestamp() + 60.0
+    later_s, job = began_s - live_replies.T0_S, live_replies.Job(cluster=EVENT_TIME)
+    yield from (job.job(later_s - 30.0, running_s=later_s - 60.0), job.plan(later_s - 29.0))
+    for at, name, values in event_time_job.polls(began_s, 1.0):
+        yield job.metrics(later_s + at, name, **event_time_job.metrics(values))
 
 
 def ingest_below(root: Path, spark: SparkSession, write_raw: Callable[[Path], None]) -> Ingested:
@@ -180,6 +194,20 @@ def test_outstanding_records_and_their_age_are_those_of_a_controller(case: tuple
                     assert not differences(ours, row, tuple(ours)), (job.job, operator, start_s)
                     ages.append(row["age_s"])
     assert len({one for one in ages if one is not None}) > 10
+
+
+def test_event_time_tells_the_same_ages_and_demand_as_in_a_controller(ingested: Ingested) -> None:
+    history, now_s = PollHistory(WINDOW_S, polls=100), END.timestamp()
+    assert history.add(records(ingested.raw, EVENT_TIME)) == []
+    ours, outstanding = live_rows(history, now_s), history.windows(now_s).outstanding
+    theirs = {key: row for key, row in sorted(ingested.rows.items(), key=lambda one: one[0][3]) if key[0] == EVENT_TIME}
+    assert {key: differences(row, theirs[key], tuple(row)) for key, row in ours.items()} == dict.fromkeys(theirs, {})
+    sources = [row for row in theirs.values() if row["is_source"]]
+    for name, values in (("age_s", outstanding.age_s), ("outstanding_records", outstanding.records)):
+        assert [row[name] or 0.0 for row in sources] == pytest.approx([*map(float, np.nan_to_num(values[::2]))])
+    held_up = [row for row in sources if row["backpressured_share"] > 0.1]  # type: ignore[operator]
+    assert max(row["age_s"] for row in held_up) > 60.0  # type: ignore[type-var, operator]
+    assert not any(row["target_is_lower_bound"] for row in held_up)
 
 
 def test_poll_by_poll_with_a_short_memory_gives_the_same_windows(case: tuple[Ingested, str]) -> None:

@@ -8,7 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from live_replies import SOURCE, WORK
 
+from models.observing.metric_table import TASK_METRICS
+
+NO_WATERMARK = -(2.0**63)
 DELAY_S = 4.0  # of its watermarks
 ARRIVE = {0: 100.0, 300: 200.0, 600: 50.0}
 """Second -> records/s that arrive from then on."""
@@ -46,3 +50,30 @@ def run() -> list[Second]:
         idle_ms, held_ms = (idle_ms + 500.0, held_ms) if taken == now else (idle_ms, held_ms + 900.0)
         work_idle_ms += 200.0 if worked == now else 0.0
     return result
+
+
+def counters(one: Second, watermark_ms: float) -> dict[str, dict[str, float]]:
+    """Return what a poll gives of the source, and of what ends the job."""
+
+    def task(total: float, idle_ms: float, held_ms: float, **others: float) -> dict[str, float]:
+        busy_ms = 1000.0 * one.at - idle_ms - held_ms
+        times = {"idle_total_ms": idle_ms, "backpressured_total_ms": held_ms}
+        return {"in_total": total, "busy_total_ms": busy_ms, "busy_max_total_ms": busy_ms, **times, **others}
+
+    source = task(one.taken, one.source_idle_ms, one.source_held_ms, out_total=one.taken)
+    return {SOURCE: source, WORK: task(one.worked, one.work_idle_ms, 0.0, watermark_ms=watermark_ms)}
+
+
+def polls(start_s: float, pace: float | None) -> list[tuple[int, str, dict[str, float]]]:
+    """Return polls of 20 s of a job whose event time passes at a pace; without watermarks where there is none."""
+    return [
+        (one.at, name, values)
+        for one in run()[::20]
+        for at_ms in (NO_WATERMARK if pace is None else 1000.0 * (start_s + pace * (one.event_s - DELAY_S)),)
+        for name, values in counters(one, at_ms).items()
+    ]
+
+
+def metrics(values: dict[str, float]) -> dict[str, float]:
+    """Return what a poll gives by the names of Flink's metrics."""
+    return {TASK_METRICS[column][0]: value for column, value in values.items()}

@@ -7,49 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from event_time_job import CATCHES_UP, DELAY_S, FALLS_BEHIND, KEEPS_UP, Second, run
+from event_time_job import CATCHES_UP, FALLS_BEHIND, KEEPS_UP, NO_WATERMARK, metrics, polls, run
 from live_replies import SOURCE, T0_S, WORK, Job
 from vertex_batches import START_S, polled, windows
 
 from models.observing.event_time import find_watermarks_s, measure_event_time
-from models.observing.metric_table import TASK_METRICS
 from models.observing.outstanding import JobCounts, measure_outstanding
 from models.polling.poll_history import PollHistory
 from spark_jobs.job_history.job_shapes import JobShape
 
-NO_WATERMARK = -(2.0**63)
 SHAPES = {("c", "a"): JobShape({f"a-{SOURCE}": [], f"a-{WORK}": [f"a-{SOURCE}"]})}
 Window = tuple[float | None, bool, float | None]  # target data rate, whether it is a lower bound, age in s
 
 
-def counters(one: Second, watermark_ms: float) -> dict[str, dict[str, float]]:
-    """Return what a poll gives of the source, and of what ends the job."""
-
-    def task(total: float, idle_ms: float, held_ms: float, **others: float) -> dict[str, float]:
-        busy_ms = 1000.0 * one.at - idle_ms - held_ms
-        times = {"idle_total_ms": idle_ms, "backpressured_total_ms": held_ms}
-        return {"in_total": total, "busy_total_ms": busy_ms, "busy_max_total_ms": busy_ms, **times, **others}
-
-    source = task(one.taken, one.source_idle_ms, one.source_held_ms, out_total=one.taken)
-    return {SOURCE: source, WORK: task(one.worked, one.work_idle_ms, 0.0, watermark_ms=watermark_ms)}
-
-
-def polls(start_s: float, pace: float | None) -> list[tuple[int, str, dict[str, float]]]:
-    """Return polls of 20 s of a job whose event time passes at a pace; without watermarks where there is none."""
-    return [
-        (one.at, name, values)
-        for one in run()[::20]
-        for at_ms in (NO_WATERMARK if pace is None else 1000.0 * (start_s + pace * (one.event_s - DELAY_S)),)
-        for name, values in counters(one, at_ms).items()
-    ]
-
-
 def read_live(pace: float | None) -> dict[int, Window]:
     job, made = Job(), PollHistory({"c": 60}, polls=100)
-    replies = [
-        job.metrics(at, name, **{TASK_METRICS[column][0]: value for column, value in values.items()})
-        for at, name, values in polls(T0_S, pace)
-    ]
+    replies = [job.metrics(at, name, **metrics(values)) for at, name, values in polls(T0_S, pace)]
     assert made.add([*job.start(), *replies]) == []
     result = made.windows(T0_S + 1200)
     rows, bounds = result.observations(0), result.lower_bounds(0)
