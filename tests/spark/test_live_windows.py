@@ -201,7 +201,7 @@ def test_event_time_tells_the_same_ages_and_demand_as_in_a_controller(ingested: 
     assert history.add(records(ingested.raw, EVENT_TIME)) == []
     ours, outstanding = live_rows(history, now_s), history.windows(now_s).outstanding
     theirs = {key: row for key, row in sorted(ingested.rows.items(), key=lambda one: one[0][3]) if key[0] == EVENT_TIME}
-    assert {key: differences(row, theirs[key], tuple(row)) for key, row in ours.items()} == dict.fromkeys(theirs, {})
+    assert {key: differences(row, theirs[key], tuple(row)) for key, row in ours.items()} == {key: {} for key in theirs}
     sources = [row for row in theirs.values() if row["is_source"]]
     for name, values in (("age_s", outstanding.age_s), ("outstanding_records", outstanding.records)):
         assert [row[name] or 0.0 for row in sources] == pytest.approx([*map(float, np.nan_to_num(values[::2]))])
