@@ -21,7 +21,7 @@ OBSERVATIONS = Table(
         "true_processing_rate_per_s": "DOUBLE",  # of the whole operator: Eq. 5 of DS2 = PA(p), Eq. 1 of ContTune
         "true_output_rate_per_s": "DOUBLE",  # Eq. 6 of DS2
         "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else taken + growth of backlog
-        # A source that shows no backlog and is backpressured: more may have arrived than it took in.
+        # A source that shows no backlog and is backpressured, and event time does not tell: more may have arrived.
         "target_is_lower_bound": "BOOLEAN",
         "busy_share": "DOUBLE",  # mean over subtasks, 0..1; null when Flink did not measure it
         "busy_share_max": "DOUBLE",  # of the busiest subtask

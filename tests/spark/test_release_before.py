@@ -171,3 +171,15 @@ def test_report_log_and_upkeep_read_the_rows_of_both_releases(
         assert log_command.main([f"{CLUSTER}/{job}", "--until", (NEXT + HOUR).isoformat()]) == 0
         assert "2026-11-20 18:50:00" in capsys.readouterr().out
     assert keep_up_lake(continued.settings, NEXT, applies=True).failures == {}
+
+
+@pytest.mark.long
+def test_an_hour_that_is_ingested_again_gets_its_ages(spark: SparkSession, tmp_path: Path) -> None:
+    settings = unpack(tmp_path)
+    assert "age_s" not in columns_of(settings, tables.OBSERVATIONS)
+    ingest.run(spark, settings, StageRequest(Stage.INGEST, AS_OF, AS_OF - HOUR, AS_OF))
+    rows = Lake(spark, settings.paths.lake).read(tables.OBSERVATIONS).where("is_source").collect()
+    ages = {hour: {row["age_s"] for row in rows if row["hour"] == hour} for hour in (AS_OF.hour - 2, AS_OF.hour - 1)}
+    assert ages.pop(AS_OF.hour - 2) == {None}
+    assert None not in ages[AS_OF.hour - 1]
+    assert len(ages[AS_OF.hour - 1]) > 1
