@@ -82,6 +82,15 @@ def test_the_backlog_is_asked_of_the_source_by_the_name_it_has_there():
     assert "other" not in of_sink.endpoint
 
 
+def test_the_watermark_is_asked_of_a_task_that_has_one_and_of_no_operator_in_it():
+    replies = Replies()
+    for vertex, name in ((SOURCE, "Calc.currentInputWatermark"), (SINK, "currentInputWatermark")):
+        replies.bodies[LISTING % vertex] = json.dumps([{"id": one} for one in [*COMMON, name]])
+    of_source, of_sink = source_over(replies)[0].poll().records[-2:]
+    assert "Watermark" not in of_source.endpoint
+    assert ",currentInputWatermark&" in of_sink.endpoint
+
+
 def test_only_names_that_exist_are_asked_for():
     replies = Replies()
     replies.bodies[LISTING % SINK] = json.dumps([{"id": "numRecordsIn"}])  # an older Flink, or a task still starting
