@@ -32,7 +32,8 @@ CLUSTER = "demo"
 OUT = Path("out") / "demo"
 TRIES = 3
 _LOOK_EVERY_S = 10.0
-# As a fleet has it in hours, in minutes: windows of 10 s, an evaluation each half minute.
+# As a fleet has it in hours, in minutes: windows of 10 s, an evaluation each half minute. Slots are paid one by one, else
+# all of the demo's only TaskManager would be, and no size would be cheaper than another.
 SETTINGS = """# Written by `make demo` at its start.
 [paths]
 lake = "{out}/lake"
@@ -48,6 +49,7 @@ rest_url = "{rest_url}"
 window_s = 10
 poll_every_s = 5
 slots_max = {slots}
+taskmanager_slots = 1
 
 [clusters.demo.limits]
 mode = "{mode}"
