@@ -32,8 +32,8 @@ CLUSTER = "demo"
 OUT = Path("out") / "demo"
 TRIES = 3
 _LOOK_EVERY_S = 10.0
-# As a fleet has it in hours, in minutes: windows of 10 s, an evaluation each half minute. Slots are paid one by one, else
-# all of the demo's only TaskManager would be, and no size would be cheaper than another.
+# As a fleet has it in hours, in minutes: windows of 10 s, an evaluation each half minute. Slots are paid one by one,
+# else all of the demo's only TaskManager would be, and no size would be cheaper than another.
 SETTINGS = """# Written by `make demo` at its start.
 [paths]
 lake = "{out}/lake"
