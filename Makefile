@@ -244,7 +244,7 @@ test-long-kills: setup  ## stages killed at every write, and at random moments (
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_day_windows.py tests/spark/test_model_review.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_forecast_stage.py tests/spark/test_lines_are_parsed_once.py tests/spark/test_shared_days.py tests/spark/test_backfill.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_day_windows.py tests/spark/test_whole_pipeline.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_lost_tables.py tests/spark/test_live_windows.py tests/spark/test_forecast_stage.py tests/spark/test_lines_are_parsed_once.py tests/spark/test_shared_days.py tests/spark/test_backfill.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 	@$(RECORD) $@
 
 .PHONY: test-long-plans

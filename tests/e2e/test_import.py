@@ -138,6 +138,7 @@ def test_an_hour_that_was_collected_is_left_alone(server, written, tmp_path):
     assert not any(name.startswith(hour) and "prometheus-" in name for name in result)
 
 
+@pytest.mark.long
 def test_a_server_that_limits_samples_is_asked_for_fewer_hours(tmp_path):
     """The limit lets one hour pass and not six, nor three."""
     day = [Run(FIRST, START - 7_000, START + DAY_S, {SOURCE_ID: 1, WORK_ID: 3}, "tm:1_a")]

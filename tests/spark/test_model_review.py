@@ -29,8 +29,6 @@ from spark_jobs.model_store import ModelStore
 from spark_jobs.train.stage import promote, read_registry
 from spark_jobs.train.train_fleet import Orders, choose_models
 
-# The rules alone, in milliseconds: tests/unit/test_model_review_rules.py.
-pytestmark = pytest.mark.long
 FIRST_NIGHT = datetime(2026, 11, 20, 2, tzinfo=UTC)
 ORDERS, RIDES = ("eu", "orders"), ("eu", "rides")
 AT = "2026-11-20T09:00:00Z"
