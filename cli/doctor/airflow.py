@@ -68,8 +68,7 @@ def _check_submission(result: Mapping[str, Any]) -> list[Finding]:
     if submission is None:
         return []
     if submission["refusal"] is not None:
-        remedy = 'see "Services that run Spark elsewhere" in docs/deploy.md'
-        return [error(PART, "submission", submission["refusal"], remedy)]
+        return [error(PART, "submission", submission["refusal"], "see docs/spark_services.md")]
     return [ok(PART, "submission", f"stages go through a connection of type {submission['type']}")]
 
 

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from include.entry_points import EntryPointError
 from include.orchestration.pools import POOLS
+from include.orchestration.submitted_stage import find_maker
 from include.settings import load_settings
-from include.submitting.requests import find_refusal
 
 MARK = "@doctor "
 
@@ -57,8 +58,11 @@ def list_missing(connection: Any | None) -> list[str]:
 
 def check_submission(connection: Any) -> dict[str, str | None]:
     """Return the type of the connection, and why no stage can be submitted through it."""
-    refusal = find_refusal(connection.conn_type, connection.extra_dejson, load_settings())
-    return {"type": connection.conn_type, "refusal": refusal}
+    try:
+        find_maker(connection.conn_type)
+    except EntryPointError as error:
+        return {"type": connection.conn_type, "refusal": str(error)}
+    return {"type": connection.conn_type, "refusal": None}
 
 
 def check_database() -> str:

@@ -5,26 +5,29 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.bases.hook import BaseHook
 
-from include.orchestration.airflow_names import AirflowException
+from include.entry_points import EntryPointError
+from include.orchestration.airflow_names import AirflowException, AirflowFailException
 from include.orchestration.asset_facts import add_facts
 from include.orchestration.stage_lines import show_levels
-from include.orchestration.submitted_stage import choose_submitter, form_request, read_counts, run_operator
+from include.orchestration.submitted_stage import find_maker, read_counts, run_operator
 from include.own_python import find_python
 from include.place import local_beside
 from include.settings import PROJECT, Settings, load_settings
 from include.spark.submission import anchor_paths, prepare_submission
 from include.stages import StageRequest, parse_requests
-from include.submitting.requests import Request
 from include.utc import format_utc
 
 RUNBOOK = "docs/runbook.md#when-a-stage-fails"
+LONGEST = timedelta(hours=3)
+"""Of stages without a timeout."""
 log = logging.getLogger(__name__)
 
 
@@ -62,22 +65,25 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         requests = parse_requests(asked)
         log.info("tidewise: %s", describe_requests(requests))
         connection = BaseHook.get_connection(settings.spark.connection_id)
-        submitter = choose_submitter(connection)
-        if submitter is not None:
-            request = form_request(submitter, settings, self.name, asked, self.execution_timeout)
-            self._run_elsewhere(request, settings, context)
-        else:
+        try:
+            make = find_maker(connection.conn_type)
+        except EntryPointError as error:
+            raise AirflowFailException(f"the connection {connection.conn_id}: {error}") from error
+        if make is None:
             self._run_by_spark_submit(settings, connection.host, asked, context)
+        else:
+            self._run_elsewhere(make, settings, context)
         add_facts(context, requests, self.summaries)
 
-    def _run_elsewhere(self, request: Request, settings: Settings, context: Any) -> None:
-        """Run the operator of a service's provider.
+    def _run_elsewhere(self, make: Callable[..., Any], settings: Settings, context: Any) -> None:
+        """Run the operator that a team's function makes; any master but this machine's stands for the service's.
 
         Raises:
             AirflowException: the stage failed.
         """
         asked = self.application_args or []
-        self._service = request.make_operator(self.task_id)
+        within_s = (self.execution_timeout or LONGEST).total_seconds()
+        self._service = make(self.task_id, prepare_submission(settings, "yarn"), asked, settings, within_s)
         try:
             run_operator(self._service, context)
         except AirflowException as error:

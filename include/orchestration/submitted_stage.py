@@ -1,52 +1,39 @@
-"""Stages on a service that runs Spark elsewhere, through the operator of its provider."""
+"""Stages on a service that runs Spark elsewhere, through an operator that a team's own distribution makes."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
-from include.orchestration.airflow_names import AirflowFailException
+from include.entry_points import EntryPointError
 from include.place import place
 from include.settings import Settings
-from include.submitting.connection_types import find_submitter
-from include.submitting.refusal import SubmitError
-from include.submitting.requests import Request, prepare_request
-from include.submitting.submitter import Submitter
 
-DEFAULT_TIMEOUT = timedelta(hours=3)
+GROUP = "tidewise.operators"
+"""Entry points by the type of Airflow's connection; docs/spark_services.md has the function that one names."""
+SPARK_SUBMIT = ("spark", "yarn", "k8s", "local")
+"""Types of connections that spark-submit goes by; all but the first come from a URI, whose scheme is Spark's master."""
 log = logging.getLogger(__name__)
 
 
-def choose_submitter(connection: Any) -> Submitter | None:
-    """Return the service of a connection; None: spark-submit.
+def find_maker(connection_type: str | None) -> Callable[..., Any] | None:
+    """Return what makes the operator of a service; None: spark-submit.
 
     Raises:
-        AirflowFailException: as it is set up no further try can succeed.
+        EntryPointError: no distribution makes one for that type.
     """
-    try:
-        return find_submitter(connection.conn_type, connection.extra_dejson)
-    except SubmitError as error:
-        raise AirflowFailException(f"the connection {connection.conn_id}: {error}") from error
-
-
-def form_request(
-    submitter: Submitter, settings: Settings, name: str, asked: Sequence[str], timeout: timedelta | None
-) -> Request:
-    """Return the request of stages.
-
-    Raises:
-        AirflowFailException: as it is set up no further try can succeed.
-    """
-    within_s = (timeout or DEFAULT_TIMEOUT).total_seconds()
-    try:
-        return prepare_request(
-            submitter, settings, settings.spark.connection_id, name=name, asked=asked, within_s=within_s
-        )
-    except SubmitError as error:
-        raise AirflowFailException(str(error)) from error
+    if connection_type in SPARK_SUBMIT:
+        return None
+    for point in entry_points(group=GROUP, name=connection_type or ""):
+        maker: Callable[..., Any] = point.load()
+        return maker
+    raise EntryPointError(
+        f"stages go by spark-submit, through a connection of type spark; for one of type {connection_type!r} a "
+        f"function of yours makes the operator (entry point of {GROUP}: docs/spark_services.md)"
+    )
 
 
 def run_operator(operator: Any, context: Any) -> None:

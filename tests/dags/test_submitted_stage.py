@@ -1,20 +1,35 @@
-"""A stage goes where the connection's type says; what cannot be submitted fails at once, and is not tried again."""
+"""A stage goes where the connection's type says: by spark-submit, or by what a team's own function makes."""
 
 from __future__ import annotations
 
 import json
 import logging
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from services import SERVICES
 
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, load_settings
 from include.stage_names import Stage
-from include.submitting.connection_types import KEY
 
 pytestmark = pytest.mark.airflow
 ARGUMENTS = ["plan", "--as-of", "2026-11-27T20:00:00Z"]
+TEAM = """
+from airflow.sdk.bases.operator import BaseOperator
+
+class Operator(BaseOperator):
+    calls = ()
+    def execute(self, context):
+        self.calls = (*self.calls, context)
+    def on_kill(self):
+        self.calls = (*self.calls, "killed")
+
+def make(task_id, submission, asked, settings, within_s):
+    result = Operator(task_id=task_id)
+    result.given = (submission, asked, settings, within_s)
+    return result
+"""
 
 
 @pytest.fixture
@@ -25,67 +40,49 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Any:
     return StageOperator(task_id="plan", stages=[Stage.PLAN], application_args=ARGUMENTS)
 
 
-def connect(patch: pytest.MonkeyPatch, connection_type: str, values: dict[str, Any]) -> None:
+def connect(patch: pytest.MonkeyPatch, connection_type: str) -> None:
     name = f"AIRFLOW_CONN_{load_settings().spark.connection_id.upper()}"
-    patch.setenv(name, json.dumps({"conn_type": connection_type, "extra": {KEY: values}}))
+    patch.setenv(name, json.dumps({"conn_type": connection_type}))
 
 
-@pytest.mark.parametrize(
-    ("connection_type", "values", "why"),
-    [
-        ("http", {}, "not submitted through a connection of type 'http'"),
-        ("databricks", {"new_cluster": {}}, "pip install apache-airflow-providers-databricks"),
-    ],
-)
-def test_what_no_further_try_can_help_fails_at_once(
-    stage: Any, monkeypatch: pytest.MonkeyPatch, connection_type: str, values: dict[str, Any], why: str
-) -> None:
+def test_a_type_that_no_function_is_for_fails_at_once(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from include.orchestration.airflow_names import AirflowFailException
 
-    connect(monkeypatch, connection_type, values)
-    with pytest.raises(AirflowFailException, match=why):
+    connect(monkeypatch, "databricks")
+    with pytest.raises(AirflowFailException, match=r"of type 'databricks' a function.*docs/spark_services\.md"):
         stage.execute({})
 
 
-def test_a_lake_on_this_machine_is_refused_before_anything_is_sent(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from include.orchestration.airflow_names import AirflowFailException
-
-    connection_type, kind, values = SERVICES["spark_operator"]
-    monkeypatch.setattr(kind, "provider", "pytest")  # is installed
-    connect(monkeypatch, connection_type, values)
-    with pytest.raises(AirflowFailException, match=r"does not see paths\.lake"):
-        stage.execute({})
-
-
-def test_a_providers_operator_runs_inside_without_a_warning_and_is_ended_with_the_task(
-    stage: Any, caplog: pytest.LogCaptureFixture
+def test_what_a_teams_function_makes_runs_inside_without_a_warning_and_is_ended_with_the_task(
+    stage: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from airflow.sdk.bases.operator import BaseOperator
-
-    from include.orchestration.submitted_stage import run_operator
-
-    class Operator(BaseOperator):
-        calls: tuple[Any, ...] = ()
-
-        def execute(self, context: Any) -> None:
-            self.calls = (*self.calls, context)
-
-        def on_kill(self) -> None:
-            self.calls = (*self.calls, "killed")
-
-    operator = Operator(task_id="inner")
+    (tmp_path / "team_spark.py").write_text(TEAM)
+    package = tmp_path / "team-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: team\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[tidewise.operators]\naws = team_spark:make\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TIDEWISE__PATHS__OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("TIDEWISE__SPARK__PACKAGE_ZIP", str(tmp_path / "out" / "tidewise.zip"))
+    (tmp_path / "out" / "stages").mkdir(parents=True)
+    (tmp_path / "out" / "stages" / "plan.json").write_text('{"jobs": 14}')
+    connect(monkeypatch, "aws")
+    context: dict[str, Any] = {}
     with caplog.at_level(logging.WARNING):
-        run_operator(operator, {"a": 1})
+        stage.execute(context)
     assert caplog.text == ""
-    stage._service = operator
+    submission, asked, settings, within_s = stage._service.given
+    assert (Path(submission.package).is_file(), submission.master, asked) == (True, "yarn", ARGUMENTS)
+    assert (settings, within_s) == (load_settings(), 3 * 3600.0)
+    assert stage.summaries == {"plan": {"jobs": 14}}
     stage.on_kill()
-    assert operator.calls == ({"a": 1}, "killed")
+    assert stage._service.calls == (context, "killed")
+    sys.modules.pop("team_spark")
 
 
-def test_counts_of_a_stage_are_what_its_driver_wrote(tmp_path: Any) -> None:
+def test_counts_that_no_driver_wrote_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from include.orchestration.submitted_stage import read_counts
 
     settings = Settings.model_validate({"paths": {"out": str(tmp_path)}})
-    (tmp_path / "stages").mkdir()
-    (tmp_path / "stages" / "plan.json").write_text('{"jobs": 14}')
-    assert read_counts(settings, (Stage.PLAN, Stage.REPORT)) == {"plan": {"jobs": 14}}
+    assert read_counts(settings, (Stage.REPORT,)) == {}
+    assert "the counts of report cannot be read" in caplog.text

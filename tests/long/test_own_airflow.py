@@ -58,7 +58,7 @@ def test_a_connection_of_another_type_is_examined_too(airflow: AirflowProgram, m
     settings = Settings()
     install(airflow, settings, is_dry_run=False)
     assert {one.check: one.level for one in check_airflow(settings)}["submission"] is Level.OK
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "databricks", "extra": {"tidewise": {}}}')
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "databricks"}')
     (refused,) = (one for one in check_airflow(settings) if one.check == "submission")
     assert refused.level is Level.ERROR
-    assert "apache-airflow-providers-databricks" in refused.text
+    assert "docs/spark_services.md" in refused.text

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from local_s3 import count_requests, s3_environment, s3_server
+from local_s3 import s3_environment, s3_server
 
 from include.atomic_write import write_json
 from include.control.holds import HoldStore
@@ -23,7 +23,6 @@ from include.place import ObjectPath, place
 from include.raw_files import list_file_hours
 from include.raw_lines import read_text_lines
 from include.settings import load_settings
-from include.submitting.shipping import ship_file
 from include.utc import Interval
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -78,17 +77,6 @@ def test_an_object_has_the_methods_of_a_path(address: str) -> None:
     (folder / "noted.json").unlink()
     with pytest.raises(FileNotFoundError):
         (folder / "noted.json").read_text()
-
-
-def test_files_of_a_submission_are_brought_once(address: str, tmp_path: Path) -> None:
-    file = tmp_path / "own.jar"
-    file.write_bytes(bytes(range(256)) * 4096 * 11)  # 11 MiB, in parts
-    target = ship_file(file, load_settings().paths.out)
-    assert target.read_bytes() == file.read_bytes()
-    before = count_requests(address)
-    assert ship_file(file, load_settings().paths.out) == target
-    after = count_requests(address)
-    assert {name for name in after if after[name] != before.get(name)} == {"HEAD", "served"}
 
 
 def test_missed_hours_are_found_and_old_days_go(address: str) -> None:

@@ -1,1 +1,0 @@
-"""Stages on services that run Spark elsewhere: the request of each, from the same submission as ``spark-submit``'s."""
