@@ -20,6 +20,7 @@ LONGEST_GAP_WINDOWS = 2
 _CLOCK_STEP_S = 30.0  # by so much less that tasks have run than has passed, the clock of the polls was set ahead
 _US = 1_000_000
 _COUNTED = [PLACE[column] for column in COUNTERS]
+_SHOWN = [*_COUNTED, PLACE["pending"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +91,15 @@ class Samples:
 
 
 def is_still(values: Floats, before: Floats) -> Bools:
-    """Return (n,) whether tasks have not aged since the poll before; where Flink does not time them, none is still.
+    """Return (n,) whether nothing was counted since the poll before, nor have tasks aged; an age must be known.
 
     Args:
         values: (columns, n)
         before: (columns, n) of the poll before, NaN without one.
     """
-    return np.asarray(_run_ms(values) == _run_ms(before))
+    now, then = values[_SHOWN], before[_SHOWN]
+    is_same = ((now == then) | (np.isnan(now) & np.isnan(then))).all(axis=0)
+    return np.asarray(is_same & (_run_ms(values) == _run_ms(before)))
 
 
 def build_samples(polls: Polls, vertices: Vertices) -> Samples:
