@@ -1,7 +1,7 @@
 """``python -m benchmarks.replay.times_table --rows JSON ...``: the default policy where slots take their time to come.
 
-Rows of ``python -m benchmarks.replay --scenario slots_0s slots_180s slots_600s --json JSON``: a table of docs/replay.md
-with a line per trace and wait, and in it the cost of each candidate after the first day.
+Rows of ``python -m benchmarks.replay --scenario slots_0s slots_180s slots_600s --json JSON``: tables of docs/replay.md,
+of tuning traces and of test traces, with a line per trace and wait, and in it the cost of each candidate after day one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from benchmarks.arguments import readable_file
 from benchmarks.replay.best_form_table import read_rows
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.replay_tables import compute_mean
+from benchmarks.replay.split import read_split
 from benchmarks.replay.tables import format_table
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
@@ -34,7 +35,7 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
     """
     counted = [row for row in rows if row["segment"] == _SEGMENT]
     policies = sorted({str(row["policy"]) for row in counted}, key=lambda name: (name != _FIRST, name))
-    cells = [["trace", "slots come after", *policies, "rises ahead"]]
+    cells = [["trace", "slots come after", "seeds", *policies, "rises ahead"]]
     for name in sorted({str(row["trace"]) for row in counted}):
         trace, _, scenario = name.partition("+")
         own = {
@@ -46,7 +47,10 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
         ]
         share, minutes = (compute_mean(own[_FIRST], f"rises_ahead_{one}") for one in ("share", "minutes"))
         wait = scenario.removeprefix("slots_").removesuffix("s")
-        cells.append([trace, f"{wait} s", *costs, f"{share:.0%}, by {minutes:.0f} min"])
+        seeds = len({row["seed"] for row in own[_FIRST]})
+        cells.append(
+            [trace, f"{wait} s", str(seeds), *costs, f"{share:.0%}, by {minutes:.0f} min" if share > 0 else "none"]
+        )
     return cells
 
 
@@ -56,9 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=readable_file, nargs="+", required=True, metavar="JSON", help="of replays")
     parser.add_argument("--page", type=Path, default=PAGE, metavar="PAGE", help="default: docs/replay.md")
     options = parser.parse_args(argv)
-    table = format_table(build_table(read_rows(options.rows)))
+    rows, tested = read_rows(options.rows), read_split("test").traces
+    parts = []
+    for side, is_test in (("Tuning", False), ("Test", True)):
+        mine = [row for row in rows if (str(row["trace"]).partition("+")[0] in tested) == is_test]
+        parts += [f"{side} traces:\n\n{format_table(build_table(mine))}"] if mine else []
     page = options.page.read_text(encoding="utf-8")
-    write_text(options.page, put_between_marks(page, MARKS, f"\n{table}\n"))
+    write_text(options.page, put_between_marks(page, MARKS, "\n{}\n".format("\n\n".join(parts))))
     return 0
 
 

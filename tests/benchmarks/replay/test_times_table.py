@@ -6,7 +6,7 @@ from benchmarks.replay.times_table import build_table
 
 
 def test_a_line_has_each_candidate_of_a_trace_and_a_wait() -> None:
-    shared = {"trace": "a+slots_180s", "segment": "after_first_day", "late_minutes_per_day": 7.0}
+    shared = {"trace": "a+slots_180s", "segment": "after_first_day", "late_minutes_per_day": 7.0, "seed": 0}
     rises = {"rises_ahead_share": 0.5, "rises_ahead_minutes": 10.0}
     rows = [
         {**shared, **rises, "policy": "programme", "cost": 100.4},
@@ -15,7 +15,7 @@ def test_a_line_has_each_candidate_of_a_trace_and_a_wait() -> None:
         {**shared, **rises, "policy": "programme", "cost": 90.0, "trace": "b+slots_0s"},
     ]
     assert build_table(rows) == [
-        ["trace", "slots come after", "programme", "controller_alone", "rises ahead"],
-        ["a", "180 s", "100 (7)", "120 (7)", "50%, by 10 min"],
-        ["b", "0 s", "90 (7)", "-", "50%, by 10 min"],
+        ["trace", "slots come after", "seeds", "programme", "controller_alone", "rises ahead"],
+        ["a", "180 s", "1", "100 (7)", "120 (7)", "50%, by 10 min"],
+        ["b", "0 s", "1", "90 (7)", "-", "50%, by 10 min"],
     ]
