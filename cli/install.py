@@ -16,6 +16,7 @@ from typing import Any
 from cli.arguments import EXIT_USAGE, CommandParser
 from include.orchestration.pools import POOLS
 from include.settings import PROJECT, Settings, SettingsError, load_settings, settings_file
+from models.scheduling.figures import format_count
 
 LEAST_VERSION = (3, 1)
 PROVIDERS = ("apache-airflow-providers-apache-spark", "apache-airflow-providers-standard")
@@ -113,7 +114,8 @@ def install(airflow: AirflowProgram, settings: Settings, *, is_dry_run: bool) ->
     will = "would be made" if is_dry_run else "made"
     lines = [f"Airflow {version}, with the providers that the DAGs import"]
     lines += [
-        f"pool {name}, {slots} slots: {will if name in new else 'is there'}" for name, (slots, _) in POOLS.items()
+        f"pool {name}, {format_count(slots, 'slot')}: {will if name in new else 'is there'}"
+        for name, (slots, _) in POOLS.items()
     ]
     lines.append(f"connection {connection}: {f'{will}, master {master}' if is_new else 'is there'}")
     return lines

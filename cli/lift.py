@@ -30,6 +30,7 @@ from include.spark.submission import anchor_paths
 from models.control.bad_steps import name_suspension
 from models.control.limits import Limits
 from models.control.state import BlockedTarget, JobHistory
+from models.scheduling.figures import format_count
 
 Blocked = dict[str, list[tuple[BlockedTarget, str]]]
 """``cluster/job`` -> its blocks, each with the parallelism as a person reads it."""
@@ -61,7 +62,7 @@ def _find_suspension(settings: Settings, job: str, history: JobHistory, lifted: 
     levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, name))
     most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
     block_id = name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted)))
-    because = f"{most} steps within a day were rolled back or failed"
+    because = f"{format_count(most, 'step')} rolled back or failed within a day"
     return BlockedTarget({}, math.inf, block_id, because) if block_id else None
 
 

@@ -177,7 +177,7 @@ def _require_known(lake: str, name: str, since: datetime, until: datetime) -> No
         raise UsageError(f"the control log below {lake} has no rows yet: the controller writes it (make control)")
     folded = {job.lower(): job for job in jobs}
     near = difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)
-    hint = ", ".join(repr(folded[one]) for one in near) or f"{len(jobs)} jobs are known, such as {jobs[0]!r}"
+    hint = ", ".join(repr(folded[one]) for one in near) or f"known: {len(jobs)}, such as {jobs[0]!r}"
     raise UsageError(f"no job {name!r} in the control log; expected cluster/job: {hint}")
 
 

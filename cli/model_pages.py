@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from include.lake_table import LakeTable, is_in
 from include.model_registry import CHALLENGER, CHAMPION, PINNED
 from include.tables import MODEL_JOBS, MODEL_VERSIONS
+from models.scheduling.figures import format_count
 from models.training.gate import Verdict
 from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, Reviewed
 from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
@@ -51,7 +52,10 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     one = ModelActs(store, "", "").find(name or str(champion.number if champion else 0))
     tags, bundle = store.read_tags(one.number), store.read_number(one.number)
     others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}
-    lines = [f"version {one.number}, model {bundle.model_version}, {len(bundle.index)} jobs", *_say(one)]
+    lines = [
+        f"version {one.number}, model {bundle.model_version}, {format_count(len(bundle.index), 'job')}",
+        *_say(one),
+    ]
     lines += [f"{'/'.join(job)} has models of {version}" for job, version in sorted(others.items())]
     details = {(row["cluster"], row["job"]): row for row in store.read_judged(store.read_run(one.number))}
     lines += [

@@ -31,6 +31,7 @@ from include.raw_files import list_file_hours
 from include.settings import PROJECT, Settings, SettingsError
 from include.stage_names import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
+from models.scheduling.figures import format_count
 
 RECORDING = PROJECT / "data" / "recording"
 RECORDINGS = (RECORDING, PROJECT / "data" / "recording_sql")  # of a DataStream job, and of SQL jobs
@@ -130,8 +131,8 @@ def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
 def describe_outcome(result: Mapping[str, Any]) -> str:
     """Return the line that a run ends with."""
     return (
-        f"run: {result['jobs']} jobs, {result['rows']} rows, {result['quarantined']} quarantined,"
-        f" {result['models']} models, {result['steps']} steps, {sum(result['seconds'].values()):.0f} s"
+        f"run: {format_count(result['jobs'], 'job')}, {result['rows']} rows, {result['quarantined']} quarantined,"
+        f" {result['models']} models, {format_count(result['steps'], 'step')}, {sum(result['seconds'].values()):.0f} s"
     )
 
 

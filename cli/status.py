@@ -22,6 +22,7 @@ from fleet.shown import describe_hold, show_due, show_time
 from include.atomic_write import write_text
 from include.flink.job_states import RUNNING
 from include.utc import DAY_S
+from models.scheduling.figures import format_count
 
 _MOST_LINES = 8
 _TITLES = {
@@ -33,7 +34,7 @@ _TITLES = {
 def describe_fleet(facts: FleetFacts) -> list[str]:
     """Return the screen."""
     faults = [one for one in facts.health if one.needs_person]
-    what = f"{len(faults)} things need you" if len(faults) != 1 else "1 thing needs you"
+    what = f"{format_count(len(faults), 'thing')} {'needs' if len(faults) == 1 else 'need'} you"
     lines = [f"{what if faults else 'Nothing needs you'} ({show_time(facts.at_s, facts.at_s)})"]
     lines += _warn_of_age(facts)
     lines += _describe_faults(faults)
@@ -42,12 +43,11 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
     lines += ["", f"Holds: {'none' if not facts.holds else ''}".rstrip()]
     lines += [f"  {describe_hold(one, facts.at_s)} -> {one.release}" for one in facts.holds[:_MOST_LINES]]
     steps = select_due(facts, 6)
+    jobs = format_count(len({(one.cluster, one.job) for one in steps}), "job")
+    lines += ["", f"Planned within 6 h: {format_count(len(steps), 'step')} on {jobs} (make plan)"]
     lines += [
-        "",
-        f"Planned within 6 h: {len(steps)} steps on {len({(s.cluster, s.job) for s in steps})} jobs (make plan)",
-    ]
-    lines += [
-        f"  {show_due(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> {one.slots_to} slots"
+        f"  {show_due(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> "
+        f"{format_count(one.slots_to, 'slot')}"
         for one in steps[:3]
     ]
     return lines
@@ -95,8 +95,8 @@ def _describe_cluster(facts: FleetFacts, name: str) -> str:
     stopped = f"; not running: {', '.join(f'{one.job} ({one.state})' for one in down[:_MOST_LINES])}" if down else ""
     ended = f", {len(jobs) - len(running)} ended" if len(jobs) > len(running) else ""
     return (
-        f"{name}: {len(running)} jobs ({shown}), {slots} slots{ended}; controller {age(one.ticked_at_s)}, "
-        f"plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
+        f"{name}: {format_count(len(running), 'job')} ({shown}), {format_count(slots, 'slot')}{ended}; "
+        f"controller {age(one.ticked_at_s)}, plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
     )
 
 

@@ -29,6 +29,7 @@ from include.settings import Settings, SettingsError
 from include.version import controller_version
 from models.control.state import Intention
 from models.polling.poll_history import PollHistory
+from models.scheduling.figures import format_count
 
 FORGET_AFTER_S = 6 * 3600  # a job that was not polled for so long is gone
 AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set back: the job is begun anew
@@ -74,7 +75,8 @@ class TickSummary:
         remaining = "".join(f"; cluster {name} left alone: {why}" for name, why in sorted(self.problems.items()))
         what = "evaluated" if self.is_evaluation else f"followed, {self.alarms} behind" if self.alarms else "followed"
         done = decided or "nothing to do"
-        return f"{self.jobs} jobs {what}, {self.seen} seen: {done}{faults}{remaining} ({self.seconds:.1f} s)"
+        jobs = format_count(self.jobs, "job")
+        return f"{jobs} {what}, {self.seen} seen: {done}{faults}{remaining} ({self.seconds:.1f} s)"
 
 
 @dataclass(frozen=True, slots=True)

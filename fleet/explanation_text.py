@@ -11,7 +11,7 @@ from fleet.shown import show_rate, show_time
 from include.short_names import shorten_names
 from models.control.log_lines import describe_change
 from models.control.reasons import Reason
-from models.scheduling.figures import format_late
+from models.scheduling.figures import format_count, format_late
 
 
 def describe_explanation(result: Explanation, now_s: float) -> list[str]:
@@ -26,7 +26,7 @@ def describe_explanation(result: Explanation, now_s: float) -> list[str]:
     if one.wish_changed:
         lines.append(f"  wants    {one.wish_changed}")
     free = "unknown" if result.free_slots is None else str(result.free_slots)
-    lines += [f"  ran      {one.slots_from} slots, {one.state or 'state unknown'}; {free} slots were free"]
+    lines += [f"  ran      {format_count(one.slots_from, 'slot')}, {one.state or 'state unknown'}; free: {free}"]
     lines += ["measured, in the last windows before:", *_describe_figures(result.measured)]
     lines += describe_plan(result.plan, one, now_s)
     lines += describe_request(result, now_s)
@@ -46,7 +46,7 @@ def name_decision(one: DecisionFact) -> str:
     """Return verb, origin and change of a decision."""
     verb = {"rescale": "rescale", "roll_back": "a rescale was taken back"}.get(one.verb, one.verb)
     change = describe_change(one.parallelism_from, one.parallelism_to) if one.parallelism_to else ""
-    slots = f", {one.slots_from} -> {one.slots_to} slots ({change})" if one.slots_to is not None else ""
+    slots = f", {one.slots_from} -> {format_count(one.slots_to, 'slot')} ({change})" if one.slots_to is not None else ""
     return f"{verb}{_BY.get(one.origin, '')}{slots}"
 
 

@@ -13,6 +13,7 @@ from fleet.lost_tables import LostTable
 from include.settings import Health
 from include.stage_states import StageState
 from include.utc import DAY_S, HOUR_S
+from models.scheduling.figures import format_count
 from models.training.gate import LARGE_ERROR, name_large_errors
 
 EVERYWHERE = "all"
@@ -166,7 +167,7 @@ def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Heal
             detail = f"{job.refusals} decisions were refused within a day{last}"
             result.append(_count(_Figure(Fault.STEPS_REFUSED, scope, why), job.refusals, limits.refusals_max, detail))
         if job.roll_backs >= limits.roll_backs_max:
-            detail = f"{job.roll_backs} steps were taken back within a day"
+            detail = f"taken back within a day: {format_count(job.roll_backs, 'step')}"
             result.append(
                 _count(_Figure(Fault.STEPS_ROLLED_BACK, scope, why), job.roll_backs, limits.roll_backs_max, detail)
             )

@@ -15,6 +15,7 @@ from models.control.bad_steps import name_suspension
 from models.control.limits import Limits
 from models.control.state import JobHistory
 from models.policies.memory import load
+from models.scheduling.figures import format_count
 
 JobKey = tuple[str, str]
 LiftedKeys = Collection[tuple[str, str, str]]
@@ -78,7 +79,7 @@ def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[B
     most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
     suspended = name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted)))
     if suspended:
-        because = f"{most} steps within a day were rolled back or failed"
+        because = f"{format_count(most, 'step')} rolled back or failed within a day"
         result.append(Block("suspension", cluster, job, suspended, "every step", because, history.bad_steps_s[-1]))
     return result
 

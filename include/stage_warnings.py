@@ -55,7 +55,7 @@ def _of_plan(summary: Mapping[str, Any]) -> list[str]:
     if is_empty(Stage.PLAN, summary):
         result.append("no job was planned: nothing was ingested of late, or no forecast was made")
     if _count(summary, "refused"):
-        result.append(f"{summary['refused']} jobs have no plan: the report, and make plan, say why")
+        result.append(f"jobs without a plan: {summary['refused']}; the report, and make plan, say why")
     return result
 
 

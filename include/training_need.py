@@ -50,17 +50,15 @@ def judge_need(
     if not ready:
         return None
     if last is None:
-        return f"there is no model yet, and {len(ready)} jobs have {options.first_windows} windows or more"
+        return f"there is no model yet, and jobs with {options.first_windows} windows or more: {len(ready)}"
     if as_of - last.as_of < timedelta(hours=options.retrain_after_h):
         return None
     if not last.gave_champion:
-        return f"the last training gave no champion, and {len(ready)} jobs have windows"
+        return f"the last training gave no champion, and jobs with windows: {len(ready)}"
     unknown = sorted(ready - last.jobs)
     if not unknown:
         return None
-    return (
-        f"{len(unknown)} jobs are in no model yet: {', '.join(shorten_name('/'.join(job), 80) for job in unknown[:5])}"
-    )
+    return f"in no model yet ({len(unknown)}): {', '.join(shorten_name('/'.join(job), 80) for job in unknown[:5])}"
 
 
 def find_training_need(settings: Settings, as_of: datetime) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from include.model_registry import PINNED
 from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.merging import merge_jobs
+from models.scheduling.figures import format_count
 from models.training.gate import Verdict
 from models.training.model_review import (
     PINNED_TAG,
@@ -202,7 +203,9 @@ class ModelActs:
         if any(known.tags.get(VERSION_TAG) == version and _is_rejected(known) for known in self._store.list_reviewed()):
             version = _hash([*content, self._at])  # the same again, of a later wish
         made = made.renamed(version)
-        registered = self._register(made, f"{detail}; {len(sources)} jobs of version {champion.registered.number}")
+        registered = self._register(
+            made, f"{detail}; {format_count(len(sources), 'job')} of version {champion.registered.number}"
+        )
         self._store.make_champion(registered, self._at)
         text = f"{detail}; version {registered.number} was made for it and is champion"
         return Done(text, registered, made, champion.registered.model_version)

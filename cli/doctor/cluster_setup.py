@@ -10,6 +10,7 @@ from cli.doctor.probe import Probe
 from include.flink import cluster_facts
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, Version, find_unread_keys
 from include.settings import Cluster
+from models.scheduling.figures import format_count
 
 OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
 
@@ -113,7 +114,9 @@ def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
 def check_slots(part: str, overview: Mapping[str, Any], configuration: Mapping[str, str], cluster: Cluster) -> Finding:
     """Check that a plan cannot ask for more slots than there are, unless the cluster adds some."""
     total = int(overview.get("slots-total", 0))
-    text = f"{total} slots, {overview.get('slots-available', '?')} free; slots_max = {cluster.slots_max}"
+    text = (
+        f"{format_count(total, 'slot')}, {overview.get('slots-available', '?')} free; slots_max = {cluster.slots_max}"
+    )
     if cluster.elastic or (cluster.elastic is None and cluster_facts.is_elastic(configuration)):
         return ok(part, "slots", f"{text}; the cluster adds TaskManagers by itself")
     if cluster.slots_max > total:

@@ -12,6 +12,7 @@ from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe, ProbeError
 from include.metric_sources.prometheus.client import WHOLE_ONLY, find_partial
 from include.settings.sources import MetricNames
+from models.scheduling.figures import format_count
 
 PART = "Prometheus"
 ENOUGH_DAYS = 21
@@ -77,7 +78,7 @@ def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Co
         return [error(PART, "address", str(problem), problem.remedy)]
     known = {job for counts in result.values() for job in counts}
     wanted = {_as_label(job) for job in jobs} or known
-    first = ok(PART, "address", f"{probe.url} replies, with {len(known)} jobs")
+    first = ok(PART, "address", f"{probe.url} replies, with {format_count(len(known), 'job')}")
     if not wanted:
         remedy = (
             "set metrics.reporter.prom.factory.class in Flink's configuration, and scrape JobManager and TaskManagers"

@@ -12,6 +12,7 @@ from cli.doctor.findings import Finding, ok, warning
 from include.lake_table import LakeTable, is_in
 from include.settings import Settings
 from include.tables import RESCALES
+from models.scheduling.figures import format_count
 
 LOOKBACK: Final = timedelta(days=28)
 NOTED_S: Final = 15.0  # what a restart takes whose state lies on the TaskManagers' own disks
@@ -53,7 +54,9 @@ def check_stops(
     findings = []
     for job, taken_s in sorted(stops.items()):
         usual_s = median(taken_s)
-        text = f"{usual_s:.0f} s, the median of {len(taken_s)} rescales of the last {LOOKBACK.days} days"
+        text = (
+            f"{usual_s:.0f} s, the median of {format_count(len(taken_s), 'rescale')} of the last {LOOKBACK.days} days"
+        )
         is_long = usual_s > NOTED_S and remedies
         check = f"stops of {job}"
         findings.append(warning(part, check, text, "; ".join(remedies)) if is_long else ok(part, check, text))

@@ -226,9 +226,7 @@ class FlinkActuator:
             return ObservedJob(None, "", {}, None)
         if len(alive) > 1:
             ids = ", ".join(sorted(one.job_id for one in alive))
-            return _report_problem(
-                "ambiguous_name", f"{len(alive)} jobs of this name run ({ids}): give each its own name"
-            )
+            return _report_problem("ambiguous_name", f"jobs of this name that run: {ids}; give each its own name")
         job_id = alive[0].job_id
         if not is_hex_id(job_id):
             return _report_problem("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")

@@ -32,6 +32,7 @@ from lab.replay.workload import Workload, find_sufficient
 from lab.simulation.simulated_replica import build_replica
 from models.arrays import Floats, Ints
 from models.forecasting.batch import default_registry
+from models.scheduling.figures import format_count
 
 RAN, CONSTANT = "ran", "constant"
 # Constants that are tried: from what the mean load needs to what a third more than the peak needs.
@@ -246,4 +247,4 @@ def mean_cost(costs: DailyCosts | None) -> float:
 
 def _describe_constant(workload: Workload, parallelism: Ints) -> str:
     parts = zip(workload.spec.graph().names, parallelism.tolist(), strict=True)
-    return f"{int(parallelism.max())} slots ({', '.join(f'{name} {count}' for name, count in parts)})"
+    return f"{format_count(int(parallelism.max()), 'slot')} ({', '.join(f'{name} {count}' for name, count in parts)})"

@@ -42,6 +42,7 @@ from include.stages import StageRequest
 from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
 from lab.commands.policy_lines import policy_lines
 from lab.commands.spark_application import ApplicationError, run_application
+from models.scheduling.figures import format_count
 
 FOLDER = "advise"
 SERVER = "prometheus"  # name of the cluster that --prometheus stands for
@@ -265,7 +266,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     console.print(f"page: {options.out / PAGE}, figures: {options.out / FIGURES}", soft_wrap=True, highlight=False)
     total = sum(progress.seconds.values())
-    print(f"advise: {len(advice['jobs'])} jobs, {len(against)} advised against, {total:.0f} s")
+    print(f"advise: {format_count(len(advice['jobs']), 'job')}, {len(against)} advised against, {total:.0f} s")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from include.utc import DAY_S, HOUR_S
 from models.control.state import JobHistory, ObservedJob, Parallelism, Request, UsedApproval
+from models.scheduling.figures import format_count
 
 AHEAD_S = HOUR_S
 """A yes whose time lies further ahead of the controller's clock is none."""
@@ -144,7 +145,7 @@ def describe_void_yes(answers: Answers, history: JobHistory, observed: ObservedJ
     if not given:
         return ""
     last = max(given, key=lambda one: one.at_s)
-    slots = f"{observed.slots_of(last.before)} -> {observed.slots_of(last.target)} slots"
+    slots = f"{observed.slots_of(last.before)} -> {format_count(observed.slots_of(last.target), 'slot')}"
     at = f"{datetime.fromtimestamp(last.at_s, UTC):%H:%M}Z"
     return f"; the yes of {last.by or 'a person'} ({at}) was to {slots} and does not count for this"
 

@@ -8,6 +8,7 @@ from include.utc import DAY_S
 from models.control.case import Case
 from models.control.limits import Limits
 from models.control.state import JobHistory, Mode
+from models.scheduling.figures import format_count
 
 KEPT = 100
 """So many bad steps of a job are remembered; ``limits.bad_steps_max`` is at most this."""
@@ -45,8 +46,8 @@ def describe_suspension(case: Case) -> str:
     """Return why the job is in dry-run by itself, to be put after another reason; empty when it is not."""
     if effective_mode(case) is case.limits.mode:
         return ""
-    most = case.limits.bad_steps_max
-    return f"; dry-run, since {most} steps within a day were rolled back or failed: a person lifts it (make lift)"
+    steps = format_count(case.limits.bad_steps_max, "step")
+    return f"; dry-run, since {steps} rolled back or failed within a day: a person lifts it (make lift)"
 
 
 def _without_lifted(history: JobHistory, limits: Limits) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from models.control.resubmission import restore_lost
 from models.control.schedules import keep_schedule
 from models.control.state import OF_A_PERSON, Intention, Mode, Origin, Parallelism
 from models.control.undo import form_undo, is_held_after_change
+from models.scheduling.figures import format_count
 
 
 def desired_parallelism(case: Case) -> Intention | None:
@@ -144,7 +145,7 @@ def check_slots(case: Case) -> Action | None:
     slots = observed.slots_of(wanted.parallelism)
     added = slots - observed.slots
     if slots > limits.slots_max and added >= 0:
-        return Action(Verb.REFUSE, Reason.EXCEEDS_SLOTS, f"{slots} slots wanted, at most {limits.slots_max} allowed")
+        return Action(Verb.REFUSE, Reason.EXCEEDS_SLOTS, f"slots wanted: {slots}, at most {limits.slots_max}")
     if added < 0:
         return None if wanted.origin is Origin.UNDO else _check_fall(case)
     return _check_rise(case, added) if added > 0 else None
@@ -153,13 +154,11 @@ def check_slots(case: Case) -> Action | None:
 def _check_rise(case: Case, added: int) -> Action | None:
     observed, budget = case.observed, case.limits.cluster_slots_max
     own, free = observed.slots_shown_free, observed.free_slots
+    wanted = f"{format_count(added, 'more slot')} wanted"
     if not observed.is_elastic and free is None:
-        return Action(
-            Verb.REFUSE, Reason.FREE_SLOTS_UNKNOWN, f"{added} more slots wanted, nobody knows how many are free"
-        )
+        return Action(Verb.REFUSE, Reason.FREE_SLOTS_UNKNOWN, f"{wanted}, nobody knows how many are free")
     if not observed.is_elastic and free is not None and added > free - own:
-        detail = f"{added} more slots wanted, {max(free - own, 0)} are free"
-        return Action(Verb.REFUSE, Reason.NO_FREE_SLOTS, detail)
+        return Action(Verb.REFUSE, Reason.NO_FREE_SLOTS, f"{wanted}, {max(free - own, 0)} free")
     if math.isinf(budget):
         return None
     if observed.cluster_slots_used is None:
@@ -168,8 +167,7 @@ def _check_rise(case: Case, added: int) -> Action | None:
         )
     used = observed.cluster_slots_used + own
     if used + added > budget:
-        detail = f"{added} more slots wanted, the cluster's jobs have {used} of {budget:g}"
-        return Action(Verb.REFUSE, Reason.EXCEEDS_BUDGET, detail)
+        return Action(Verb.REFUSE, Reason.EXCEEDS_BUDGET, f"{wanted}, the cluster's jobs have {used} of {budget:g}")
     return None
 
 

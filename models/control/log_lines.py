@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from models.scheduling.figures import format_count
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -51,12 +53,12 @@ def log_lines(rows: Iterable[Mapping[str, Any]]) -> list[LogLine]:
 
 def _line_of(row: Mapping[str, Any]) -> LogLine:
     before, after = dict(row["parallelism_from"] or {}), dict(row["parallelism_to"] or {})
-    slots = f"{row['slots_from']} slots" if before else "nothing"
+    slots = format_count(row["slots_from"], "slot") if before else "nothing"
     is_running = row["state"] in {"RUNNING", "", None}
     return LogLine(
         at=row["at"],
         observed=slots if is_running else f"{slots}, {row['state']}",
-        desired=f"{row['slots_to']} slots ({describe_change(before, after)})" if after else "",
+        desired=f"{format_count(row['slots_to'], 'slot')} ({describe_change(before, after)})" if after else "",
         decision=f"{str(row['verb']).replace('_', ' ')}: {row['reason']}",
         why=row["detail"] or "",
         came_of=_came_of(row),

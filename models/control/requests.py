@@ -16,6 +16,7 @@ from models.control.reasons import Reason
 from models.control.request_states import describe_states, measure_states, name_state
 from models.control.state import Mode, Parallelism, Request
 from models.control.undo import form_undo
+from models.scheduling.figures import format_count
 
 _BEFORE_FORCED_S = 120.0  # two ticks
 
@@ -125,7 +126,8 @@ def _take_back(case: Case, request: Request) -> Action:
     why, reason = "Flink did not fill the request in time", Reason.NOT_FILLED
     missing = count_missing(request, case.observed)
     if missing:
-        why, reason = f"{missing} slots of the request have not come, and it is no longer wanted", Reason.SLOTS_MISSING
+        reason = Reason.SLOTS_MISSING
+        why = f"the request lacks {format_count(missing, 'slot')}, and it is no longer wanted"
     if case.observed.is_restarting:
         why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
     return Action(Verb.ROLL_BACK, reason, f"{why}: its bound is withdrawn", back)

@@ -25,9 +25,9 @@ def format_duration(seconds: float) -> str:
     return f"{large} {names[0]}" + (f" {small} {names[1]}" if small else "")
 
 
-def format_count(count: float, noun: str) -> str:
-    """Write a count with its noun: 1 slot, 12 slots."""
-    return f"{count:,.0f} {noun}{'' if round(count) == 1 else 's'}"
+def format_count(count: float | None, noun: str) -> str:
+    """Write a count with its noun: 1 slot, 12 slots; slots unknown."""
+    return f"{noun}s unknown" if count is None else f"{count:,.0f} {noun}{'' if round(count) == 1 else 's'}"
 
 
 def format_late(minutes: float) -> str:

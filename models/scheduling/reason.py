@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.arrays import Floats
-from models.scheduling.figures import format_clock, format_duration, format_rate
+from models.scheduling.figures import format_clock, format_count, format_duration, format_rate
 from models.scheduling.rescale_timing import JobConditions, Step
 from models.scheduling.shortage import explain_limit
 from models.scheduling.slot_counts import count_slots_of_rows
@@ -81,7 +81,7 @@ def _describe_excess(step: Step, since: int, job: JobConditions) -> str:
     used = before.load_q90_per_s / before.capacity_per_s if 0 < before.capacity_per_s < np.inf else 1.0
     if used >= _LARGE:
         return ""
-    sustains = f"{step.slots_from} slots sustain {format_rate(before.capacity_per_s)}/s"
+    sustains = f"sustains {format_rate(before.capacity_per_s)}/s with {format_count(step.slots_from, 'slot')}"
     return f"was too large: {sustains}, of which load q90 uses {used:.0%}"
 
 
@@ -111,7 +111,7 @@ def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, {covers}"
     enough = int(count_slots_of_rows(job.need.parallelism.T, job.groups).max())
     if enough < step.slots:
-        text += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
+        text += f"; {format_count(enough, 'slot')} instead of {step.slots} would not save what a rescale costs"
     return text
 
 

@@ -11,6 +11,7 @@ from include.domain.singletons import SINGLETON_HELP
 from models.arrays import Bools, Ints
 from models.scheduling.demand import quantile_at_level
 from models.scheduling.expectation import Outlook
+from models.scheduling.figures import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def explain_limit(operator: Operator, limit: int) -> str:
         return f"it reads {operator.partitions} partitions: more partitions would help"
     if operator.max_parallelism <= limit:
         return f"it has {operator.max_parallelism} key groups: a higher pipeline.max-parallelism would help"
-    return f"a job may have {limit} slots: a higher slots_max would help"
+    return f"a job may have {format_count(limit, 'slot')}: a higher slots_max would help"
 
 
 def find_short(outlook: Outlook, chosen: Ints, limits: Ints, level: float) -> Bools:

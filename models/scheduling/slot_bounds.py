@@ -12,7 +12,7 @@ import numpy as np
 from include.settings import Costs
 from include.settings.slot_schedules import SlotSchedule
 from models.arrays import Bools, Floats, Ints
-from models.scheduling.figures import format_clock
+from models.scheduling.figures import format_clock, format_count
 from models.scheduling.slot_counts import count_slots_of_rows, widest_of_groups
 
 _OUTSIDE_PRICE: Final = 10.0
@@ -60,9 +60,9 @@ class BoundedSpan:
 
     def describe(self, now_s: float) -> str:
         """Return what it asks for, as a reason says it."""
-        slots = f"{self.least} to {self.most} slots" if self.least > 1 else f"at most {self.most} slots"
+        slots = f"{self.least} to {self.most} slots" if self.least > 1 else f"at most {format_count(self.most, 'slot')}"
         if self.most >= _NO_LIMIT:
-            slots = f"at least {self.least} slots" if self.least > 1 else "what it says of operators"
+            slots = f"at least {format_count(self.least, 'slot')}" if self.least > 1 else "what it says of operators"
         return f"schedule {self.name} asks for {slots} until {format_clock(round(self.end_s), round(now_s))}"
 
 

@@ -65,7 +65,7 @@ def advice(tmp_path_factory):
 def test_the_job_is_appraised(advice):
     result, shown = advice
     assert [(one["cluster"], one["job"]) for one in result["jobs"]] == [("prometheus", "orders")], result["skipped"]
-    assert "advise: 1 jobs" in shown
+    assert "advise: 1 job," in shown
 
 
 def test_what_ran_is_told_as_it_was(advice):

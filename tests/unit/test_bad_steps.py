@@ -72,7 +72,7 @@ def test_after_three_steps_that_went_wrong_within_a_day_nothing_more_is_sent(end
     world = World(ending)
     assert [world.go_wrong(4 + number) for number in range(5)] == [True, True, True, False, False]
     assert (world.last.verb, world.last.is_dry_run) == (Verb.RESCALE, True)
-    assert "dry-run, since 3 steps within a day were rolled back or failed" in world.last.detail
+    assert "dry-run, since 3 steps rolled back or failed within a day" in world.last.detail
     world.now_s += 30 * DAY_S
     assert not world.go_wrong(9)  # it waits for a person, not for time
     suspension = name_suspension(world.history, world.limits)

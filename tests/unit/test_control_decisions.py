@@ -131,7 +131,7 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             observed(free_slots=0),
             Verb.REFUSE,
             "no_free_slots",
-            "2 more slots wanted, 0 are free",
+            "2 more slots wanted, 0 free",
         ),
         (
             limits(cluster_slots_max=10),
@@ -362,7 +362,7 @@ def test_a_rise_beyond_the_slots_is_refused_with_both_numbers() -> None:
     assert reconcile(case).reason == "as_desired"  # bounded to one instance of each, as it is
     case = replace(case, history=replace(KNOWN, known_requested={**three, "c": 2}))
     case = replace(case, observed=replace(runs, requested={**three, "c": 2}))
-    assert reconcile(case) == Action(Verb.REFUSE, "exceeds_slots", "3 slots wanted, at most 2 allowed")
+    assert reconcile(case) == Action(Verb.REFUSE, "exceeds_slots", "slots wanted: 3, at most 2")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_tick_in_the_past_is_one_of_the_clusters_asked_for(world: Path, capsys
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("controller: 1 clusters, ")
     assert not first.startswith("controller: 1 clusters, 0 replies")
-    assert second.startswith(f"controller: {format_utc(at)} 1 jobs evaluated, 1 seen: ")
+    assert second.startswith(f"controller: {format_utc(at)} 1 job evaluated, 1 seen: ")
     assert {row["cluster"] for row in read_log(world / "lake")} == {"east"}
 
 
@@ -88,7 +88,7 @@ def test_once_polls_and_makes_one_tick(world: Path, capsys: pytest.CaptureFixtur
         assert server.requests
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "controller: 1 clusters, 0 replies of the last polls taken up"
-    assert " 1 jobs evaluated, 1 seen: " in lines[1]
+    assert " 1 job evaluated, 1 seen: " in lines[1]
     assert len(lines) == 2
 
 

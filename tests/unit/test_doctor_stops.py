@@ -12,6 +12,7 @@ from cli.doctor.stops import LOCAL_RECOVERY, check_stops, read_stops
 from include.lake_table import LakeTable
 from include.settings import Paths, Settings
 from include.tables import RESCALES
+from models.scheduling.figures import format_count
 
 NOW = datetime(2026, 11, 20, 19, tzinfo=UTC)
 LOCAL = {LOCAL_RECOVERY[0]: "true"}
@@ -34,7 +35,7 @@ def test_a_long_stop_has_a_remedy(
     (finding,) = check_stops("cluster c", {"orders": taken_s}, configuration, triggers_checkpoint=triggers)
     assert finding.level is (Level.WARNING if remedies else Level.OK)
     assert [remedy for remedy in remedies if remedy not in finding.remedy] == []
-    assert finding.text.endswith(f"the median of {len(taken_s)} rescales of the last 28 days")
+    assert finding.text.endswith(f"the median of {format_count(len(taken_s), 'rescale')} of the last 28 days")
 
 
 def test_stops_are_those_of_rescales_that_were_measured(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from models.programme.programme import expect_late_minutes
 from models.scheduling.figures import format_count, format_late
 from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
 
+ROOT = Path(__file__).parents[2]
 CHOICE = Choice(
     place=1,
     slots_from=23,
@@ -93,8 +96,23 @@ def test_a_decision_says_what_why_and_what_it_saves_or_prevents() -> None:
     assert "23 would cost 2.5 slot-hours more by " in describe_choice(stays, 0)
 
 
+def test_no_text_counts_one_as_many() -> None:
+    """A count and its noun are written by `format_count` or the filter `count`; 'n of m slots' is no such count."""
+    counted = re.compile(r"(?<! of )(?<! of the )(?<! to )(?<!{){+[^{}]*}+ (?:jobs|slots|steps|things|limits)(?![-\w])")
+    lines = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in ("include", "models", "fleet", "page", "spark_jobs", "controller", "cli")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".j2"}
+        for line in path.read_text("utf-8").splitlines()
+        if counted.search(line)
+    ]
+    assert lines == []
+
+
 def test_plural_of_one() -> None:
     assert [format_count(one, "slot") for one in (0, 1, 2)] == ["0 slots", "1 slot", "2 slots"]
+    assert format_count(None, "slot") == "slots unknown"
     assert [format_late(one) for one in (0.0, 0.2, 0.7, 1.4, 14.4)] == [
         "no late minute",
         "less than 1 late minute",

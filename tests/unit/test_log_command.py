@@ -103,7 +103,7 @@ def test_only_the_hours_asked_for(out, capsys) -> None:
     [
         (["live/order"], "no job 'live/order' in the control log; expected cluster/job: 'live/orders'"),
         (["LIVE/ORDERS"], "'live/orders'"),
-        (["zzz/qqq"], "3 jobs are known, such as 'live/"),
+        (["zzz/qqq"], "known: 3, such as 'live/"),
         (["orders"], "expected cluster/job, such as live/checkout, not 'orders'"),
         (["live/orders", "--hours", "0"], "expected a number above 0"),
         (["live/orders", "--hours", "soon"], "not 'soon'"),

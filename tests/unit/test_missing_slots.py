@@ -100,7 +100,7 @@ def test_what_is_not_wanted_after_its_time_is_withdrawn_and_may_be_tried_again_a
     ]
     assert job.history.bad_steps_s == ()
     withdrawal = job.steps[10][1]
-    assert withdrawal.detail.startswith("2 slots of the request have not come, and it is no longer wanted")
+    assert withdrawal.detail.startswith("the request lacks 2 slots, and it is no longer wanted")
     assert not needs_readiness(withdrawal)
 
 

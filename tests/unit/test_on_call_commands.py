@@ -60,7 +60,7 @@ def ask_json(capsys: pytest.CaptureFixture[str], command: str, *argv: str) -> di
 def test_status_says_what_runs_what_is_old_and_what_to_do(world, capsys) -> None:
     code, shown, _ = ask(capsys, "status")
     assert code == 1
-    assert re.search(r"live: 1 jobs \(1 auto\), 4 slots; controller \d+ s ago, plan never", shown)
+    assert re.search(r"live: 1 job \(1 auto\), 4 slots; controller \d+ s ago, plan never", shown)
     assert "Plan old (plan_old)" in shown
     assert "-> does tidewise_plan run?" in shown
     assert "Controller late" not in shown
@@ -235,7 +235,7 @@ def test_a_command_on_call_imports_nothing_heavy(world: ControlledCluster) -> No
         f"    print(f'after {{command}}:', [name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT)
-    assert "live: 1 jobs (1 auto), 4 slots" in done.stdout
+    assert "live: 1 job (1 auto), 4 slots" in done.stdout
     assert [line for line in done.stdout.splitlines() if line.startswith("after ")] == [
         f"after {command}: []" for command in ANSWERS
     ]

@@ -86,7 +86,7 @@ def test_the_fleet_says_what_runs_and_what_needs_a_person(world) -> None:
     text = show(visit(), "/")
     assert re.search(r"\d things need you", text)
     assert "live: the as-of of the newest plan: there is none" in text
-    assert "1 of 1 jobs" in text
+    assert "1 of 1 job" in text
     assert "orders live" in text
     assert "2 → 4 slots: load rises" in text
 

@@ -66,7 +66,7 @@ def test_the_way_to_a_cluster_is_walked(tmp_path, monkeypatch, capsys) -> None:
     assert codes == [0, 0, 0, 1, 0], shown
     assert 'mode = "dry-run"' in file.read_text()
     assert "cluster prod" in shown.out
-    assert "1 jobs" in shown.out
+    assert "1 job" in shown.out
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "make models" not in row], ids=lambda row: row.split("|")[1])

@@ -54,7 +54,7 @@ def compared() -> tuple[PlanCosts, PlanCosts]:
 def test_the_same_models_give_the_same_steps_and_costs(compared) -> None:
     same, _ = compared
     assert (same.days, same.difference, same.other_steps) == (1, 0.0, [])
-    assert summarise(1, [(("eu", "orders"), same)]).sentence.startswith("no difference: every step of 1 jobs")
+    assert summarise(1, [(("eu", "orders"), same)]).sentence.startswith("no difference: every step of 1 job would")
 
 
 @pytest.mark.long

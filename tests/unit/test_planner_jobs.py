@@ -93,7 +93,7 @@ def test_what_is_needed_already_is_due_at_once() -> None:
 
 def test_what_runs_and_is_too_large_is_said_to_be() -> None:
     (decision,) = decide(situation(np.full(144, 24_000.0), {"src": 1, "map": 9, "sink": 9})).decisions
-    assert "was too large: 9 slots sustain 90k/s, of which load q90 uses 27%" in decision.reason
+    assert "was too large: sustains 90k/s with 9 slots, of which load q90 uses 27%" in decision.reason
     (fall,) = decide(situation(step_up()[::-1], {"src": 1, "map": 9, "sink": 9})).decisions
     assert "too large" not in fall.reason  # it was needed until then
 

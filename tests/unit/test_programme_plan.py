@@ -158,11 +158,14 @@ def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"load_per_s": 9100.0}, "the load is at 9.1k/s, its band is 4k to 9k/s"),
         ({"age_s": 31.0}, "the backlog is 31 s old, its band is at most 30 s old"),
-        ({"log_capacity": (8.6, math.log(9500.0))}, "10 slots carry 9.5k/s, 9.9k/s were planned with, its band is 3%"),
+        (
+            {"log_capacity": (8.6, math.log(9500.0))},
+            "it carries 9.5k/s with 10 slots, 9.9k/s were planned with, its band is 3%",
+        ),
         ({"spread": 0.08}, "the load may be off by 8% in an hour, 5% was planned with, its band is a factor of 1.35"),
         (
             {"excess": (0.0, 0.3)},
-            "it would cost 0.75 rescales more than what the load as measured asks for, its band is 0.15",
+            "it would cost 0.75 times a rescale's price more than what the load as measured asks for, its band is 0.15",
         ),
     )
     for changed, figure in cases:

@@ -26,7 +26,7 @@ INGESTED = {"rows": 100, "quarantined": 0, "quarantined_values": 0, "quarantined
         ("ingest", INGESTED | {"quarantined_files": 1}, ["1 files could not be read"]),
         ("ingest", {"rows": 0, "start": "A", "end": "B"}, ["no line from A to B"]),
         ("plan", {"jobs": 0, "refused": 0}, ["no job was planned"]),
-        ("plan", {"jobs": 9, "refused": 2}, ["2 jobs have no plan"]),
+        ("plan", {"jobs": 9, "refused": 2}, ["jobs without a plan: 2"]),
         ("plan", {"jobs": 9, "refused": 0}, []),
         ("train", {"gate": "passed"}, []),
         ("train", {"gate": "failed"}, ["the new models are not in use"]),

@@ -28,9 +28,9 @@ def last(hours_ago: float, *jobs: tuple[str, str], champion: bool = True) -> Las
     [
         ({}, None, None),
         ({ORDERS: 2}, None, None),
-        ({ORDERS: 3}, None, "there is no model yet, and 1 jobs have 3 windows or more"),
+        ({ORDERS: 3}, None, "there is no model yet, and jobs with 3 windows or more: 1"),
         ({ORDERS: 12}, last(12, ORDERS), None),
-        ({ORDERS: 12, CLICKS: 12}, last(12, ORDERS), "1 jobs are in no model yet: us/clicks"),
+        ({ORDERS: 12, CLICKS: 12}, last(12, ORDERS), "in no model yet (1): us/clicks"),
         ({ORDERS: 12, CLICKS: 12}, last(1, ORDERS), None),  # at most once in two hours
         ({ORDERS: 12, CLICKS: 1}, last(12, ORDERS), None),
         ({ORDERS: 12}, last(3, ORDERS, champion=False), "gave no champion"),
@@ -73,4 +73,4 @@ def test_need_is_found_in_the_tables(tmp_path: Path) -> None:
     write(tmp_path, MODEL_JOBS, [row])
     assert find_training_need(settings, NOW) is None
     write(tmp_path, OBSERVATIONS, [window(CLICKS, minutes) for minutes in (5, 10, 15)])
-    assert find_training_need(settings, NOW) == "1 jobs are in no model yet: us/clicks"
+    assert find_training_need(settings, NOW) == "in no model yet (1): us/clicks"

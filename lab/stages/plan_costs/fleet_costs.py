@@ -31,6 +31,7 @@ from lab.replay.replay_run import CandidateError
 from lab.simulation.spec import SpecError
 from lab.stages.inputs.subjects import NoLoadError, build_subject, history_frame, subjects
 from models.bundle.fleet_bundle import BundleError, FleetBundle, JobKey
+from models.scheduling.figures import format_count
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.job_state import placed_of
@@ -80,7 +81,7 @@ class PlanComparison:
         if not result.jobs:
             return f"none of {self.asked} jobs could be compared: five days of history, a graph and a load are needed"
         if f"{result.mean:+.1%}" in {"+0.0%", "-0.0%"} and not len(self.other_steps):
-            return f"no difference: every step of {result.jobs} jobs would have been the same"
+            return f"no difference: every step of {format_count(result.jobs, 'job')} would have been the same"
         interval = f"{LEVEL:.0%} interval {result.low:+.1%} to {result.high:+.1%}"
         return (
             f"{result.mean:+.1%} against the champion's ({interval}) on {result.jobs} of {self.asked} jobs; "

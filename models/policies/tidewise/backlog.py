@@ -17,6 +17,7 @@ from models.policies.tidewise.full_operators import find_stuck, list_limits, wit
 from models.policies.tidewise.measurements import conttune_step, known_headroom, lag_s
 from models.policies.tuning.reading import Reading
 from models.scheduling.cost_model import work_off_time_s
+from models.scheduling.figures import format_count
 
 _SCALING = (
     0.7  # share of linear scaling assumed for parallelisms not observed: twice as wide sustains 1.7 times as much
@@ -164,7 +165,8 @@ def _bring_back(
             None, "there is no backlog any more; no undisturbed window yet shows what the load needs"
         ), memory
     wanted = conttune_step(snapshot, reading, memory)
-    why = f"the backlog is gone, and the load has outgrown the {snapshot.graph.slots_of(back_to)} slots of before"
+    before = format_count(snapshot.graph.slots_of(back_to), "slot")
+    why = f"the backlog is gone, and the load has outgrown the {before} of before"
     return ReactiveDecision(wanted, why), forget_enlargement(memory)
 
 

@@ -19,7 +19,7 @@ from include.domain.graph import JobGraph
 from models.policies.evaluation.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
 from models.programme.problem import Sizes, Values
-from models.scheduling.figures import format_clock, format_rate
+from models.scheduling.figures import format_clock, format_count, format_rate
 from models.scheduling.step_band import StepBand
 
 CAPACITY_BAND: Final = 0.03
@@ -131,14 +131,15 @@ def _list_outside(due: PlannedStep, measured: Measured, rescale_price: float) ->
     now_per_s = measured.carries_per_s(due.slots)
     if abs(math.log(now_per_s / due.capacity_per_s)) > math.log1p(CAPACITY_BAND):
         now, then = format_rate(now_per_s), format_rate(due.capacity_per_s)
-        yield f"{due.slots} slots carry {now}/s, {then}/s were planned with, its band is {CAPACITY_BAND:.0%}"
+        now = f"{now}/s with {format_count(due.slots, 'slot')}"
+        yield f"it carries {now}, {then}/s were planned with, its band is {CAPACITY_BAND:.0%}"
     if abs(math.log(measured.spread / due.spread)) > math.log(SPREAD_BAND):
         yield (
             f"the load may be off by {math.expm1(measured.spread):.0%} in an hour, "
             f"{math.expm1(due.spread):.0%} was planned with, its band is a factor of {SPREAD_BAND:g}"
         )
     if (more := measured.costs_more(due.slots)) > TOLERANCE * rescale_price:
-        cost = f"{more / rescale_price:.2g} rescales" if rescale_price else "something"
+        cost = f"{more / rescale_price:.2g} times a rescale's price" if rescale_price else "something"
         yield f"it would cost {cost} more than what the load as measured asks for, its band is {TOLERANCE:g}"
     if measured.keeps_slots and any(due.step.parallelism[name] < count for name, count in due.running.items()):
         yield "the backlog does not fall, or a fall was a loss lately"
@@ -146,4 +147,4 @@ def _list_outside(due: PlannedStep, measured: Measured, rescale_price: float) ->
 
 def describe_due(due: PlannedStep, now_s: int) -> str:
     """Return how a reason names a step of the plan."""
-    return f"the plan's {due.slots} slots at {format_clock(due.step.apply_at_s, now_s)}"
+    return f"the plan's {format_count(due.slots, 'slot')} at {format_clock(due.step.apply_at_s, now_s)}"

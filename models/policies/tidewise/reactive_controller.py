@@ -40,6 +40,7 @@ from models.policies.tidewise.scale_down import break_even_scale_down, update_lo
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
 from models.policies.tuning.capacity_history import capacity_near
 from models.policies.tuning.reading import Reading
+from models.scheduling.figures import format_count
 
 
 def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:
@@ -178,7 +179,9 @@ def _follow(
         return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     slots = snapshot.graph.slots_of(fall.parallelism)
-    return ReactiveDecision(fall.parallelism, f"{slots} slots would have done for {lasts:.0f} min"), memory
+    return ReactiveDecision(
+        fall.parallelism, f"{format_count(slots, 'slot')} would have done for {lasts:.0f} min"
+    ), memory
 
 
 def _enlarge(
