@@ -50,7 +50,7 @@ whole-setup: python
 
 .PHONY: run
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
-	@$(PY) -m cli.run $(ARGS)
+	@$(PY) -m cli.console run $(ARGS)
 
 .PHONY: demo
 demo: setup  ## a Flink cluster with a load, the controller and the page on this machine; ARGS="--mode dry-run"
@@ -58,7 +58,7 @@ demo: setup  ## a Flink cluster with a load, the controller and the page on this
 
 .PHONY: ui
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run`; ARGS="--on all" switches DAGs on
-	@$(PY) -m cli.ui $(ARGS)
+	@$(PY) -m cli.console ui $(ARGS)
 
 .PHONY: backtest
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
@@ -71,23 +71,23 @@ advise: setup  ## what the last days would have cost under Tidewise and others: 
 ##@ Connect a cluster
 .PHONY: init
 init: setup  ## write a tidewise.toml for a cluster of yours, or add it to yours; ARGS="--rest-url http://jobmanager:8081"
-	@$(PY) -m cli.init $(ARGS)
+	@$(PY) -m cli.console init $(ARGS)
 
 .PHONY: doctor
 doctor: $(if $(wildcard $(PY)),,python)  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
-	@if [ -x $(PY) ]; then $(PY) -m cli.doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
+	@if [ -x $(PY) ]; then $(PY) -m cli.console doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
 
 .PHONY: manifests
 manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
-	@$(PY) -m cli.manifests $(ARGS)
+	@$(PY) -m cli.console manifests $(ARGS)
 
 .PHONY: install
 install: setup  ## pools and connection in an Airflow of your own; ARGS="--airflow /path/to/airflow --dry-run"
-	@$(PY) -m cli.install $(ARGS)
+	@$(PY) -m cli.console install $(ARGS)
 
 .PHONY: import backfill
 import: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
-	@$(PY) -m cli.import_hours $(ARGS)
+	@$(PY) -m cli.console import $(ARGS)
 
 # Its name of before: a backfill is what Airflow calls runs of past hours.
 backfill: import
@@ -98,70 +98,70 @@ control: setup  ## the controller until Ctrl-C: polls, evaluates, and rescales w
 
 .PHONY: airflow
 airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
-	@$(PY) -m cli.airflow_cli $(ARGS)
+	@$(PY) -m cli.console airflow $(ARGS)
 
 .PHONY: maintain
 maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=--apply removes and merges them
-	@$(PY) -m cli.maintain $(ARGS)
+	@$(PY) -m cli.console maintain $(ARGS)
 
 .PHONY: backup
 backup: setup  ## copy what cannot be made again (records, what persons set, models); ARGS="--to s3://bucket/backups"
-	@$(PY) -m cli.backup $(ARGS)
+	@$(PY) -m cli.console backup $(ARGS)
 
 .PHONY: restore
 restore: setup  ## put a backup back, everything on hold then; ARGS="--from s3://bucket/backups --dry-run"
-	@$(PY) -m cli.restore $(ARGS)
+	@$(PY) -m cli.console restore $(ARGS)
 
 ##@ On call: what is going on
 # Without setup: these must work at once.
 .PHONY: status
 status:  ## the fleet on one screen, and what needs you (exit code 1 then); ARGS="--at 03:00", ARGS=--json
-	@$(PY) -m cli.status $(ARGS)
+	@$(PY) -m cli.console status $(ARGS)
 
 .PHONY: page
 page:  ## the fleet and its jobs on a page of this machine, to look at: http://127.0.0.1:8090/; ARGS="--port 8091"
-	@$(PY) -m cli.page $(ARGS)
+	@$(PY) -m cli.console page $(ARGS)
 
 .PHONY: log
 log:  ## what was decided, sent, answered, and done by persons, on all jobs; ARGS="cluster/job --hours 24" on one
-	@$(PY) -m cli.log $(ARGS)
+	@$(PY) -m cli.console log $(ARGS)
 
 .PHONY: why
 why:  ## why a job was rescaled: measured, capacities, plan, request, answer; ARGS="cluster/job --at 03:00"
-	@$(PY) -m cli.why $(ARGS)
+	@$(PY) -m cli.console why $(ARGS)
 
 .PHONY: plan
 plan:  ## the steps of the next hours; ARGS="--hours 6", ARGS="cluster/job"
-	@$(PY) -m cli.plan $(ARGS)
+	@$(PY) -m cli.console plan $(ARGS)
 
 .PHONY: quarantine
 quarantine:  ## input that was not used: file, line, rule, text; ARGS="--hours 24"
-	@$(PY) -m cli.quarantine $(ARGS)
+	@$(PY) -m cli.console quarantine $(ARGS)
 
 ##@ On call: intervene, at once
 .PHONY: undo
 undo:  ## back to what ran before our last rescale, on hold for two hours; ARGS="cluster/job --yes --reason ..."
-	@$(PY) -m cli.undo $(ARGS)
+	@$(PY) -m cli.console undo $(ARGS)
 
 .PHONY: hold
 hold:  ## stop at once; ARGS="--all", ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
-	@$(PY) -m cli.hold hold $(ARGS)
+	@$(PY) -m cli.console hold $(ARGS)
 
 .PHONY: release
 release:  ## let what is on hold go on again; ARGS="cluster/job", ARGS="--all"
-	@$(PY) -m cli.hold release $(ARGS)
+	@$(PY) -m cli.console release $(ARGS)
 
 .PHONY: approve
 approve:  ## say yes to a step that waits for it; ARGS="cluster/job step_id", with --deny no; ARGS="--list"
-	@$(PY) -m cli.approve $(ARGS)
+	@$(PY) -m cli.console approve $(ARGS)
 
 .PHONY: models
 models:  ## models in use, and what to do about them; ARGS=list, ARGS="diff 12", ARGS="reject 12 --job cluster/job --yes"
-	@$(PY) -m cli.models $(ARGS)
+	@$(PY) -m cli.console models $(ARGS)
 
 .PHONY: lift
 lift:  ## let a parallelism be tried again under which a job failed; ARGS="cluster/job", ARGS="--list"
-	@$(PY) -m cli.lift $(ARGS)
+	@$(PY) -m cli.console lift $(ARGS)
 
 ##@ Measure and compare
 .PHONY: record

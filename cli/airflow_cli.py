@@ -72,7 +72,3 @@ def main(argv: Sequence[str]) -> int:
         for why in list_obstacles(database, dag_id, datetime.now(UTC)):
             print(f"airflow: {why}", file=sys.stderr)
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import time
 from collections.abc import Sequence
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
-from cli.embedded import below
-from cli.light_start import leave_pandas_out
+from cli.arguments import CommandParser, UsageError, number
+from cli.command import add_person, command, read_settings
 from cli.permission import require_role
 from cli.printing import print_lines
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
-from fleet.acts.people import NotAllowedError
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.interventions import Act, Intervention, record_intervention
-from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
-from include.place import place
-from include.settings import Settings, SettingsError, load_settings
-from include.spark.submission import anchor_paths
+from include.settings import Settings
 
 
 def run(options: argparse.Namespace, now_s: float) -> None:
@@ -29,11 +21,10 @@ def run(options: argparse.Namespace, now_s: float) -> None:
 
     Raises:
         UsageError: there is no such no, or not one that this person may lift.
-        NotWaitingError: no such step waits.
         NotAllowedError: this person may not answer.
         StoreUnreadableError: the answer was not written, so it does not count.
     """
-    settings = anchor_paths(load_settings())
+    settings = read_settings(options)
     store = ApprovalStore(settings.paths.lake)
     answers = store.read(now_s)
     denials = [one for one in answers if not one.is_approved]
@@ -48,7 +39,11 @@ def run(options: argparse.Namespace, now_s: float) -> None:
         return
     if options.job is None or options.step_id is None:
         raise UsageError("write cluster/job and the id of a step, or --list")
-    step, reason = find_waiting_step(waiting, options.job, options.step_id), " ".join(options.reason or ())
+    try:
+        step = find_waiting_step(waiting, options.job, options.step_id)
+    except NotWaitingError as error:
+        raise UsageError(str(error)) from error
+    reason = " ".join(options.reason or ())
     hours = give_answer(
         settings, step, is_approved=not options.deny, by=by, reason=reason, now_s=now_s, hours=options.hours or 0.0
     )
@@ -82,39 +77,14 @@ def _name(one: Approval) -> str:
     return f"{one.cluster}/{one.job} {one.step_id}"
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="make approve", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("job", nargs="?", help='"cluster/job"')
     parser.add_argument("step_id", nargs="?", help="as --list shows it")
     parser.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--deny", action="store_true", help="say no")
     parser.add_argument("--lift", action="store_true", help="take back a no: your own, or as an admin anybody's")
-    parser.add_argument("--reason", nargs="+", help="why, for others to read")
-    parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
-    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
-    return parser.parse_args(argv)
+    add_person(parser)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Answer or list; a failure is one message that says what to do."""
-    options = _parse(argv)
-    if options.out is not None:
-        os.environ.update(below(options.out))
-    try:
-        run(options, time.time())
-    except (UsageError, NotWaitingError) as error:
-        print_lines([f"approve: {error}"], sys.stderr)
-        return EXIT_USAGE
-    except NotAllowedError as error:
-        print_lines([f"approve: NO ANSWER WAS GIVEN: {error}"], sys.stderr)
-        return 1
-    except (StoreUnreadableError, SettingsError) as error:
-        print_lines([f"approve: NO ANSWER WAS GIVEN: {error}"], sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("approve", __doc__, _add_arguments, run, failed="NO ANSWER WAS GIVEN: ")

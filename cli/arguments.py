@@ -38,7 +38,10 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and exit with 2."""
-        print(f"{self.prog}: {' '.join(message.split())} (--help lists the options)", file=sys.stderr)
+        print(
+            f"{self.prog.removeprefix('make ')}: {' '.join(message.split())} (--help lists the options)",
+            file=sys.stderr,
+        )
         sys.exit(EXIT_USAGE)
 
 

@@ -6,22 +6,18 @@ Everything may go on meanwhile. A later backup to the same place copies only wha
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rich.console import Console
 from rich.table import Table
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, require_writable, whole_number
+from cli.arguments import CommandParser, require_writable, whole_number
+from cli.command import add_out, command
 from cli.out_lock import hold_paths
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from include.backup.backup_folder import open_folder
 from include.backup.manifest import BackupError, Manifest
 from include.backup.take_backup import take_backup
-from include.control.small_objects import StoreUnreadableError
 from include.place import place
-from include.settings import SettingsError
 
 
 def contents_table(manifest: Manifest) -> Table:
@@ -42,41 +38,28 @@ def contents_table(manifest: Manifest) -> Table:
     return table
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="backup", description=__doc__)
-    parser.add_argument("--to", type=place, required=True, help="folder of backups, or s3://bucket/folder")
-    parser.add_argument(
-        "--all", action="store_true", help="also the tables that ingestion can make again from raw files"
-    )
-    parser.add_argument("--retain", type=whole_number(1), help="remove all but so many of the newest backups there")
-    parser.add_argument("--out", type=place, help="the directory of a `make run`; default: what the settings name")
-    return parser.parse_args(argv)
-
-
-def main(argv: Sequence[str]) -> int:
-    """Take a backup; returns the exit code."""
-    try:
-        options = _parse(argv)
-        with hold_paths(options.out, "make backup") as settings:
-            require_writable(options.to, "--to")
-            backup = open_folder(str(options.to), settings)
-            manifest = take_backup(settings, backup, datetime.now(UTC), with_ingested=options.all)
-            removed = 0 if options.retain is None else backup.remove_older(options.retain)
-    except UsageError as error:
-        print(f"backup: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (BackupError, StoreUnreadableError, SettingsError, OSError) as error:
-        print(f"backup: {error}", file=sys.stderr)
-        return 1
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-    console.print(contents_table(manifest))
+def run(options: argparse.Namespace, now_s: float) -> None:
+    """Take a backup and show what is in it."""
+    with hold_paths(options.out, "make backup") as settings:
+        require_writable(options.to, "--to")
+        backup = open_folder(str(options.to), settings)
+        manifest = take_backup(settings, backup, datetime.fromtimestamp(now_s, UTC), with_ingested=options.all)
+        removed = 0 if options.retain is None else backup.remove_older(options.retain)
+    open_console().print(contents_table(manifest))
     if manifest.registry.missing:
         print(f"backup: models are NOT in it: {manifest.registry.missing}")
     if removed:
         print(f"backup: {removed} files of older backups are removed")
     print(f"backup: {options.to}, {manifest.made_at}")
-    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--to", type=place, required=True, help="folder of backups, or s3://bucket/folder")
+    parser.add_argument(
+        "--all", action="store_true", help="also the tables that ingestion can make again from raw files"
+    )
+    parser.add_argument("--retain", type=whole_number(1), help="remove all but so many of the newest backups there")
+    add_out(parser)
+
+
+main = command("backup", __doc__, _add_arguments, run, errors=(BackupError, OSError))

@@ -6,24 +6,38 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Sequence
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, number, require_writable
+from cli.arguments import CommandParser, folder, number, require_writable
+from cli.command import command
 from cli.raw_import import FileSource
 from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.live_sources import observed_clusters
 from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.place import place
-from include.settings import SettingsError, load_settings
+from include.settings import load_settings
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="collect", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--seconds", type=number(0, 86_400), default=0.0, help="seconds of polling the live clusters (default: once)"
     )
     parser.add_argument("--files", type=folder, help="copy the files of this folder (cluster=/date=/hour=) instead")
-    return parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace, _: float) -> int:
+    """Collect once; returns the exit code."""
+    settings = load_settings()
+    require_writable(place(settings.paths.raw), "paths.raw")
+    if options.files is not None:
+        delivery = FileSource(options.files).deliver(place(settings.paths.raw))
+    elif observed_clusters(settings):
+        delivery = collect_for(settings, options.seconds, stop=stop_event())
+    else:
+        raise CollectionError("no cluster has a rest_url, prometheus.url or kafka: name one in tidewise.toml")
+    for name, reason in delivery.refused.items():
+        print(f"collect: {name} refused: {reason}", file=sys.stderr)
+    print(f"collect: {len(delivery.written)} files written, {len(delivery.kept)} there already")
+    return 1 if delivery.refused else 0
 
 
 def stop_event() -> threading.Event:
@@ -33,28 +47,7 @@ def stop_event() -> threading.Event:
     return stop
 
 
-def main(argv: Sequence[str]) -> int:
-    """Collect once; returns the exit code."""
-    options = _parse(argv)
-    try:
-        settings = load_settings()
-        require_writable(place(settings.paths.raw), "paths.raw")
-        if options.files is not None:
-            delivery = FileSource(options.files).deliver(place(settings.paths.raw))
-        elif observed_clusters(settings):
-            delivery = collect_for(settings, options.seconds, stop=stop_event())
-        else:
-            raise CollectionError("no cluster has a rest_url, prometheus.url or kafka: name one in tidewise.toml")
-    except UsageError as error:
-        print(f"collect: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (SettingsError, CollectionError, SavedGraphError) as error:
-        print(f"collect: {error}", file=sys.stderr)
-        return 1
-    for name, reason in delivery.refused.items():
-        print(f"collect: {name} refused: {reason}", file=sys.stderr)
-    print(f"collect: {len(delivery.written)} files written, {len(delivery.kept)} there already")
-    return 1 if delivery.refused else 0
+main = command("collect", __doc__, _add_arguments, run, errors=(CollectionError, SavedGraphError))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
-from cli.light_start import leave_pandas_out
 from cli.permission import require_role
 from cli.printing import print_lines
 from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
@@ -192,8 +191,3 @@ def main(argv: Sequence[str]) -> int:
         print(f"{reported}{error}; a controller with these settings sends nothing", file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))

@@ -6,8 +6,6 @@ Raw files that are there already are ingested by a backfill, which is Airflow's 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,19 +13,20 @@ from functools import partial
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
+from cli.arguments import CommandParser, UsageError, moment, require_writable
+from cli.command import command
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.metric_sources.prometheus.import_hours import import_cluster, name_empty, name_short, servers
 from include.place import place
-from include.settings import Settings, SettingsError, load_settings
+from include.settings import Settings, load_settings
 from include.utc import Interval, floor_hour, format_utc
 
 SETTLED = timedelta(minutes=10)  # an hour that ended just now may lack its last samples
+GO_ON = "the hours before are kept: run it again to go on"
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="import", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--source", choices=["prom"], default="prom", help="where from (default: prom)")
     parser.add_argument("--from", dest="start", type=moment, required=True, help="first hour, ISO 8601, UTC")
     parser.add_argument("--to", dest="end", type=moment, required=True, help="end of the hours, exclusive")
@@ -35,7 +34,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "--cluster", help="only this one (default: every cluster with [clusters.<name>.prometheus] url)"
     )
     parser.add_argument("--force", action="store_true", help="also hours that were ingested from files that are gone")
-    return parser.parse_args(argv)
 
 
 def requested_hours(start: datetime, end: datetime, now: datetime) -> Interval:
@@ -71,30 +69,7 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
     return known if cluster is None else [cluster]
 
 
-def main(argv: Sequence[str]) -> int:
-    """Import once; returns the exit code."""
-    options = _parse(argv)
-    try:
-        settings = load_settings()
-        hours = requested_hours(options.start, options.end, datetime.fromtimestamp(time.time(), options.start.tzinfo))
-        clusters = chosen_clusters(settings, options.cluster)
-        require_writable(place(settings.paths.raw), "paths.raw")
-        return _show(settings, clusters, hours, is_forced=options.force)
-    except UsageError as error:
-        print(f"import: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (SettingsError, SavedGraphError) as error:
-        print(f"import: {error}", file=sys.stderr)
-        return 1
-    except PrometheusError as error:
-        print(f"import: {error}; the hours before are kept: run it again to go on", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("import: ended early; the hours before are kept: run it again to go on", file=sys.stderr)
-        return 130
-
-
-def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_forced: bool) -> int:
+def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_forced: bool) -> None:
     total = int((hours.end - hours.start) / timedelta(hours=1))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -119,8 +94,20 @@ def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_fo
                 print(f"import: {name_short(name, made.short)}")
     start, end = format_utc(hours.start), format_utc(hours.end)
     print(f"import: now ingest {start} to {end}: see docs/sources.md")
-    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def run(options: argparse.Namespace, now_s: float) -> None:
+    """Import once."""
+    settings = load_settings()
+    hours = requested_hours(options.start, options.end, datetime.fromtimestamp(now_s, options.start.tzinfo))
+    clusters = chosen_clusters(settings, options.cluster)
+    require_writable(place(settings.paths.raw), "paths.raw")
+    try:
+        _show(settings, clusters, hours, is_forced=options.force)
+    except PrometheusError as error:
+        raise PrometheusError(f"{error}; {GO_ON}") from error
+
+
+main = command(
+    "import", __doc__, _add_arguments, run, errors=(PrometheusError, SavedGraphError), stopped=f"ended early; {GO_ON}"
+)

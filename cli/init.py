@@ -8,9 +8,8 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,15 +18,16 @@ import jinja2
 from pydantic import ValidationError
 from rich.console import Console
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, require_writable_file
+from cli.arguments import CommandParser, require_writable_file
+from cli.command import command
 from cli.doctor.__main__ import findings_table
 from cli.doctor.cluster import check_cluster
 from cli.doctor.cluster_access import check_address
 from cli.doctor.findings import Level
 from cli.doctor.probe import Probe
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from include.atomic_write import write_text
-from include.settings import PROJECT, Cluster, SettingsError
+from include.settings import PROJECT, Cluster
 from include.settings.loading import check_settings
 from include.settings.names import check_cluster_name
 from include.settings.refusals import faults_of
@@ -188,8 +188,7 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
     return 1 if worst is Level.ERROR else 0
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="init", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--rest-url", help=f"address of the JobManager's REST API, such as {DEFAULT_URL}")
     parser.add_argument("--name", help="name of the cluster; default: from the address")
     parser.add_argument("--yes", action="store_true", help="ask nothing, take what is suggested")
@@ -198,24 +197,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "--force", action="store_true", help="replace a file that is there instead of adding to it, and keep it beside"
     )
     parser.add_argument("--file", type=Path, default=PROJECT / FILE, help=f"file to write; default: {FILE}")
-    return parser.parse_args(argv)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Write the settings; a failure is one message that says what to do."""
-    options = _parse(argv)
-    try:
-        return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
-    except UsageError as error:
-        print(f"init: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (InitError, SettingsError) as error:
-        print(f"init: {error}", file=sys.stderr)
-        return 1
-    except (EOFError, KeyboardInterrupt):
-        print("init: stopped, nothing was written (--yes asks nothing)", file=sys.stderr)
-        return 130
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command(
+    "init",
+    __doc__,
+    _add_arguments,
+    lambda options, _: run(options, open_console()),
+    errors=(InitError,),
+    stopped="stopped, nothing was written (--yes asks nothing)",
+)

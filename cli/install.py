@@ -7,15 +7,15 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.arguments import EXIT_USAGE, CommandParser
+from cli.arguments import CommandParser, UsageError
+from cli.command import command
 from include.orchestration.pools import POOLS
-from include.settings import PROJECT, Settings, SettingsError, load_settings, settings_file
+from include.settings import PROJECT, Settings, load_settings, settings_file
 from models.scheduling.figures import format_count
 
 LEAST_VERSION = (3, 1)
@@ -141,37 +141,28 @@ def list_variables() -> list[str]:
     ]
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="install", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--airflow",
         default=shutil.which("airflow"),
         help="Airflow's program, which finds its database by the environment (default: the one on PATH)",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be made")
-    return parser.parse_args(argv)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command; returns the exit code."""
-    options = _parse(argv)
+def run(options: argparse.Namespace, _: float) -> None:
+    """Make what is missing, and print it.
+
+    Raises:
+        UsageError: there is no Airflow.
+        InstallError: a command of Airflow failed.
+    """
     if options.airflow is None:
-        print("install: there is no airflow on PATH; name your Airflow's: --airflow /path/to/airflow", file=sys.stderr)
-        return EXIT_USAGE
-    try:
-        settings = load_settings()
-        lines = install(AirflowProgram(options.airflow), settings, is_dry_run=options.dry_run)
-    except SettingsError as error:
-        print(f"install: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except InstallError as error:
-        print(f"install: {error}", file=sys.stderr)
-        return 1
+        raise UsageError("there is no airflow on PATH; name your Airflow's: --airflow /path/to/airflow")
+    lines = install(AirflowProgram(options.airflow), load_settings(), is_dry_run=options.dry_run)
     print("\n".join(f"install: {line}" for line in lines))
     print("install: Airflow's scheduler, workers and DAG processor need these variables:")
     print("\n".join(f"  {line}" for line in list_variables()))
-    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("install", __doc__, _add_arguments, run, errors=(InstallError,))

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from deltalake.exceptions import DeltaError
 
+from cli.arguments import UsageError
 from include.lake_table import LakeTable
 from include.settings import Settings
 from include.tables import CONTROL_LOG, JOB_GRAPHS, PLANS, Table
@@ -15,7 +16,7 @@ from include.tables import CONTROL_LOG, JOB_GRAPHS, PLANS, Table
 _LOOK_BACK = timedelta(days=14)
 
 
-class UnknownNameError(ValueError):
+class UnknownNameError(UsageError):
     """Nothing has this name; the message has those that are spelt alike."""
 
 

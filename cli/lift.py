@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 import getpass
 import math
-import os
-import sys
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from deltalake.exceptions import DeltaError
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError
-from cli.embedded import below
-from cli.light_start import leave_pandas_out
+from cli.arguments import CommandParser, UsageError
+from cli.command import add_person, command, read_settings
 from cli.printing import print_lines
 from controller.limits.lost_restraints import OF_SETTINGS, name_confirmation
 from controller.log.delta_log import open_control_log, read_known_jobs
@@ -23,10 +19,7 @@ from controller.log.log_codec import unique_names
 from fleet.acts.lifts import lift_blocks
 from fleet.waiting import Block
 from include.control.lifted_blocks import LiftedBlockStore
-from include.control.small_objects import StoreUnreadableError
-from include.place import place
-from include.settings import Settings, SettingsError, load_settings
-from include.spark.submission import anchor_paths
+from include.settings import Settings
 from models.control.bad_steps import name_suspension
 from models.control.limits import Limits
 from models.control.state import BlockedTarget, JobHistory
@@ -66,13 +59,14 @@ def _find_suspension(settings: Settings, job: str, history: JobHistory, lifted: 
     return BlockedTarget({}, math.inf, block_id, because) if block_id else None
 
 
-def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
+def lift(options: argparse.Namespace, now_s: float) -> None:
     """Lift the blocks of a job that only a person lifts.
 
     Raises:
         UsageError: there is none.
         StoreUnreadableError: nothing was lifted.
     """
+    settings = read_settings(options)
     by, reason = options.by or getpass.getuser(), " ".join(options.reason or ())
     if options.settings:
         block = Block("block", OF_SETTINGS, OF_SETTINGS, name_confirmation(), "the settings file as it is", "", None)
@@ -107,35 +101,13 @@ def _until(block: BlockedTarget) -> str:
     return f"until {datetime.fromtimestamp(block.until_s, UTC):%Y-%m-%d %H:%M}Z"
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="make lift", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("job", nargs="?", help='"cluster/job"; without one: what is blocked is listed')
     parser.add_argument("--list", action="store_true", help="show what is blocked")
     parser.add_argument(
         "--settings", action="store_true", help="confirm the settings file as it is: what it left out counts no more"
     )
-    parser.add_argument("--reason", nargs="+", help="why, for others to read")
-    parser.add_argument("--by", help="who; default: your login")
-    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
-    return parser.parse_args(argv)
+    add_person(parser)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Lift or list; a failure is one message that says what to do."""
-    options = _parse(argv)
-    if options.out is not None:
-        os.environ.update(below(options.out))
-    try:
-        lift(options, anchor_paths(load_settings()), time.time())
-    except UsageError as error:
-        print_lines([f"lift: {error}"], sys.stderr)
-        return EXIT_USAGE
-    except (StoreUnreadableError, SettingsError) as error:
-        print_lines([f"lift: NOTHING WAS LIFTED: {error}"], sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("lift", __doc__, _add_arguments, lift, failed="NOTHING WAS LIFTED: ")

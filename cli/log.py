@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltalake.exceptions import DeltaError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
-from cli.embedded import below
-from cli.light_start import leave_pandas_out
+from cli.arguments import CommandParser, UsageError, moment, number, whole_number
+from cli.command import add_out, command, read_settings
 from cli.printing import print_lines
 from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
@@ -29,10 +26,7 @@ from fleet.history import HistoryLine, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
 from fleet.small_tables import SmallTables
-from include.place import place
-from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in, visible
-from include.spark.submission import anchor_paths
 from include.tables import CONTROL_LOG
 from include.utc import format_utc
 from models.control.log_lines import LogLine
@@ -78,17 +72,14 @@ def _cells(line: LogLine) -> tuple[str, ...]:
     return tuple(visible(cell) for cell in cells)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the history; returns the exit code.
 
     Raises:
         UsageError: no such job is known.
     """
-    if options.out is not None:
-        os.environ.update(below(options.out))
-    settings = anchor_paths(load_settings())
-    lake, now = settings.paths.lake, datetime.now(UTC)
-    until = options.until or now
+    settings = read_settings(options)
+    lake, until = settings.paths.lake, options.until or datetime.fromtimestamp(now_s, UTC)
     since = until - timedelta(hours=options.hours)
     lost = [str(one) for one in FleetReader(settings, {}).find_lost_tables() if one.name == CONTROL_LOG.name]
     if lost:
@@ -181,8 +172,7 @@ def _require_known(lake: str, name: str, since: datetime, until: datetime) -> No
     raise UsageError(f"no job {name!r} in the control log; expected cluster/job: {hint}")
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="log", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "job", nargs="?", type=cluster_and_job, help="cluster/job; none: all jobs, without what was only waited for"
     )
@@ -191,28 +181,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
     parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")
-    parser.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
-    return parser.parse_args(argv)
+    add_out(parser)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print; a failure is one message that says what to do."""
-    options = _parse(argv)
-    try:
-        return run(options)
-    except UsageError as error:
-        print(f"log: {visible(str(error))}", file=sys.stderr)
-        return EXIT_USAGE
-    except SettingsError as error:
-        print(f"log: {error}", file=sys.stderr)
-        return 1
-    except DeltaError as error:
-        print(f"log: a table cannot be read: {visible(str(error).partition(chr(10))[0])}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        return 0
-
-
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("log", __doc__, _add_arguments, run, reads=True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rich.console import Console
 from rich.table import Table
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
+from cli.arguments import CommandParser, moment
+from cli.command import add_out, command
 from cli.out_lock import hold_paths
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
-from include.place import place
-from include.settings import SettingsError
 
 
 def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
@@ -38,28 +35,11 @@ def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
     return table
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="maintain", description=__doc__)
-    parser.add_argument("--apply", action="store_true", help="change the tables; else only what would be done is shown")
-    parser.add_argument("--as-of", type=moment, help="count days from this time; default: now")
-    parser.add_argument("--out", type=place, help="the directory of a `make run`; default: what the settings name")
-    return parser.parse_args(argv)
-
-
-def main(argv: Sequence[str]) -> int:
+def run(options: argparse.Namespace, now_s: float) -> int:
     """Show or do the upkeep; returns the exit code."""
-    try:
-        options = _parse(argv)
-        with hold_paths(options.out, "make maintain") as settings:
-            now = options.as_of or datetime.now(UTC)
-            result = keep_up_lake(settings, now, applies=options.apply)
-    except UsageError as error:
-        print(f"maintain: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except SettingsError as error:
-        print(f"maintain: {error}", file=sys.stderr)
-        return 1
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    with hold_paths(options.out, "make maintain") as settings:
+        result = keep_up_lake(settings, options.as_of or datetime.fromtimestamp(now_s, UTC), applies=options.apply)
+    console = open_console()
     console.print(upkeep_table(result, applies=options.apply))
     for folder in result.raw_days:
         console.print(f"raw files: {folder}", soft_wrap=True, highlight=False, markup=False)
@@ -70,5 +50,10 @@ def main(argv: Sequence[str]) -> int:
     return 1 if result.failures else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--apply", action="store_true", help="change the tables; else only what would be done is shown")
+    parser.add_argument("--as-of", type=moment, help="count days from this time; default: now")
+    add_out(parser)
+
+
+main = command("maintain", __doc__, _add_arguments, run)

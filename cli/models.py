@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cli.arguments import CommandParser, UsageError
+from cli.command import add_person, command, read_settings
 from cli.permission import require_role
 from cli.printing import print_lines
-from cli.questions import answer, cluster_and_job
-from fleet.acts.people import NotAllowedError
+from cli.questions import cluster_and_job
 from include.control.interventions import Act, Intervention, record_intervention
-from include.place import place
-from include.settings import Settings, load_settings
-from include.spark.submission import anchor_paths
+from include.settings import Settings
 from models.bundle.fleet_bundle import BundleError
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         UsageError: it cannot be done.
         NotAllowedError: this person may not.
     """
-    settings = anchor_paths(load_settings())
+    settings = read_settings(options)
     _check(options)
     from mlflow.exceptions import MlflowException  # takes seconds to load
 
@@ -140,28 +137,14 @@ def _record(settings: Settings, options: argparse.Namespace, by: str, now_s: flo
         write_made(settings.paths.lake, done, datetime.fromtimestamp(now_s, UTC))
 
 
-def _run(options: argparse.Namespace, now_s: float) -> int:
-    try:
-        return run(options, now_s)
-    except NotAllowedError as error:
-        print_lines([f"models: NOTHING WAS DONE: {error}"], sys.stderr)
-        return 1
-
-
-def main(argv: Sequence[str]) -> int:
-    """Answer or act; a failure is one message that says what to do."""
-    parser = CommandParser(prog="make models", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("act", choices=(*QUESTIONS, *ACTS), help="what to ask or to do")
     parser.add_argument("version", nargs="*", help="number or model version; show: default the champion")
     parser.add_argument(
         "--job", action="append", type=cluster_and_job, help="cluster/job: reject, pin or lift it alone"
     )
     parser.add_argument("--yes", action="store_true", help="do it; without, it is only shown")
-    parser.add_argument("--reason", nargs="+", help="why, for the log and MLflow's page")
-    parser.add_argument("--by", help="who; default: your login")
-    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
-    return answer("models", parser.parse_args(argv), _run)
+    add_person(parser)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("models", __doc__, _add_arguments, run, reads=True, failed="NOTHING WAS DONE: ")

@@ -8,29 +8,26 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import sys
 import time
-from collections.abc import Sequence
 
 from cli.arguments import CommandParser, whole_number
-from cli.embedded import LOOPBACK, below
+from cli.command import add_out, command, read_settings
+from cli.embedded import LOOPBACK
 from cli.permission import read_login
 from cli.ui import UiError, require_free
-from include.place import place
-from include.settings import SettingsError, load_settings
 from include.settings.environment import PAGE_TOKEN_VARIABLE
 
 PORT = 8090
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, _: float) -> None:
     """Serve until Ctrl-C.
 
     Raises:
         SettingsError: the settings cannot be used.
         UiError: the port is taken.
     """
-    load_settings()
+    read_settings(options)
     require_free(options.port, "--port")
     import uvicorn
     from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -49,22 +46,10 @@ def run(options: argparse.Namespace) -> None:
     uvicorn.run(app, host=LOOPBACK, port=options.port, log_level="warning", access_log=False, server_header=False)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Serve; returns the exit code."""
-    parser = CommandParser(prog="make page", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--port", type=whole_number(1, 65535), default=PORT, help=f"default: {PORT}")
     parser.add_argument("--act", action="store_true", help="with buttons, behind a token that is printed")
-    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
-    options = parser.parse_args(argv)
-    if options.out is not None:
-        os.environ.update(below(options.out))
-    try:
-        run(options)
-    except (UiError, SettingsError) as error:
-        print(f"page: {error}", file=sys.stderr)
-        return 1
-    return 0
+    add_out(parser)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("page", __doc__, _add_arguments, run, errors=(UiError,))

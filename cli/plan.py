@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from cli.arguments import CommandParser, number
+from cli.command import command
 from cli.known_jobs import check_scope, read_known_jobs
-from cli.light_start import leave_pandas_out
 from cli.printing import print_lines
 from cli.questions import (
     add_common,
-    answer,
     cluster_and_job,
     open_reader,
 )
@@ -55,7 +53,7 @@ def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) ->
 
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print what is planned."""
-    settings, reader = open_reader()
+    settings, reader = open_reader(options)
     facts = reader.read(resolve_time(options.at, now_s).timestamp())
     for job in options.jobs:
         if job not in {f"{one.cluster}/{one.job}" for one in facts.jobs}:
@@ -77,15 +75,10 @@ def show_moment(at_s: float) -> str:
     return show_time(at_s, 0.0).replace(" ", "T").replace("Z", ":00Z")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Answer; returns the exit code."""
-    parser = CommandParser(prog="make plan", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("jobs", nargs="*", type=cluster_and_job, help="cluster/job; none: all")
     parser.add_argument("--hours", type=number(0, 24 * 14, above=True), default=6.0, help="how far ahead (6)")
     add_common(parser)
-    return answer("plan", parser.parse_args(argv), run)
 
 
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("plan", __doc__, _add_arguments, run, reads=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
-from cli.light_start import leave_pandas_out
+from cli.command import command
 from cli.printing import print_lines
-from cli.questions import add_common, answer, open_reader
+from cli.questions import add_common, open_reader
 from fleet.moments import resolve_time
 from fleet.plain import to_json
 from include.domain.quarantine_rules import Rule
@@ -32,7 +30,7 @@ def describe_line(row: dict[str, Any]) -> str:
 
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the last ones of the hours asked for."""
-    _, reader = open_reader()
+    _, reader = open_reader(options)
     until = resolve_time(options.at, now_s)
     since = until - timedelta(hours=options.hours)
     rows, total = reader.tables.read_quarantine(since, until, options.most)
@@ -58,15 +56,10 @@ def _meaning(reason: str) -> str:
         return ""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Answer; returns the exit code."""
-    parser = CommandParser(prog="make quarantine", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="of the files' hours (24)")
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=50, help="at most so many lines (50)")
     add_common(parser, "end of the time shown; default: now")
-    return answer("quarantine", parser.parse_args(argv), run)
 
 
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("quarantine", __doc__, _add_arguments, run, reads=True)

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Sequence
 
-from rich.console import Console
-
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
+from cli.arguments import CommandParser, moment
 from cli.backup import contents_table
+from cli.command import add_out, command
 from cli.out_lock import hold_paths
 from cli.permission import read_login
 from cli.restore_lake import check_contents, find_obstacles, restore
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from controller.command import choose_clusters
 from controller.leases.lease import LeaseLostError
 from include.backup.backup_folder import open_folder
 from include.backup.manifest import BackupError
 from include.control.holds import EVERYTHING
 from include.control.interventions import Act, Intervention, record_intervention
-from include.control.small_objects import StoreUnreadableError
 from include.place import place
-from include.settings import SettingsError
 
 AFTER = """restore: done, and everything is on hold. Next:
 restore:   tidewise_ingest ingests missed hours, make airflow ARGS="backfill create" older ones; then a plan is made:
@@ -31,49 +26,36 @@ restore:   no step of a plan of the backup is sent
 restore:   look at make status, then make release ARGS=--all; each job is left alone for apply.foreign_change_hold_h"""
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="restore", description=__doc__)
+def run(options: argparse.Namespace, _: float) -> None:
+    """Check the backup, show it, and restore unless that is not asked for."""
+    with hold_paths(options.out, "make restore") as settings:
+        backup = open_folder(str(options.source), settings)
+        manifest = backup.read_newest(options.at)
+        open_console().print(contents_table(manifest))
+        print(f"restore: {check_contents(manifest, backup)} files are as they were written")
+        obstacles = find_obstacles(settings, manifest)
+        for one in obstacles:
+            print(f"restore: is there already: {one}")
+        if options.dry_run:
+            print(f"restore: nothing was changed; it would go to {settings.paths.lake}")
+            return
+        if obstacles and not options.replace:
+            raise BackupError("nothing was changed: --replace puts the backup in the place of these")
+        by, clusters = read_login(), choose_clusters(settings, None)
+        done = restore(settings, manifest, backup, clusters, by, clock=time.time)
+        what = f"the backup of {manifest.made_at} from {options.source}"
+        record_intervention(settings.paths.lake, Intervention(done.at_s, Act.RESTORE, EVERYTHING, by, detail=what))
+    if manifest.registry.missing:
+        print(f"restore: models are NOT in it: {manifest.registry.missing}")
+    print(AFTER)
+
+
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--from", dest="source", type=place, required=True, help="what `make backup` had as --to")
     parser.add_argument("--at", type=moment, help="the newest backup up to this time; default: the newest")
     parser.add_argument("--dry-run", action="store_true", help="only check the backup and show what would be done")
     parser.add_argument("--replace", action="store_true", help="in the place of tables and models that are there")
-    parser.add_argument("--out", type=place, help="the directory of a `make run`; default: what the settings name")
-    return parser.parse_args(argv)
+    add_out(parser)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Restore; returns the exit code."""
-    try:
-        options = _parse(argv)
-        with hold_paths(options.out, "make restore") as settings:
-            backup = open_folder(str(options.source), settings)
-            manifest = backup.read_newest(options.at)
-            console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-            console.print(contents_table(manifest))
-            print(f"restore: {check_contents(manifest, backup)} files are as they were written")
-            obstacles = find_obstacles(settings, manifest)
-            for one in obstacles:
-                print(f"restore: is there already: {one}")
-            if options.dry_run:
-                print(f"restore: nothing was changed; it would go to {settings.paths.lake}")
-                return 0
-            if obstacles and not options.replace:
-                raise BackupError("nothing was changed: --replace puts the backup in the place of these")
-            by, clusters = read_login(), choose_clusters(settings, None)
-            done = restore(settings, manifest, backup, clusters, by, clock=time.time)
-            what = f"the backup of {manifest.made_at} from {options.source}"
-            record_intervention(settings.paths.lake, Intervention(done.at_s, Act.RESTORE, EVERYTHING, by, detail=what))
-    except UsageError as error:
-        print(f"restore: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (BackupError, LeaseLostError, StoreUnreadableError, SettingsError, OSError) as error:
-        print(f"restore: {error}", file=sys.stderr)
-        return 1
-    if manifest.registry.missing:
-        print(f"restore: models are NOT in it: {manifest.registry.missing}")
-    print(AFTER)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("restore", __doc__, _add_arguments, run, errors=(BackupError, LeaseLostError, OSError))

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,19 +15,20 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
+from cli.arguments import CommandParser, moment, whole_number
+from cli.command import command
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from cli.out_lock import hold_paths
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
-from cli.run_table import WIDTH, plan_table
+from cli.run_table import open_console, plan_table
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
 from include.entry_points import EntryPointError, find_command
 from include.place import local_beside, place
 from include.raw_files import list_file_hours
-from include.settings import PROJECT, Settings, SettingsError
+from include.settings import PROJECT, Settings
 from include.stage_names import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 from models.scheduling.figures import format_count
@@ -153,32 +153,24 @@ def run(settings: Settings, options: argparse.Namespace, console: Console) -> in
     return 0
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="run", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--as-of", type=moment, help="plan as of this time; default: the end of the recording")
     parser.add_argument("--out", type=place, default=PROJECT / "out", help="write everything below this directory")
     parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21, help="length of the simulated history")
     parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")
-    return parser.parse_args(argv)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run; a failure is one message that says what to do."""
+def _run(options: argparse.Namespace, _: float) -> int:
     exit_on_sigterm()
-    options = _parse(argv)
-    try:
-        with hold_paths(options.out, "make run", {"TIDEWISE__LIMITS__MODE": options.apply_mode}) as settings:
-            return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
-    except UsageError as error:
-        print(f"run: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (RunError, DagFailedError, EntryPointError, SettingsError, IntervalError) as error:
-        print(f"run: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("run: stopped; run it again to continue from what is there", file=sys.stderr)
-        return 130
+    with hold_paths(options.out, "make run", {"TIDEWISE__LIMITS__MODE": options.apply_mode}) as settings:
+        return run(settings, options, open_console())
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command(
+    "run",
+    __doc__,
+    _add_arguments,
+    _run,
+    errors=(RunError, DagFailedError, EntryPointError, IntervalError),
+    stopped="stopped; run it again to continue from what is there",
+)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
-from cli.light_start import leave_pandas_out
+from cli.command import command
 from cli.printing import print_lines
-from cli.questions import add_common, answer, open_reader
+from cli.questions import add_common, open_reader
 from fleet.facts import FleetFacts, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
@@ -26,7 +25,7 @@ from models.scheduling.figures import format_count
 
 _MOST_LINES = 8
 _TITLES = {
-    Fault.WAITS_FOR_PERSON: "Waits for your answer",
+    Fault.WAITS_FOR_PERSON: "Waits for your ",
     Fault.FOREIGN_CHANGE: "Changed by somebody else",
 }
 
@@ -102,7 +101,7 @@ def _describe_cluster(facts: FleetFacts, name: str) -> str:
 
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the screen; returns 1 when something needs a person."""
-    _, reader = open_reader()
+    _, reader = open_reader(options)
     facts = reader.read(resolve_time(options.at, now_s).timestamp())
     if options.prometheus is not None:
         write_text(options.prometheus, format_metrics(facts))
@@ -119,17 +118,12 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     return int(facts.needs_person)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Answer; returns the exit code."""
-    parser = CommandParser(prog="make status", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     add_common(parser)
     parser.add_argument(
         "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file instead"
     )
     parser.add_argument("--json-file", type=Path, help="also write what needs a person, as JSON, to this file")
-    return answer("status", parser.parse_args(argv), run)
 
 
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("status", __doc__, _add_arguments, run, reads=True)

@@ -22,11 +22,12 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from cli.airflow_database import AirflowDatabase
-from cli.arguments import CommandParser, whole_number
+from cli.arguments import CommandParser, UsageError, whole_number
+from cli.command import command
 from cli.embedded import LOOPBACK, airflow_environment
 from include.place import local_beside
 from include.readers import close_out
-from include.settings import PROJECT, SettingsError, load_settings
+from include.settings import PROJECT, load_settings
 from include.spark.submission import anchor_paths
 from page import PREFIX
 
@@ -281,8 +282,10 @@ def _stop_on_signals() -> None:
     signal.signal(signal.SIGINT, interrupt)  # a shell's background process would ignore it
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, _: float) -> None:
     """Start everything, say where it is, and stop it all on Ctrl-C."""
+    if options.airflow_port == options.mlflow_port:
+        raise UsageError("--airflow-port and --mlflow-port: expected two different ports")
     name_dags(options.on)
     settings = anchor_paths(load_settings())
     close_out(settings)
@@ -320,9 +323,7 @@ def run(options: argparse.Namespace) -> None:
         group.stop()
 
 
-def main(argv: Sequence[str]) -> int:
-    """Show the interfaces until interrupted; returns the exit code."""
-    parser = CommandParser(prog="ui", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     port = whole_number(1, 65535)
     parser.add_argument("--airflow-port", type=port, default=8080, help="default: 8080")
     parser.add_argument("--mlflow-port", type=port, default=5000, help="default: 5000")
@@ -333,16 +334,6 @@ def main(argv: Sequence[str]) -> int:
         metavar="DAG",
         help="switch these DAGs on: names such as ingest plan watch, or all; what was on before stays on",
     )
-    options = parser.parse_args(argv)
-    if options.airflow_port == options.mlflow_port:
-        parser.error("--airflow-port and --mlflow-port: expected two different ports")
-    try:
-        run(options)
-    except (UiError, SettingsError) as error:
-        print(f"ui: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("ui", __doc__, _add_arguments, run, errors=(UiError,))

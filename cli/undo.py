@@ -7,23 +7,18 @@ somebody has changed since stays as it is.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cli.arguments import CommandParser, UsageError, number
+from cli.command import add_person, command
 from cli.known_jobs import check_scope, read_known_jobs
-from cli.light_start import leave_pandas_out
 from cli.permission import require_role
-from cli.questions import answer, cluster_and_job, open_reader
-from fleet.acts.people import NotAllowedError
+from cli.questions import cluster_and_job, open_reader
 from fleet.acts.undo import HOURS, check_not_held, list_undo_warnings, order_undo, read_undoable
 from fleet.fleet_reader import FleetReader
 from fleet.plain import to_json
 from fleet.shown import show_time
 from fleet.undoable import NothingToUndoError, Undoable
-from include.control.small_objects import StoreUnreadableError
-from include.place import place
 from include.settings import Settings
 from include.short_names import visible
 from models.control.log_lines import describe_change
@@ -35,7 +30,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     Raises:
         UsageError: there is nothing to take back, or something else holds the job.
     """
-    settings, reader = open_reader()
+    settings, reader = open_reader(options)
     by = require_role(settings.roles, "rescale", options.by)
     what = _find(reader, settings, options.job, now_s)
     try:
@@ -73,27 +68,12 @@ def _find(reader: FleetReader, settings: Settings, job: str, now_s: float) -> Un
         raise UsageError(f"nothing to undo on {job}: {error}") from error
 
 
-def _run(options: argparse.Namespace, now_s: float) -> int:
-    try:
-        return run(options, now_s)
-    except (NotAllowedError, StoreUnreadableError) as error:
-        print(f"undo: NOTHING WAS UNDONE: {error}", file=sys.stderr)
-        return 1
-
-
-def main(argv: Sequence[str]) -> int:
-    """Show or order; returns the exit code."""
-    parser = CommandParser(prog="make undo", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("job", type=cluster_and_job, help="cluster/job")
     parser.add_argument("--yes", action="store_true", help="do it; without, it is only shown")
-    parser.add_argument("--reason", nargs="+", help="why, for the log")
     parser.add_argument("--hours", type=number(0, 24 * 30, above=True), default=HOURS, help="on hold for so long (2)")
-    parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
-    parser.add_argument("--out", type=place, help="folder of make run; default: settings")
-    return answer("undo", parser.parse_args(argv), _run)
+    add_person(parser)
 
 
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("undo", __doc__, _add_arguments, run, reads=True, failed="NOTHING WAS UNDONE: ")

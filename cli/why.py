@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 
 from cli.arguments import CommandParser, UsageError
+from cli.command import command
 from cli.known_jobs import check_scope, read_known_jobs
-from cli.light_start import leave_pandas_out
 from cli.printing import print_lines
 from cli.questions import (
     add_common,
-    answer,
     cluster_and_job,
     open_reader,
 )
@@ -29,7 +26,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         UsageError: nothing was decided on the job until then.
         UnknownNameError: there is no such job.
     """
-    settings, reader = open_reader()
+    settings, reader = open_reader(options)
     at = resolve_time(options.at, now_s)
     cluster, _, job = options.job.partition("/")
     result = explain(reader, cluster, job, at)
@@ -43,14 +40,9 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     return 0
 
 
-def main(argv: Sequence[str]) -> int:
-    """Answer; returns the exit code."""
-    parser = CommandParser(prog="make why", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("job", type=cluster_and_job, help="cluster/job")
     add_common(parser, "when; the rescale nearest to it within an hour, else the last decision before it; default: now")
-    return answer("why", parser.parse_args(argv), run)
 
 
-if __name__ == "__main__":
-    leave_pandas_out()
-    sys.exit(main(sys.argv[1:]))
+main = command("why", __doc__, _add_arguments, run, reads=True)

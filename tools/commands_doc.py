@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from unittest import mock
 
 from cli.arguments import CommandParser
+from cli.console import VERBS, Verb
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.markdown import format_table
@@ -25,7 +26,6 @@ MARKS = ("<!-- commands: written by `make docs` from the Makefile and the comman
 FOR_DEVELOPERS = ("Measure and compare", "Work on it")
 _TARGET = re.compile(r"^([a-z-]+):[^#\n]*## *(.+)\n((?:\t.*\n|\\\n)*)", re.MULTILINE)
 _MODULE = re.compile(r"\$\(PY\) -m ([a-z_.]+)((?: [a-z]+)*) \$\(ARGS\)")
-_PACKAGES = {"controller": "controller.command", "cli.doctor": "cli.doctor.__main__"}  # started by their __main__
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,16 @@ def read_groups(makefile: str) -> Iterator[tuple[str, list[Target]]]:
         yield title.strip(), targets
 
 
-def find_module(target: Target) -> str:
-    """Return the module whose ``main`` a target calls."""
-    return _PACKAGES.get(target.module, target.module)
+def find_verb(target: Target) -> Verb:
+    """Return the module whose ``main`` a target calls, with the words before its arguments."""
+    if target.module == "cli.console":
+        return VERBS[target.words[0]]
+    return VERBS["control"] if target.module == "controller" else Verb(target.module, "", target.words)
 
 
 def find_parser(module: ModuleType, words: Sequence[str] = ()) -> argparse.ArgumentParser | None:
     """Return the parser that a command makes for its arguments; None where it hands all of them on."""
-    if "Parser(" not in inspect.getsource(module):
+    if "Parser" not in inspect.getsource(module):
         return None
 
     def stop(parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
@@ -123,9 +125,10 @@ def describe_commands(makefile: str) -> str:
         for one in targets:
             if not one.module or title in FOR_DEVELOPERS:
                 continue
-            parser = find_parser(importlib.import_module(find_module(one)), one.words)
+            verb = find_verb(one)
+            parser = find_parser(importlib.import_module(verb.module), verb.words)
             if parser is not None:
-                parts += [f"### make {one.name}", describe_options(parser, one.words)]
+                parts += [f"### make {one.name}", describe_options(parser, verb.words)]
     return "\n\n".join(parts)
 
 

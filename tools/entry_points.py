@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from cli.console import VERBS
 from include.import_closure import close_over_imports
 from include.settings import PROJECT
 from include.stage_catalogue import BUILT_IN
@@ -49,11 +50,12 @@ def list_entry_points() -> dict[str, str]:
     """Return what a person or Airflow starts -> its module: stages, controller, page, DAG files, commands of make."""
     result = {f"stage {name}": entry.module for name, entry in BUILT_IN.items()}
     result |= {"spark-submit": "spark_jobs.launch", "controller": "controller.command", "page": "page.app"}
-    result |= {"tidewise": "cli.console"}
+    result |= {"tidewise": "cli.console"} | {
+        f"command {name}": verb.module for name, verb in VERBS.items() if verb.module
+    }
     result |= {f"DAG {path.stem}": f"dags.{path.stem}" for path in sorted((PROJECT / "dags").glob("tidewise_*.py"))}
     for module in sorted(set(_COMMAND.findall((PROJECT / "Makefile").read_text()))):
-        is_package = (PROJECT / module.replace(".", "/")).is_dir()
-        result[f"command {module.partition('.')[2]}"] = f"{module}.__main__" if is_package else module
+        result[f"command {module.partition('.')[2]}"] = module
     return {**result, **STARTED_BY_OTHERS}
 
 

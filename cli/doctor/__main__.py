@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -12,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.arguments import CommandParser
+from cli.command import command
 from cli.doctor.checkup import Extent, run_checks
 from cli.doctor.findings import Finding, Level, count_levels, hide_credentials
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 
@@ -36,19 +36,16 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="doctor", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--cluster", action="append", default=[], help="only this cluster; may be given several times")
     parser.add_argument("--prometheus", help="address of a Prometheus-compatible server, with its prefix")
     parser.add_argument("--kafka", help="brokers, host:port separated by commas")
     parser.add_argument("--no-airflow", action="store_true", help="do not start Airflow, which takes ten seconds")
-    return parser.parse_args(argv)
 
 
-def main(argv: Sequence[str]) -> int:
+def run(options: argparse.Namespace, _: float) -> int:
     """Check and print; returns the exit code."""
-    options = _parse(argv)
     extent = Extent(options.cluster, options.prometheus, options.kafka, with_airflow=not options.no_airflow)
     progress = Console(stderr=True)
     with progress.status("doctor: looking ...") as status:
@@ -61,11 +58,9 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         print(json.dumps({"counts": counts, "findings": [one.to_json() for one in findings]}, indent=1))
     else:
-        console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-        console.print(findings_table(findings))
+        open_console().print(findings_table(findings))
         print(f"doctor: {counts[Level.OK]} ok, {counts[Level.WARNING]} warnings, {counts[Level.ERROR]} errors")
     return 1 if counts[Level.ERROR] else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = command("doctor", __doc__, _add_arguments, run)

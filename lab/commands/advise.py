@@ -28,7 +28,7 @@ from cli.import_hours import SETTLED
 from cli.out_lock import hold_folder
 from cli.progress import ProgressLog
 from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.client import PrometheusError
@@ -307,7 +307,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parse(argv)
     try:
         with hold_folder(options.out, "make advise"):
-            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+            return run(options, open_console())
     except UsageError as error:
         print(f"advise: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -17,7 +17,7 @@ from cli.embedded import airflow_environment
 from cli.out_lock import hold_paths
 from cli.progress import ProgressLog
 from cli.run import RunError, end_of_recording
-from cli.run_table import WIDTH
+from cli.run_table import open_console
 from cli.workers import exit_on_sigterm
 from include.place import local_beside, place
 from include.settings import PROJECT, Settings, SettingsError
@@ -91,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parse(argv)
     try:
         with hold_paths(options.out, "make backtest") as settings:
-            return run(settings, options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+            return run(settings, options, open_console())
     except UsageError as error:
         print(f"backtest: {error}", file=sys.stderr)
         return EXIT_USAGE

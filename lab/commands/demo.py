@@ -116,7 +116,9 @@ def run(options: argparse.Namespace) -> None:
         token = secrets.token_urlsafe(24)
         group = Group(environment | {PAGE_TOKEN_VARIABLE: token}, out / "logs")
         group.start(Service("controller", [sys.executable, "-m", "controller"]))
-        group.start(Service("page", [sys.executable, "-m", "cli.page", "--act", "--port", str(options.port)]))
+        group.start(
+            Service("page", [sys.executable, "-m", "cli.console", "page", "--act", "--port", str(options.port)])
+        )
         page = f"http://{LOOPBACK}:{options.port}"
         wait_for("the page", Request(f"{page}/", headers={"Cookie": f"{COOKIE}={token}"}), group)
         print(f"demo: page   {page}/?token={token}   (hold, pin, undo, approve)")

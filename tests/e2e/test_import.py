@@ -64,7 +64,8 @@ def command(start: str = "2026-09-01", end: str = "2026-09-13") -> list[str]:
     return [
         sys.executable,
         "-m",
-        "cli.import_hours",
+        "cli.console",
+        "import",
         "--source",
         "prom",
         "--from",

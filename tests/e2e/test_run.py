@@ -55,7 +55,7 @@ def run_command(
 
 
 def run(out: Path, *options: str, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return run_command("cli.run", "--out", str(out), *options, variables=variables)
+    return run_command("cli.console", "run", "--out", str(out), *options, variables=variables)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def test_no_secret_is_written_by_a_whole_run_with_failures(main_run):
     variables = main_run.variables | below(main_run.out)
     for name, module, options in (
         ("controller", "controller", ["--once"]),
-        ("doctor", "cli.doctor", ["--json", "--no-airflow", "--cluster", "guarded"]),
+        ("doctor", "cli.console", ["doctor", "--json", "--no-airflow", "--cluster", "guarded"]),
     ):
         done = run_command(module, *options, variables=variables)
         texts[name] = done.stdout + done.stderr

@@ -72,7 +72,7 @@ def fetch(
 def start(environment: dict[str, str], airflow_port: int, mlflow_port: int) -> subprocess.Popen[str]:
     ports = ["--airflow-port", str(airflow_port), "--mlflow-port", str(mlflow_port)]
     return subprocess.Popen(
-        [sys.executable, "-m", "cli.ui", *ports],
+        [sys.executable, "-m", "cli.console", "ui", *ports],
         cwd=REPOSITORY,
         env=environment,
         stdout=subprocess.PIPE,
@@ -138,7 +138,8 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
 def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
     wait_until(lambda: any(dag["dag_id"] == "tidewise_ingest" for dag in ui.api("/dags?limit=50")["dags"]), 120, 2)
     dates = ["--from-date", "2026-11-20T17:00:00Z", "--to-date", "2026-11-20T18:30:00Z"]
-    command = [sys.executable, "-m", "cli.airflow_cli", "backfill", "create", "--dag-id", "tidewise_ingest", *dates]
+    asked = ["backfill", "create", "--dag-id", "tidewise_ingest", *dates]
+    command = [sys.executable, "-m", "cli.console", "airflow", *asked]
     done = subprocess.run(
         [*command, "--max-active-runs", "1"],
         cwd=REPOSITORY,

@@ -38,10 +38,10 @@ def errors(url: str) -> dict[str, str]:
     return {one.check: one.text for one in findings if one.level is Level.ERROR}
 
 
-def command(module: str, *options: str, settings: Path) -> subprocess.CompletedProcess[str]:
+def command(*options: str, settings: Path) -> subprocess.CompletedProcess[str]:
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEWISE", "AIRFLOW"))}
     return subprocess.run(
-        [sys.executable, "-m", module, *options],
+        [sys.executable, "-m", "cli.console", *options],
         cwd=ROOT,
         env=plain | ({"TIDEWISE_SETTINGS": str(settings)} if settings.exists() else {}),
         capture_output=True,
@@ -56,20 +56,20 @@ def test_a_healthy_cluster_has_no_error(flink_cluster):
 
 def test_init_writes_what_the_doctor_accepts(flink_cluster, tmp_path):
     file, place = tmp_path / "tidewise.toml", str(tmp_path / "out")
-    made = command("cli.init", "--rest-url", flink_cluster.rest_url, "--yes", "--file", str(file), settings=file)
+    made = command("init", "--rest-url", flink_cluster.rest_url, "--yes", "--file", str(file), settings=file)
     assert made.returncode == 0, made.stdout + made.stderr
     text = file.read_text()
     assert 'mode = "dry-run"' in text
     assert "slots_max = 8" in text
     paths = f'\n[paths]\nlake = "{place}/lake"\nraw = "{place}/raw"\nout = "{place}"\n'
     file.write_text(text + paths + f'[mlflow]\ntracking_uri = "sqlite:///{place}/mlflow.db"\n')
-    done = command("cli.doctor", "--json", settings=file)
+    done = command("doctor", "--json", settings=file)
     result = json.loads(done.stdout)
     assert result["counts"]["error"] == 0, result
     assert done.returncode == 0
     parts = {one["part"] for one in result["findings"]}
     assert {"Python", "Java", "Spark", "settings", "cluster flink", "lake", "MLflow", "Airflow", "disk"} <= parts
-    again = command("cli.init", "--rest-url", flink_cluster.rest_url, "--yes", "--file", str(file), settings=file)
+    again = command("init", "--rest-url", flink_cluster.rest_url, "--yes", "--file", str(file), settings=file)
     assert again.returncode == 1
     assert "--force" in again.stderr
 

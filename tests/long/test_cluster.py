@@ -117,7 +117,7 @@ def test_lost_machines_change_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyP
             with controlled.running():
                 controlled.plan(3)
                 controlled.kill_when_it_sends()
-                print(controlled.command("cli.hold", "hold", f"{CLUSTER}/{JOB}", "--reason", "a person looks"))
+                print(controlled.command("cli.console", "hold", f"{CLUSTER}/{JOB}", "--reason", "a person looks"))
                 clock.note("controller killed while it sends")
                 run_pipeline(cluster, clock, format_utc(first_step(alone.out)))
                 check_controller(controlled)
@@ -178,7 +178,7 @@ def check_controller(controlled: KilledController) -> None:
     controlled.plan(4)
     assert controlled.wait_for(1, reason="on_hold")
     assert controlled.requests == 1
-    assert f"{CLUSTER}/{JOB}" in controlled.command("cli.hold", "hold", "--list")
-    controlled.command("cli.hold", "release", f"{CLUSTER}/{JOB}")
+    assert f"{CLUSTER}/{JOB}" in controlled.command("cli.console", "hold", "--list")
+    controlled.command("cli.console", "release", f"{CLUSTER}/{JOB}")
     controlled.wait_for(2, verb="confirm")
     assert controlled.requests == 2

@@ -51,7 +51,7 @@ def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 def errors_of_doctor(**variables: str) -> dict[str, str]:
     """Return part and check -> text and remedy of what the doctor calls an error."""
-    done = run("cli.doctor", "--json", "--no-airflow", **variables)
+    done = run("cli.console", "doctor", "--json", "--no-airflow", **variables)
     findings = json.loads(done.stdout)["findings"]
     errors = [one for one in findings if one["level"] == "error"]
     result = {f"{one['part']} {one['check']}": f"{one['text']}; {one['remedy']}" for one in errors}
@@ -93,11 +93,11 @@ def test_missed_hours_are_found_and_old_days_go(address: str) -> None:
 
 
 def test_a_hold_reaches_the_controller_over_http(address: str) -> None:
-    done = run("cli.hold", "hold", "--reason", "test")
+    done = run("cli.console", "hold", "--reason", "test")
     assert "everything is on hold" in done.stderr + done.stdout
     (hold,) = HoldStore(load_settings().paths.lake).read(time.time())
     assert hold.reason == "test"
-    released = run("cli.hold", "release", "--all")
+    released = run("cli.console", "release", "--all")
     assert released.returncode == 0, released.stderr
 
 

@@ -63,7 +63,7 @@ def test_a_run_on_s3_plans_what_a_run_on_folders_plans(monkeypatch: pytest.Monke
 
 def run(out: str, log: Path, note: Callable[[str], None] = lambda line: None, **variables: str) -> str:
     """Run below a folder or prefix; returns its last line. Each line is noted when it comes, and once more the end."""
-    command = [sys.executable, "-u", "-m", "cli.run", "--days", DAYS, "--out", out]
+    command = [sys.executable, "-u", "-m", "cli.console", "run", "--days", DAYS, "--out", out]
     lines = [""]
     with (
         log.open("w") as errors,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from tools.commands_doc import MAKEFILE, find_module, read_groups
+from tools.commands_doc import MAKEFILE, find_verb, read_groups
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _COMMAND = re.compile(r"\bmake ([a-z][a-z-]*)(?: ARGS=(\"(?:[^\"\\]|\\.)*\"|[^\s`]+))?")
@@ -26,14 +26,14 @@ class PageCommand:
 
     @property
     def module(self) -> ModuleType:
-        return importlib.import_module(find_module(TARGETS[self.target]))
+        return importlib.import_module(find_verb(TARGETS[self.target]).module)
 
     def run(self, names: Mapping[str, str], *further: str) -> int:
         """Run it in this process with the page's placeholders replaced; returns the exit code."""
         argv = [names.get(word, word) for word in self.arguments]
         main: Callable[[Sequence[str]], int] = self.module.main
         try:
-            return main([*TARGETS[self.target].words, *argv, *further])
+            return main([*find_verb(TARGETS[self.target]).words, *argv, *further])
         except SystemExit as stopped:
             return int(stopped.code or 0)
 

@@ -82,7 +82,7 @@ def running_cluster(folder: Path, flink: str, date: str, patch: pytest.MonkeyPat
         settings = rules(flink) + places(mlflow=mlflow, s3=s3, master=master)
         airflow = describe_airflow(make_machine(folder / "main", settings), postgres, redis, KEYS)
         airflow.run(PROGRAM, "db", "migrate")
-        made = airflow.run(sys.executable, "-m", "cli.install", "--airflow", PROGRAM)
+        made = airflow.run(sys.executable, "-m", "cli.console", "install", "--airflow", PROGRAM)
         assert "connection spark_default: made" in made
         stack.enter_context(airflow.running())
         yield Cluster(folder, settings, airflow, AirflowRuns(airflow, postgres, date))

@@ -90,7 +90,7 @@ def test_a_read_only_place_is_refused(command, capsys):
 def test_as_a_user_sees_it():
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDEWISE")}
     done = subprocess.run(
-        [sys.executable, "-m", "cli.run", "--no-such-option"],
+        [sys.executable, "-m", "cli.console", "run", "--no-such-option"],
         cwd=PROJECT,
         env=environment,
         capture_output=True,

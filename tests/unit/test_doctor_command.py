@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from pretended_server import answer_from, flink_answers, serve
+from rich.console import Console
 
 from cli import init
+from cli.arguments import CommandParser
 from cli.doctor import __main__ as doctor
 from cli.doctor import settings_file
 from cli.doctor.brokers import check_brokers
@@ -55,10 +57,12 @@ def test_init_asks_a_person(file):
         return next(answers)
 
     with serve(answer_from(flink_answers())) as url:
-        options = init._parse(["--file", str(file)])
+        parser = CommandParser()
+        init._add_arguments(parser)
+        options = parser.parse_args(["--file", str(file)])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(init, "DEFAULT_URL", url)
-            assert init.run(options, init.Console(), ask) == 0
+            assert init.run(options, Console(), ask) == 0
     assert url in asked[0]
     assert next(iter(tomllib.loads(file.read_text())["clusters"])) == "orders-prod"
 

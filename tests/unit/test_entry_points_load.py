@@ -15,12 +15,12 @@ MOST_MODULES = {
     "stage plan": 185,
     "stage report": 215,
     "spark-submit": 70,
-    "controller": 355,
+    "controller": 356,
     "page": 152,
     "DAG tidewise_plan": 110,
-    "command run": 100,
+    "command run": 105,
     "command status": 130,
-    "command plan": 130,
+    "command plan": 132,
 }
 """Entry point -> modules of the project that it may import when it starts."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from control_entries import NOW_S, TWO, entry_for, plain_case
@@ -26,7 +27,7 @@ def test_a_suspension_is_shown_lifted_and_read_by_the_controller(tmp_path, monke
     path, lake = tmp_path / "settings.toml", str(tmp_path / "lake")
     path.write_text(f'[paths]\nlake = "{lake}"\n[clusters.live]\nrest_url = "http://j:8081"\n[limits]\nmode = "auto"\n')
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
-    monkeypatch.setattr(lift.time, "time", lambda: NOW_S + 60)
+    monkeypatch.setattr(time, "time", lambda: NOW_S + 60)
     history = JobHistory(job_id="j", known_requested=TWO, bad_steps_s=(NOW_S - 3, NOW_S - 2, NOW_S - 1.5))
     entry = entry_for(replace(plain_case(), history=history), job="live/orders")
     DeltaControlLog(open_control_log(lake), "live", Lease(), lambda: NOW_S).append(replace(entry, history=history))

@@ -137,7 +137,7 @@ def test_names_are_shown_without_what_a_terminal_would_obey(out, capsys) -> None
 
 def test_a_terminal_gets_a_table(out) -> None:
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "cli.log", "live/orders", "--until", UNTIL]
+    command = [sys.executable, "-m", "cli.console", "log", "live/orders", "--until", UNTIL]
     environment = os.environ | {"COLUMNS": "160", "TERM": "xterm"}
     process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=follower)
     os.close(follower)

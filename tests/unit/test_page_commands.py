@@ -17,7 +17,7 @@ from pretended_server import answer_from, flink_answers, serve
 from include.lake_table import LakeTable
 from include.settings import SETTINGS_FILE_VARIABLE
 from include.tables import PLANS
-from tools.commands_doc import find_parser
+from tools.commands_doc import find_parser, find_verb
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = ["try_it", "connect", "on_call", "models_review", "backfill", "runbook", "policies", "upgrading", "doctor"]
@@ -33,11 +33,12 @@ def test_a_command_has_the_arguments_that_a_page_gives_it(page: str) -> None:
         if one.target == "airflow":
             assert_airflow_command(one.arguments)
         elif TARGETS[one.target].module and one.arguments and "..." not in one.arguments:
-            parser = find_parser(one.module, TARGETS[one.target].words)
+            words = find_verb(TARGETS[one.target]).words
+            parser = find_parser(one.module, words)
             if parser is None:
                 assert one.target == "bench"  # which hands its arguments on
                 continue
-            parser.parse_args([*TARGETS[one.target].words, *(NAMES.get(word, word) for word in one.arguments)])
+            parser.parse_args([*words, *(NAMES.get(word, word) for word in one.arguments)])
 
 
 def assert_airflow_command(arguments: tuple[str, ...]) -> None:
