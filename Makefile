@@ -341,6 +341,7 @@ docs: setup  ## write what documents take from the code: settings, tables, reaso
 	@$(PY) -m tools.tables_doc
 	@$(PY) -m tools.metrics_doc
 	@$(PY) -m tools.commands_doc
+	@$(PY) -m tools.helm_chart
 	@$(PY) -m tools.readme_run
 
 .PHONY: site
