@@ -15,7 +15,7 @@ OF_PAGE = ("image", "workingDir", "env", "envFrom", "securityContext", "volumeMo
 
 
 def form_pod() -> str:
-    """Return Deployment and policy as a template of Helm, with the page beside it, which only a port-forward reaches."""
+    """Return Deployment and policy as a template of Helm, with the page, which only a port-forward reaches."""
     placement = Placement("{{ .Release.Namespace }}", "{{ .Release.Name }}")
     manifests = form_controller(Settings(), placement, ControllerPod("{{ .Values.image }}"))["controller.yaml"]
     containers = manifests[0]["spec"]["template"]["spec"]["containers"]
