@@ -255,7 +255,7 @@ test-long-plans: setup  ## plans of every policy, within a budget, with profiles
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
 	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_flink_cluster.py tests/live/test_nexmark_short.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
-	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_import.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_mlflow_doctor.py tests/long/test_own_airflow.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py tests/long/test_submit_providers.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/dags/test_dag_client.py tests/dags/test_page_browser.py tests/e2e/test_import.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_mlflow_doctor.py tests/long/test_own_airflow.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 	@$(RECORD) $@
 
 .PHONY: test-long-clusters

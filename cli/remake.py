@@ -5,33 +5,30 @@ Nothing is written. Exit 0 when every row comes out the same, 1 when one differs
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 
-from cli.arguments import CommandParser, moment
-from include.settings import SettingsError, load_settings
+from cli.arguments import CommandParser, UsageError, moment
+from cli.command import command
+from include.settings import load_settings
 from include.spark.submission import anchor_paths
 from spark_jobs.lake import Lake
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from spark_jobs.session import start_session
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
-    parser = CommandParser(prog="remake", description="Make a recorded plan again and compare.")
-    parser.add_argument("--as-of", required=True, type=moment, help="of the plan, ISO 8601, UTC")
-    as_of = parser.parse_args(argv).as_of
-    try:
-        settings = anchor_paths(load_settings())
-    except SettingsError as error:
-        print(f"remake: {error}", file=sys.stderr)
-        return 1
+def run(options: argparse.Namespace, _: float) -> int:
+    """Make it again; returns the exit code.
+
+    Raises:
+        UsageError: no plan of that time says what it was made from.
+    """
+    settings = anchor_paths(load_settings())
     spark = start_session(settings, "remake")
     try:
-        result = make_again(Lake(spark, settings.paths.lake), settings, as_of)
+        result = make_again(Lake(spark, settings.paths.lake), settings, options.as_of)
     except NotRecordedError as error:
-        print(f"remake: {error}", file=sys.stderr)
-        return 2
+        raise UsageError(str(error)) from error
     finally:
         spark.stop()
     print(f"remake: {result.same} of {result.rows} steps are the same")
@@ -40,5 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if result.same == result.rows else 1
 
 
+def _add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--as-of", required=True, type=moment, help="of the plan, ISO 8601, UTC")
+
+
+main = command("remake", __doc__, _add_arguments, run)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -160,10 +160,6 @@ class ObjectPath(PosixPath):
         """Write the object in UTF-8."""
         return self.write_bytes(data.encode())
 
-    def write_file(self, file: Path) -> None:
-        """Write the object from a file of this machine; of one that is large no more than parts are in memory."""
-        self._ask("put", self._key, file)
-
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a prefix is there when something below it is."""
 
