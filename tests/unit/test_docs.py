@@ -144,9 +144,10 @@ def test_decisions_name_constants_that_the_code_has() -> None:
 
 def test_ten_questions_are_answered_in_words_of_users() -> None:
     page = (REPOSITORY / "docs" / "faq.md").read_text()
-    assert page.count("\n## ") == 10
-    for words in ("consumer lag", "Airflow is down", "one job", "cost to run", "permissions", "upgrade", "history"):
-        assert words in page, words
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    words = ("Prometheus", "cost to run", "Airflow is down", "off for one job", "Flink versions", "upgrade", "operator")
+    words += ("consumer lag", "history", "permissions")
+    assert [[one for one in headings if word in one][:1] for word in words] == [[one] for one in headings]
     assert 'mode = "off"' in page
     assert "docs/faq.md" in (REPOSITORY / "README.md").read_text()
     assert "--prometheus" in (REPOSITORY / "README.md").read_text()

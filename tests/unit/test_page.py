@@ -27,6 +27,7 @@ from include.control.pins import PersonalPin, PinStore
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.tables import CONTROL_LOG
+from include.utc import DAY_S
 from models.control.limits import Limits
 from page.app import build_app
 from page.charts import Chart, Line
@@ -399,6 +400,14 @@ def test_a_gap_is_no_line() -> None:
     assert 'd="M0.0' in chart.draw()
     assert chart.draw().count("M") == 2
     assert Chart("x", 0, 1, 1, lines=(Line("a", "load", [(0, None)]),)).is_empty
+
+
+@pytest.mark.parametrize("highest", [0.53, 0.0057, 5.5, 53.0])
+def test_an_axis_has_rounded_numbers_a_unit_and_dates(highest: float) -> None:
+    chart = Chart("age", 0, DAY_S, 50, lines=(Line("a", "load", [(0, highest)]),), unit=" s")
+    for share in (0.5, 1.0):
+        assert re.fullmatch(r"\d+(?:\.\d{1,4})? s", chart.label(share)), chart.label(share)
+    assert chart.ticks() == ["01 Jan 00:00", "06:00", "12:00", "18:00", "02 Jan 00:00"]
 
 
 def test_who_has_the_printed_token_may_act(world) -> None:

@@ -68,6 +68,12 @@ def test_money_stands_where_somebody_has_said_the_price(lake: Path) -> None:
     assert "(+50%) than with what runs now, 2.37 EUR, until" in words(priced)
 
 
+def test_limits_that_were_set_are_under_no_word_of_defaults(lake: Path) -> None:
+    text = words(save(lake, limits={"cooldown_s": 1234}))
+    assert "cooldown_s 1234.0 limits" in text
+    assert "these are the defaults" not in text
+
+
 def test_a_step_below_the_90_percent_load_says_why(lake: Path) -> None:
     late = step_row("tight", expected_capacity_per_s=80_000.0, expected_late_minutes=24.0, day_late_minutes=30.0)
     LakeTable(str(lake), PLANS).append(
