@@ -189,23 +189,27 @@ class Problem:
         """(J, K, Z) of the load over the capacity of each size."""
         return find_places(self.levels.log_load[:, None, :] - self.sizes.log_capacity.T[:, :, None])
 
-    def find_expected(self, step: int) -> Ints:
-        """Return (K, Z) the places of the load that is expected in a step, by the level in the one before."""
-        load = self.levels.chances[step] @ self.levels.log_load[step]
-        return find_places(load - self.sizes.log_capacity[:, step, None])
+    @cached_property
+    def expected(self) -> list[Ints]:
+        """J arrays (K, Z or 1): places of the load that is expected in a step, by the level in the one before."""
+        loads = [chances @ load for chances, load in zip(self.levels.chances, self.levels.log_load, strict=True)]
+        places = find_places(np.concatenate(loads) - self.sizes.log_capacity.T.repeat([*map(len, loads)], axis=0).T)
+        return np.split(places, np.cumsum([*map(len, loads)])[:-1], axis=1)
 
     @cached_property
-    def _spreads(self) -> tuple[tuple[float, ...], Ints]:
-        return code_spreads(self.sizes)
+    def _tables(self) -> tuple[list[Any], Ints]:
+        """Return what each step does to a job, see :func:`tabulate`, and (J, K, Z) the row of each size and load."""
+        (sds, which), first = code_spreads(self.sizes), self.terms.at_once
+        later = replace(first, down_s=0.0)
+        each = {steps: tabulate(sds, self.shape, later, steps) for steps in set(self.levels.steps)}
+        tables = [tabulate(sds, self.shape, first, self.levels.steps[0]), *(each[one] for one in self.levels.steps[1:])]
+        return tables, which[:, None] * len(GRID) + self.places
 
     def tabulate_step(self, step: int, size: slice | int = slice(None)) -> Any:
-        """Return (K, Z, 2A, A + 1) what a step does to a job, see :func:`tabulate`; of one size without the first."""
-        sds, which = self._spreads
-        terms = self.terms.at_once if step == 0 else replace(self.terms.at_once, down_s=0.0)
-        rows = which[size, None] * len(GRID) + self.places[step, size]
-        count = len(self.ages)
-        table = tabulate(sds, self.shape, terms, self.levels.steps[step])
-        return table.take(rows, axis=0, mode="clip").reshape(*rows.shape, 2 * count, count + 1)
+        """Return (K, Z, 2A, A + 1) what a step does to a job; of one size without the first."""
+        tables, rows = self._tables
+        count, rows = len(self.ages), rows[step, size]
+        return tables[step].take(rows, axis=0, mode="clip").reshape(*rows.shape, 2 * count, count + 1)
 
     @cached_property
     def held(self) -> list[np.ndarray]:

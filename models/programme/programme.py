@@ -60,13 +60,14 @@ def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     value = np.ones((*places.shape[1:], count + 1, 1 + len(changes.rests_s)), np.float32)
     value[..., :count, :] = unserved[:, None]
     for step in range(len(levels.steps) - 1, -1, -1):
-        cost = np.matmul(problem.tabulate_step(step), value)  # (K, Z, 2A, 1 + R)
-        chances, held = levels.chances[step].astype(np.float32), problem.held[step]
-        both = np.matmul(chances, cost[..., 0]) + held
+        table, chances, held = problem.tabulate_step(step), levels.chances[step].astype(np.float32), problem.held[step]
+        both = np.matmul(chances, np.matmul(table, value[..., :1])[..., 0]) + held
         stay, go = both[..., :count], both[..., count:]
         yield step, stay, go
         if step:
-            waiting = [np.matmul(chances, cost[..., :count, 1 + one]) + held for one in range(len(changes.rests_s))]
+            on = value[..., 1 + levels.steps[step] :]  # of rests that are longer than the step
+            passed = np.matmul(table[..., :count, :], on).reshape(*places.shape[1:], -1)
+            waiting = (np.matmul(chances, passed) + held).reshape(*stay.shape, -1)
             changes.add_best(value[..., :count, :], stay, go, waiting, step)
 
 

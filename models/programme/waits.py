@@ -7,10 +7,11 @@ stop, at the load that is expected in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Floats
 from models.programme.load_paths import STEP_S
 from models.programme.problem import Costs, Problem, Terms
 from models.programme.window_tables import run_step
@@ -44,7 +45,7 @@ class Changes:
         self._above = np.searchsorted(held[self._order], held, side="right")
 
     def add_best(
-        self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: Sequence[np.ndarray], step: int
+        self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: np.ndarray, step: int
     ) -> None:
         """Set what is best at the beginning of a step.
 
@@ -52,37 +53,45 @@ class Changes:
             value: (K, Z, A, 1 + R), changed: of the best decision, and of what is left of a wait for slots.
             stay: (K, Z, A) of staying.
             go: (K, Z, A) of a stop now.
-            waiting: R of (K, Z, A), of a whole step at the size that runs and of what is left of the wait after it.
+            waiting: (K, Z, A, W) of a whole step at the size that runs and of the wait after it, of the W longest.
             step: its number; not the first.
         """
         problem, terms, slots = self._problem, self._problem.terms, self._problem.paid_slots
-        places, price, steps = problem.find_expected(step), np.float32(terms.rescale_price), problem.levels.steps[step]
+        price, walked = np.float32(terms.rescale_price), waiting.shape[-1]
         if not self.rests_s:
-            change = _wait(go.min(axis=0)[None] + price, terms.wait_s, places, terms)
-            np.minimum(stay, change, out=value[..., 0])
+            np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[..., 0])
             return
         ordered, by_slots = go[self._order], slots[self._order]
         falls = np.minimum.accumulate(ordered)[self._above - 1] + price
-        for column, rest_s in enumerate(self.rests_s):
-            if rest_s >= steps * STEP_S:
-                value[..., 1 + column] = waiting[column + steps]
+        value[..., 1 : 1 + walked] = waiting
+        # Before the step only the longest rest is begun; what is left of one comes from that step's length on.
+        before = problem.levels.steps[step - 1]
+        for column in range(walked, len(self.rests_s)):
+            if 0 < column < before:
                 continue
+            rest_s = self.rests_s[column]
             price_s = np.float32(terms.slot_price * (self.rests_s[0] - rest_s) / 60)  # of a new slot in whole steps
             each = ordered + (price_s * by_slots)[:, None, None]
             rises = np.minimum.accumulate(each[::-1])[::-1]
             rises = np.concatenate([rises, np.full_like(each[:1], 1e9)])[self._above] - (price_s * slots)[:, None, None]
-            value[..., 1 + column] = _wait(rises, rest_s, places, terms)
-        change = np.minimum(_wait(falls, terms.wait_s, places, terms), value[..., 1] + price)
+            value[..., 1 + column] = self._wait(rises, rest_s, step)
+        change = np.minimum(self._wait(falls, terms.wait_s, step), value[..., 1] + price)
         np.minimum(stay, change, out=value[..., 0])
 
+    def _wait(self, cost: np.ndarray, wait_s: float, step: int) -> np.ndarray:
+        """Return (K, Z, A) a cost after a wait within a step."""
+        if not wait_s:
+            return cost
+        places = self._problem.expected[step]
+        late, ends = _tabulate_wait(self._problem.terms, wait_s)
+        return np.asarray(np.matmul(ends[places], cost[..., None])[..., 0] + late[places])
 
-def _wait(cost: np.ndarray, wait_s: float, places: Ints, terms: Terms) -> np.ndarray:
-    """Return (K, Z, A) a cost after a wait within a step."""
-    if not wait_s:
-        return cost
+
+@lru_cache(maxsize=256)
+def _tabulate_wait(terms: Terms, wait_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return (D, A) the price of the late minutes of a wait, and (D, A, A) the weights of the ages after it."""
     minutes, ends = run_step(0.0, 0.0, terms.late_after_s, wait_s)
-    late = (terms.late_price * minutes).astype(np.float32)
-    return np.asarray(np.matmul(ends.astype(np.float32)[places], cost[..., None])[..., 0] + late[places])
+    return (terms.late_price * minutes).astype(np.float32), ends.astype(np.float32)
 
 
 def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begin: Floats) -> Floats:
@@ -115,7 +124,7 @@ def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Float
         at = run[..., :count].swapaxes(0, 1)
     last = step + whole
     if rest_s > 0:
-        places = problem.find_expected(last)[place]
+        places = problem.expected[last][place]
         late_min, ends = run_step(0.0, 0.0, terms.late_after_s, rest_s)
         spent = spent + terms.late_price * np.einsum("bza,za->b", at, late_min[places])
         at = np.einsum("bza,zac->bzc", at, ends[places])
