@@ -38,11 +38,12 @@ class Changes:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, terms = problem, problem.terms
-        held = problem.paid_slots
+        slots = problem.paid_slots
         longest_s = terms.wait_s + terms.slots_wait_s
         self.rests_s = np.arange(longest_s, -1e-9, -STEP_S).tolist() if terms.slots_wait_s else []
-        self._order = np.argsort(held, kind="stable")
-        self._above = np.searchsorted(held[self._order], held, side="right")
+        self._order = np.argsort(slots, kind="stable")
+        self._above = np.searchsorted(slots[self._order], slots, side="right")
+        self._slot_cost = (terms.slot_price / 60 * slots).astype(np.float32)[:, None, None]  # a second
 
     def add_best(
         self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: np.ndarray, step: int
@@ -56,26 +57,22 @@ class Changes:
             waiting: (K, Z, A, W) of a whole step at the size that runs and of the wait after it, of the W longest.
             step: its number; not the first.
         """
-        problem, terms, slots = self._problem, self._problem.terms, self._problem.paid_slots
-        price, walked = np.float32(terms.rescale_price), waiting.shape[-1]
+        terms, walked = self._problem.terms, waiting.shape[-1]
+        price = np.float32(terms.rescale_price)
         if not self.rests_s:
             np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[..., 0])
             return
-        ordered, by_slots = go[self._order], slots[self._order]
-        falls = np.minimum.accumulate(ordered)[self._above - 1] + price
+        falls = np.minimum.accumulate(go[self._order])[self._above - 1]
         value[..., 1 : 1 + walked] = waiting
-        # Before the step only the longest rest is begun; what is left of one comes from that step's length on.
-        before = problem.levels.steps[step - 1]
-        for column in range(walked, len(self.rests_s)):
-            if 0 < column < before:
-                continue
-            rest_s = self.rests_s[column]
-            price_s = np.float32(terms.slot_price * (self.rests_s[0] - rest_s) / 60)  # of a new slot in whole steps
-            each = ordered + (price_s * by_slots)[:, None, None]
-            rises = np.minimum.accumulate(each[::-1])[::-1]
-            rises = np.concatenate([rises, np.full_like(each[:1], 1e9)])[self._above] - (price_s * slots)[:, None, None]
-            value[..., 1 + column] = self._wait(rises, rest_s, step)
-        change = np.minimum(self._wait(falls, terms.wait_s, step), value[..., 1] + price)
+        # A wait begins with the longest rest; others are what a wait leaves that was walked through the step before.
+        others = range(max(walked, self._problem.levels.steps[step - 1]), len(self.rests_s))
+        for column in ([] if walked else [0]) + [*others]:
+            new = np.float32(self.rests_s[0] - self.rests_s[column]) * self._slot_cost  # new slots in whole steps
+            rises = np.full((len(go) + 1, *go.shape[1:]), 1e9, np.float32)
+            rises[1:] = (go + new)[self._order[::-1]]
+            rises = np.minimum.accumulate(rises)[len(go) - self._above] - new
+            value[..., 1 + column] = self._wait(rises, self.rests_s[column], step)
+        change = np.minimum(self._wait(falls, terms.wait_s, step), value[..., 1]) + price
         np.minimum(stay, change, out=value[..., 0])
 
     def _wait(self, cost: np.ndarray, wait_s: float, step: int) -> np.ndarray:
@@ -84,14 +81,16 @@ class Changes:
             return cost
         places = self._problem.expected[step]
         late, ends = _tabulate_wait(self._problem.terms, wait_s)
-        return np.asarray(np.matmul(ends[places], cost[..., None])[..., 0] + late[places])
+        after = np.matmul(cost[..., None, :], ends.take(places, axis=0, mode="clip"))[..., 0, :]
+        return np.asarray(after + late[places])
 
 
 @lru_cache(maxsize=256)
 def _tabulate_wait(terms: Terms, wait_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (D, A) the price of the late minutes of a wait, and (D, A, A) the weights of the ages after it."""
+    """Return (D, A) the price of the late minutes of a wait, and (D, A', A) the weights of the ages A' after it."""
     minutes, ends = run_step(0.0, 0.0, terms.late_after_s, wait_s)
-    return (terms.late_price * minutes).astype(np.float32), ends.astype(np.float32)
+    weights = np.ascontiguousarray(ends.swapaxes(1, 2), np.float32)
+    return (terms.late_price * minutes).astype(np.float32), weights
 
 
 def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begin: Floats) -> Floats:
