@@ -41,8 +41,10 @@ class Changes:
         slots = problem.paid_slots
         longest_s = terms.wait_s + terms.slots_wait_s
         self.rests_s = np.arange(longest_s, -1e-9, -STEP_S).tolist() if terms.slots_wait_s else []
-        self._order = np.argsort(slots, kind="stable")
-        self._above = np.searchsorted(slots[self._order], slots, side="right")
+        order = np.argsort(slots, kind="stable")
+        above = np.searchsorted(slots[order], slots, side="right")
+        self._orders, self._ends = np.stack([order, order[::-1]], axis=1), np.stack([above - 1, len(slots) - above - 1])
+        self._largest = above == len(slots)
         self._slot_cost = (terms.slot_price / 60 * slots).astype(np.float32)[:, None, None]  # a second
 
     def add_best(
@@ -62,18 +64,28 @@ class Changes:
         if not self.rests_s:
             np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[..., 0])
             return
-        falls = np.minimum.accumulate(go[self._order])[self._above - 1]
+        falls, rises = self._find_cheapest(go)
+        value[..., 1] = self._wait(rises, self.rests_s[0], step)
         value[..., 1 : 1 + walked] = waiting
-        # A wait begins with the longest rest; others are what a wait leaves that was walked through the step before.
-        others = range(max(walked, self._problem.levels.steps[step - 1]), len(self.rests_s))
-        for column in ([] if walked else [0]) + [*others]:
+        # Others are what a wait leaves that was walked through the step before.
+        for column in range(max(walked, self._problem.levels.steps[step - 1]), len(self.rests_s)):
             new = np.float32(self.rests_s[0] - self.rests_s[column]) * self._slot_cost  # new slots in whole steps
-            rises = np.full((len(go) + 1, *go.shape[1:]), 1e9, np.float32)
-            rises[1:] = (go + new)[self._order[::-1]]
-            rises = np.minimum.accumulate(rises)[len(go) - self._above] - new
-            value[..., 1 + column] = self._wait(rises, self.rests_s[column], step)
+            value[..., 1 + column] = self._wait(self._find_cheapest(go + new)[1] - new, self.rests_s[column], step)
         change = np.minimum(self._wait(falls, terms.wait_s, step), value[..., 1]) + price
         np.minimum(stay, change, out=value[..., 0])
+
+    def _find_cheapest(self, go: np.ndarray) -> np.ndarray:
+        """Return (2, K, Z, A) the least cost of the sizes that need no more TaskManagers than each, and of the others.
+
+        The least of 1, 2, 4, ... neighbours in the order of slots: a few operations on all sizes at once.
+        """
+        least, width = go[self._orders], 1
+        while width < len(least):
+            least[width:] = np.minimum(least[width:], least[:-width])
+            width *= 2
+        result = least[self._ends, [[0], [1]]]
+        result[1, self._largest] = 1e9
+        return np.asarray(result)
 
     def _wait(self, cost: np.ndarray, wait_s: float, step: int) -> np.ndarray:
         """Return (K, Z, A) a cost after a wait within a step."""
