@@ -131,10 +131,10 @@ def code_spreads(sizes: Sizes) -> tuple[tuple[float, ...], Ints]:
 
 @lru_cache(maxsize=256)
 def tabulate(sds: tuple[float, ...], shape: Weights, terms: Terms, steps: int) -> Any:
-    """Return what one step of the programme does to a job, (U * D, 2A * (A + 1)).
+    """Return what one step of the programme does to a job, (U * D, (A + 1) * 2A).
 
-    A row per transient and load over capacity; in it, for each age, without a rescale and after one: the weights of the
-    ages at the end, and the price of the late minutes.
+    A row per transient and load over capacity; in it, the weights of the ages at the end and the price of the late
+    minutes, each by the age at the beginning, without a rescale and after one.
 
     Args:
         sds: relative deviations of single evaluations, U of them.
@@ -155,7 +155,7 @@ def tabulate(sds: tuple[float, ...], shape: Weights, terms: Terms, steps: int) -
         each = [np.concatenate([ends, terms.late_price * late[..., None]], axis=2) for late, ends in both]
         rows.append(np.concatenate(each, axis=1))
     table = np.concatenate(rows).astype(np.float32)
-    return np.ascontiguousarray(table.reshape(len(table), -1))
+    return np.ascontiguousarray(table.swapaxes(1, 2)).reshape(len(table), -1)
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,10 @@ class Problem:
         return tables, which[:, None] * len(GRID) + self.places
 
     def tabulate_step(self, step: int, size: slice | int = slice(None)) -> Any:
-        """Return (K, Z, 2A, A + 1) what a step does to a job; of one size without the first."""
+        """Return (K, Z, A + 1, 2A) what a step does to a job; of one size without the first."""
         tables, rows = self._tables
         count, rows = len(self.ages), rows[step, size]
-        return tables[step].take(rows, axis=0, mode="clip").reshape(*rows.shape, 2 * count, count + 1)
+        return tables[step].take(rows, axis=0, mode="clip").reshape(*rows.shape, count + 1, 2 * count)
 
     @cached_property
     def held(self) -> list[np.ndarray]:

@@ -56,19 +56,19 @@ def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     levels, terms, ages, places = problem.levels, problem.terms, problem.ages, problem.places
     changes, count = Changes(problem), len(ages)
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
-    # (K, Z, A + 1, 1 + R) of deciding, and of waiting for slots; the last age takes the price of late minutes
-    value = np.ones((*places.shape[1:], count + 1, 1 + len(changes.rests_s)), np.float32)
-    value[..., :count, :] = unserved[:, None]
+    # (K, Z, 1 + R, A + 1) of deciding, and of waiting for slots; the last age takes the price of late minutes
+    value = np.ones((*places.shape[1:], 1 + len(changes.rests_s), count + 1), np.float32)
+    value[..., :count] = unserved
     for step in range(len(levels.steps) - 1, -1, -1):
         table, chances, held = problem.tabulate_step(step), levels.chances[step].astype(np.float32), problem.held[step]
-        both = np.matmul(chances, np.matmul(table, value[..., :1])[..., 0]) + held
+        both = np.matmul(chances, np.matmul(value[..., :1, :], table)[..., 0, :]) + held
         stay, go = both[..., :count], both[..., count:]
         yield step, stay, go
         if step:
-            on = value[..., 1 + levels.steps[step] :]  # of rests that are longer than the step
-            passed = np.matmul(table[..., :count, :], on).reshape(*places.shape[1:], -1)
-            waiting = (np.matmul(chances, passed) + held).reshape(*stay.shape, -1)
-            changes.add_best(value[..., :count, :], stay, go, waiting, step)
+            on = value[..., 1 + levels.steps[step] :, :]  # of rests that are longer than the step
+            passed = np.matmul(on, table[..., :count])
+            waiting = np.matmul(chances, passed.reshape(*places.shape[1:], -1)) + held
+            changes.add_best(value[..., :count], stay, go, waiting.reshape(passed.shape), step)
 
 
 def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:
@@ -106,7 +106,7 @@ def expect_late_minutes(
         length_s, stop_s = levels.steps[step] * STEP_S, terms.rescale_s * (after != place)
         table = tabulate(sds, shape, terms if step == 0 else replace(terms, down_s=0.0), levels.steps[step])
         rows = which[after] * len(GRID) + find_places(levels.log_load[step] - sizes.log_capacity[after, step])
-        late = table[rows].reshape(len(rows), 2, len(ages), -1)[:, int(after != place), :, -1] @ weigh_age(age_s, ages)
+        late = table[rows].reshape(len(rows), -1, 2, len(ages))[:, -1, int(after != place)] @ weigh_age(age_s, ages)
         known = levels.chances[step][0 if step == 0 else LEVELS.index(0.0)]
         late_minutes.append(min(float(known @ late) / terms.late_price, length_s / MINUTE_S))
         ratio = np.exp(sizes.log_capacity[after, step] - known @ levels.log_load[step])

@@ -47,34 +47,32 @@ class Changes:
         self._largest = above == len(slots)
         self._slot_cost = (terms.slot_price / 60 * slots).astype(np.float32)[:, None, None]  # a second
 
-    def add_best(
-        self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: np.ndarray, step: int
-    ) -> None:
+    def add_best(self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: np.ndarray, step: int) -> None:
         """Set what is best at the beginning of a step.
 
         Args:
-            value: (K, Z, A, 1 + R), changed: of the best decision, and of what is left of a wait for slots.
+            value: (K, Z, 1 + R, A), changed: of the best decision, and of what is left of a wait for slots.
             stay: (K, Z, A) of staying.
             go: (K, Z, A) of a stop now.
-            waiting: (K, Z, A, W) of a whole step at the size that runs and of the wait after it, of the W longest.
+            waiting: (K, Z, W, A) of a whole step at the size that runs and of the wait after it, of the W longest.
             step: its number; not the first.
         """
-        terms, walked = self._problem.terms, waiting.shape[-1]
+        terms, walked = self._problem.terms, waiting.shape[2]
         price = np.float32(terms.rescale_price)
         if not self.rests_s:
-            np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[..., 0])
+            np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[:, :, 0])
             return
-        falls, rises = self._find_cheapest(go)
-        value[..., 1] = self._wait(rises, self.rests_s[0], step)
-        value[..., 1 : 1 + walked] = waiting
+        falls, rises = self.find_cheapest(go)
+        value[:, :, 1] = self._wait(rises, self.rests_s[0], step)
+        value[:, :, 1 : 1 + walked] = waiting
         # Others are what a wait leaves that was walked through the step before.
         for column in range(max(walked, self._problem.levels.steps[step - 1]), len(self.rests_s)):
             new = np.float32(self.rests_s[0] - self.rests_s[column]) * self._slot_cost  # new slots in whole steps
-            value[..., 1 + column] = self._wait(self._find_cheapest(go + new)[1] - new, self.rests_s[column], step)
-        change = np.minimum(self._wait(falls, terms.wait_s, step), value[..., 1]) + price
-        np.minimum(stay, change, out=value[..., 0])
+            value[:, :, 1 + column] = self._wait(self.find_cheapest(go + new)[1] - new, self.rests_s[column], step)
+        change = np.minimum(self._wait(falls, terms.wait_s, step), value[:, :, 1]) + price
+        np.minimum(stay, change, out=value[:, :, 0])
 
-    def _find_cheapest(self, go: np.ndarray) -> np.ndarray:
+    def find_cheapest(self, go: np.ndarray) -> np.ndarray:
         """Return (2, K, Z, A) the least cost of the sizes that need no more TaskManagers than each, and of the others.
 
         The least of 1, 2, 4, ... neighbours in the order of slots: a few operations on all sizes at once.
@@ -94,7 +92,7 @@ class Changes:
         places = self._problem.expected[step]
         late, ends = _tabulate_wait(self._problem.terms, wait_s)
         after = np.matmul(cost[..., None, :], ends.take(places, axis=0, mode="clip"))[..., 0, :]
-        return np.asarray(after + late[places])
+        return np.asarray(after + late.take(places, axis=0, mode="clip"))
 
 
 @lru_cache(maxsize=256)
@@ -129,7 +127,7 @@ def _price_way(problem: Problem, costs: Costs, start: tuple[int, int], at: Float
     spent, minutes = np.zeros(len(at)), sum(levels.steps[step : step + whole]) * STEP_S / 60
     for one in range(step, step + whole):
         passed = np.einsum("bza,zy->yba", at, levels.chances[one])
-        run = np.matmul(passed, problem.tabulate_step(one, place)[..., :count, :])  # (Z, B, A + 1)
+        run = np.matmul(passed, problem.tabulate_step(one, place)[..., :count].swapaxes(1, 2))  # (Z, B, A + 1)
         held = np.broadcast_to(problem.held[one][place], at.shape[1:])
         spent = spent + run[..., count].sum(axis=0) + np.einsum("bza,za->b", at, held)
         at = run[..., :count].swapaxes(0, 1)

@@ -11,8 +11,9 @@ import pytest
 from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
 from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.problem import Sizes, Terms, Values
+from models.programme.problem import Problem, Sizes, Terms, Values
 from models.programme.programme import solve
+from models.programme.waits import Changes
 from models.programme.window_tables import (
     GRID,
     WORK_OFF,
@@ -82,7 +83,7 @@ def test_a_stop_longer_than_a_step_is_late_for_all_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("wait_s", "slots_wait_s", "per_taskmanager"),
-    [(0.0, 0.0, 1), (240.0, 0.0, 1), (60.0, 120.0, 1), (0.0, 300.0, 1), (30.0, 200.0, 4)],
+    [(0.0, 0.0, 1), (240.0, 0.0, 1), (60.0, 120.0, 1), (0.0, 300.0, 1), (30.0, 200.0, 4), (20.0, 400.0, 4)],
 )
 def test_it_is_what_enumeration_gives_of_a_tiny_problem(
     wait_s: float, slots_wait_s: float, per_taskmanager: int
@@ -158,6 +159,18 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
         waits_s = terms.find_wait_s(9.0, float(few.slots[size]))
         expected = sum(weights[age] * go(0, 0, [size], 0, int(age), waits_s, 0.0) for age in begins)
         assert values.go[size] == pytest.approx(expected + TERMS.rescale_price, rel=1e-5)
+
+
+@pytest.mark.parametrize("per_taskmanager", [1, 4, 8])
+def test_the_cheapest_rise_and_fall_are_those_of_all_sizes(per_taskmanager: int) -> None:
+    terms = replace(TERMS, slots_wait_s=180.0, taskmanager_slots=per_taskmanager)
+    problem = Problem(sizes(), spread_levels(outlook()), MIXED, terms)
+    go = np.random.default_rng(5).random((len(problem.paid_slots), 3, 2), np.float32)
+    falls, rises = Changes(problem).find_cheapest(go)
+    for place, paid in enumerate(problem.paid_slots):
+        fits = problem.paid_slots <= paid
+        assert np.array_equal(falls[place], go[fits].min(axis=0))
+        assert np.array_equal(rises[place], go[~fits].min(axis=0, initial=1e9))
 
 
 def test_what_piles_up_until_a_change_is_in_the_size_that_is_chosen() -> None:
