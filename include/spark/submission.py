@@ -16,6 +16,8 @@ from include.spark.conf import spark_conf
 from include.spark.jars import spark_jars
 from include.spark.shipped_settings import OPTION, ship_settings
 
+CODE = Path(__file__).resolve().parents[2]
+"""Where the packages lie: the checkout, or the environment that they are installed in."""
 _SQLITE = "sqlite:///"
 _LOCATIONS = (
     ("paths", "lake"),
@@ -70,15 +72,15 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
 
     Raises:
         JarsMissingError: Delta's jars were not fetched.
-        PackagingError: ``root`` is not the project.
+        PackagingError: a package of the code is missing.
         SettingsError: there is no group ``paths.group`` here.
     """
     absolute = anchor_paths(settings, root)
     close_out(absolute)
     master = master or settings.spark.master
     return Submission(
-        application=str(root / "spark_jobs" / "launch.py"),
-        package=str(build_package(root, Path(absolute.spark.package_zip))),
+        application=str(CODE / "spark_jobs" / "launch.py"),
+        package=str(build_package(CODE, Path(absolute.spark.package_zip))),
         master=master,
         conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir), with_s3=bool(s3_keys(settings))), master),
         environment=stage_environment(settings, os.environ, root),

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def test_the_projects_own_zip_imports_without_the_checkout(tmp_path):
     code = "import include.stages as s, include.version as v; print(s.__file__, v.stage_version(s.Stage.PLAN))"
     # Its modules are not compiled again, and its version is that of the same code in a checkout.
     assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {stage_version(Stage.PLAN)}\n"
+
+
+def test_an_environment_without_a_checkout_submits_the_code_it_has(tmp_path):
+    """As pip installs it: settings, lake and `out` are below another folder than the packages."""
+    settings = Settings(spark=Spark(jars_dir=str(PROJECT / Settings().spark.jars_dir)))
+    submission = prepare_submission(settings, "local[1]", tmp_path)
+    assert submission.application == str(PROJECT / "spark_jobs" / "launch.py")
+    assert Path(submission.package).is_relative_to(tmp_path)
+    with zipfile.ZipFile(submission.package) as packed:
+        assert "lab/commands/advise.py" in packed.namelist()
+    wheel = tomllib.loads((PROJECT / "lab" / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert "pyproject.toml" in wheel["package-data"]["*"]  # its entry points are read from it
 
 
 def test_byte_code_of_another_python_is_passed_over(project):
