@@ -164,6 +164,10 @@ class LakeTable:
             rows = [batch[one.name] if one.name in present else pa.nulls(len(batch), one.type) for one in wanted]
             yield pa.table(rows, names=wanted.names).cast(wanted)
 
+    def is_empty(self, where: str) -> bool:
+        """Whether no row of any date satisfies a condition."""
+        return not any(len(part) for part in self.read_parts([*self._table.columns][:1], date.min, date.max, where))
+
     def _select(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self._schema.field(name) for name in columns])
 

@@ -12,21 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from include.arrow_rows import arrow_schema
 from include.tables import Table
-from spark_jobs.lake import Lake, empty, frame_of
+from spark_jobs.lake import Lake, from_table
 
 _JOB = ("cluster", "job")
-
-
-def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
-    """Return rows of a table as a local frame."""
-    if not len(rows):
-        return empty(spark, table.columns)
-    return frame_of(spark, rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
 
 
 def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version: int | None = None) -> DataFrame:

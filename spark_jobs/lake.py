@@ -105,7 +105,7 @@ class Lake:
             return LakeTable(self.root, table, version)
         return self._few.setdefault(table.name, LakeTable(self.root, table))
 
-    def replace(self, table: Table, rows: DataFrame, where: str) -> None:
+    def replace(self, table: Table, rows: DataFrame | pa.Table, where: str) -> None:
         """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it).
 
         The files of a day are shared by its hours: where another commits one of the same day meanwhile, or merges them,
@@ -113,22 +113,22 @@ class Lake:
 
         Args:
             table: whose slice.
-            rows: what stands there afterwards; the same each time that they are worked out.
+            rows: what stands there afterwards; the same each time that they are worked out. Those of the driver are
+                one file for each partition; none of them where none stands there are no commit.
             where: as SQL, of partition columns or others.
 
         Raises:
             ConcurrentAppendException: others were faster each time, or another of :data:`_CONFLICTS`.
         """
         self.ensure(table)
-        _again()(self._replace_once, table, rows, where)
+        if isinstance(rows, pa.Table) and not len(rows) and self.few(table).is_empty(where):
+            return
+        frame = from_table(self.spark, table, rows).coalesce(1) if isinstance(rows, pa.Table) else rows
+        _again()(self._replace_once, table, frame, where)
 
     def _replace_once(self, table: Table, rows: DataFrame, where: str) -> None:
         writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
-
-    def replace_few(self, table: Table, rows: DataFrame, where: str) -> None:
-        """Do the same with few rows, brought to the driver: delta-rs commits them without a Spark job."""
-        self.few(table).replace(rows.select(*table.columns).toArrow(), where)
 
     def require_empty(self, table: Table, where: str) -> None:
         """Refuse to replace a slice by nothing, for which there may be no input any more.
@@ -187,6 +187,13 @@ def frame_of(spark: SparkSession, rows: pa.Table, schema: StructType | None = No
     """
     whole = rows.combine_chunks()
     return spark.createDataFrame(whole) if schema is None else spark.createDataFrame(whole, schema)
+
+
+def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
+    """Return rows of a table as a local frame."""
+    if not len(rows):
+        return empty(spark, table.columns)
+    return frame_of(spark, rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
 
 
 def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> DataFrame:

@@ -36,6 +36,19 @@ def make_worker(
     return apply
 
 
+def make_lister(
+    list_rows: Callable[[pa.Table], pa.Table],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark applies to the same rows: each table becomes the rows that are listed of it."""
+
+    def apply(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in packed:
+            for one in rows.column(0):
+                yield from list_rows(from_bytes(one.as_buffer())).to_batches()
+
+    return apply
+
+
 def to_bytes(rows: pa.Table) -> bytes:
     """Return rows as a stream of Arrow."""
     sink = pa.BufferOutputStream()

@@ -1,13 +1,9 @@
-"""A forecast of all sources: their rates go to Spark part by part, and what it makes of them comes back.
-
-Where Spark opened, grouped, shuffled and committed every table itself, a pass of 100 sources took 64 s of processor
-time, and 34 s here: docs/adr/0040-one-way-through-each-stage.md.
-"""
+"""A forecast of all sources: their rates go to Spark part by part, which keeps and writes what it makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +14,22 @@ from include.arrow_rows import arrow_columns
 from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
-from spark_jobs.forecast import driver_rows
-from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
+from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, make_lister, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
+from spark_jobs.forecast.forecast_rows import (
+    KEY_COLUMNS,
+    count_series,
+    hash_forecast,
+    list_forecasts,
+    list_keys,
+    list_scores,
+)
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
-from spark_jobs.lake import Lake, frame_of
+from spark_jobs.forecast.series_inputs import add_champions, take_series
+from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.source_inputs.current_sources import JobName, is_current
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_rates import list_sources, read_source_rates
-from spark_jobs.source_inputs.source_windows import SERIES
 from spark_jobs.timestamps import as_of_slice
 
 _HELD_BYTES = 256 * 2**20
@@ -41,8 +44,8 @@ def forecast_sources(
     current: Mapping[JobName, frozenset[str]],
     task: ForecastTask,
     request: StageRequest,
-) -> pa.Table:
-    """Forecast the sources of a history, without those that are left out, in the order of their names.
+) -> DataFrame:
+    """Forecast the sources of a history, without those that are left out; the executors keep what they make.
 
     Args:
         lake: the tables.
@@ -51,21 +54,22 @@ def forecast_sources(
         task: what to forecast.
         request: of the run.
     """
-    names = [name for name in list_sources(lake.root, task, renamed) if is_current(current, *name)]
+    measured = list_sources(lake.root, task, renamed, partial(lake.replace, tables.SOURCE_LOADS))
+    names = [name for name in measured if is_current(current, *name)]
     hashes = read_hashes(lake.spark, names)
     order = sorted(range(len(names)), key=list(zip(hashes.tolist(), names, strict=True)).__getitem__)
     sample = [names[place] for place in order[:SAMPLE_SERIES]]
-    made, fits = [arrow_columns(RESULT_COLUMNS).empty_table()], tuple[Fit, ...]()
+    made, fits = [empty(lake.spark, {COLUMN: "BINARY"})], tuple[Fit, ...]()
     for count, batches in enumerate(group_batches(hashes, 8 * task.history_bins)):
         is_own = np.isin(hashes % BATCHES, list(batches))
         own = [names[place] for place in np.flatnonzero(is_own)]
         rates = read_source_rates(lake.root, task, renamed, own if count else [*own, *sample]).table
         if not count:
-            fits = fit_global(driver_rows.take_series(rates, sample).to_pandas(), task)
-        series = driver_rows.add_champions(driver_rows.take_series(rates, own), lake, request.as_of, CHAMPION_MEMORY)
+            fits = fit_global(take_series(rates, sample).to_pandas(), task)
+        series = add_champions(take_series(rates, own), lake, request.as_of, CHAMPION_MEMORY)
         parts = deal_series(series, hashes[is_own], lake.spark.sparkContext.defaultParallelism)
-        made.append(forecast_parts(lake.spark, parts, task, fits))
-    return pa.concat_tables(made).sort_by([(name, "ascending") for name in SERIES])
+        made.append(forecast_parts(lake.spark, parts, task, fits).localCheckpoint())
+    return reduce(DataFrame.union, made)
 
 
 def group_batches(hashes: Ints, series_bytes: int) -> Iterator[frozenset[int]]:
@@ -108,24 +112,26 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
     return [whole.take(pa.array(rows)) for rows in chosen if len(rows)]
 
 
-def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> pa.Table:
-    """Forecast parts of the series, each in a task of its own."""
-    schema = arrow_columns(RESULT_COLUMNS)
-    if not parts:
-        return schema.empty_table()
+def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> DataFrame:
+    """Forecast parts of the series, one at least, each in a task of its own; returns cells of :data:`COLUMN`."""
     frames = [frame_of(spark, pa.table({COLUMN: pa.array([to_bytes(one)], pa.binary())})) for one in parts]
-    worker = make_worker(make_forecaster(task, fits), schema)
-    made = reduce(DataFrame.union, frames).mapInArrow(worker, f"{COLUMN} BINARY").toArrow()  # type: ignore[arg-type]
-    return pa.concat_tables(from_bytes(one.as_buffer()) for one in made[COLUMN])
+    worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS))
+    return reduce(DataFrame.union, frames).mapInArrow(worker, f"{COLUMN} BINARY")  # type: ignore[arg-type]
 
 
-def write_forecasts(lake: Lake, made: pa.Table, task: ForecastTask, request: StageRequest) -> dict[str, object]:
+def write_forecasts(lake: Lake, made: DataFrame, task: ForecastTask, request: StageRequest) -> dict[str, object]:
     """Replace the rows of this ``as_of`` in both tables and count the series."""
     where = as_of_slice(request.as_of)
-    if not len(made):
+    keys = _list(made, list_keys, KEY_COLUMNS).toArrow()
+    if not len(keys):
         lake.require_empty(tables.FORECASTS, where)
-    known = made.filter(driver_rows.is_usable(made))
-    version = driver_rows.hash_forecast(made, task)
-    lake.few(tables.FORECASTS).replace(driver_rows.list_forecasts(known, task, version), where)
-    lake.few(tables.FORECAST_SCORES).replace(driver_rows.list_scores(known, task), where)
-    return driver_rows.count_series(made)
+    listed = partial(list_forecasts, task=task, version=hash_forecast(keys, task))
+    lake.replace(tables.FORECASTS, _list(made, listed, tables.FORECASTS.columns), where)
+    scores = _list(made, partial(list_scores, task=task), tables.FORECAST_SCORES.columns)
+    lake.replace(tables.FORECAST_SCORES, scores.coalesce(1), where)
+    return count_series(keys)
+
+
+def _list(made: DataFrame, list_rows: Callable[[pa.Table], pa.Table], columns: Mapping[str, str]) -> DataFrame:
+    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    return made.mapInArrow(make_lister(list_rows), ddl)  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame
 
 from include.tables import Table
 from include.utc import Interval
-from spark_jobs.few_rows import from_table
-from spark_jobs.lake import Lake, empty
+from spark_jobs.lake import Lake, empty, from_table
 
 LOOKBACK = timedelta(hours=1)
 """The sample and the reply before the first of an hour stand in the hour before."""

@@ -86,7 +86,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
 
     refused = refusing.result()
     counts = merge_counts(raw.line_counts, refused.counts, window_counts)
-    write_quality(interval, counts, writes)
+    write_quality(interval, counts, lake)
     drawing.result()
     writes.wait()
     return Ingested(hours, counts, refused.refusals)

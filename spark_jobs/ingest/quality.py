@@ -14,7 +14,7 @@ from include.raw_files import RawFile
 from include.tables import QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
-from spark_jobs.ingest.table_writes import TableWrites
+from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_literal
 
 _OF_LINES = {"rows": "lines"} | {name: name for name in ("kept", "duplicate", "quarantined", "quarantined_values")}
@@ -79,7 +79,7 @@ def _collect_counts(of_clusters: DataFrame) -> Counts:
     return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
 
 
-def write_quality(interval: Interval, counts: Counts, writes: TableWrites) -> None:
+def write_quality(interval: Interval, counts: Counts, lake: Lake) -> None:
     """Write ops.quality of one interval, a row per cluster; what was not counted is zero."""
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}
@@ -89,4 +89,4 @@ def write_quality(interval: Interval, counts: Counts, writes: TableWrites) -> No
     ]
     start, end = (timestamp_literal(timestamp) for timestamp in (interval.start, interval.end))
     where = f"interval_start = {start} AND interval_end = {end}"
-    writes.start_few(QUALITY, arrow_rows(QUALITY, rows), where)
+    lake.few(QUALITY).replace(arrow_rows(QUALITY, rows), where)

@@ -14,13 +14,12 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import FILES, QUARANTINE
-from spark_jobs.few_rows import from_table
 from spark_jobs.ingest.file_counts import count_files, count_marked
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.quality import Counts, count_refusals
 from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.ingest.table_writes import TableWrites
-from spark_jobs.lake import Lake, date_hour_columns
+from spark_jobs.lake import Lake, date_hour_columns, from_table
 from spark_jobs.raw_parsing.numbered_lines import read_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
 
@@ -54,11 +53,11 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
     where = hours_where(raw.interval)
     marked = count_marked(own_marked)
     files = count_files(raw.own_files, raw.read_files, marked)
-    writes.start_few(FILES, arrow_rows(FILES, files), where)
+    writes.start(FILES, arrow_rows(FILES, files), where)
     counts = count_refusals(raw.own_files, files)
     of_files = arrow_rows(QUARANTINE, _quarantine_files(raw.own_files, files))
     if not any(one.quarantined + one.quarantined_values for one in marked.values()):
-        writes.start_few(QUARANTINE, of_files, where)
+        writes.start(QUARANTINE, of_files, where)
         return Refused(counts, _name_refusals(of_files))
     bare = [file for file in raw.own_files if file.name in marked and marked[file.name].bare]
     of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))

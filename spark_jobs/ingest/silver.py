@@ -178,9 +178,9 @@ def write_observations(
         of_stopped = measured.where(F.col("job_id").isin(*sorted(stopped)))
         former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
         rescales = build_rescales(stops, select_source_samples(of_stopped, shapes), former, settings.ingest, hours)
-        writes.start_few(RESCALES, select_hours(rescales, replies.rescale_hours), rescale_where)
+        writes.start(RESCALES, select_hours(rescales, replies.rescale_hours).coalesce(1), rescale_where)
     else:
-        writes.start_few(RESCALES, arrow_rows(RESCALES, []), rescale_where)
+        writes.start(RESCALES, arrow_rows(RESCALES, []), rescale_where)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
     if late.job_ids:
         observations = observations.unionByName(read_disturbed(lake, late, hours.start, unsettled))
@@ -208,12 +208,12 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
     """
     where = hours_where(replies.hours)
     for table, worked in ((JOBS, replies.jobs), (OPERATOR_KEYS, replies.operator_keys)):
-        writes.start_few(table, worked.rows, where)
+        writes.start(table, worked.rows, where)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
     if partitions is None:
-        writes.start_few(JOB_GRAPHS, replies.graphs.rows, where)
+        writes.start(JOB_GRAPHS, replies.graphs.rows, where)
     else:
-        writes.start_few(JOB_GRAPHS, job_graphs.add_partitions(replies.graphs.frame, partitions), where)
+        writes.start(JOB_GRAPHS, job_graphs.add_partitions(replies.graphs.frame, partitions).coalesce(1), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:

@@ -24,25 +24,18 @@ class TableWrites:
         self._cores = lake.spark.sparkContext.defaultParallelism
         self._running: list[Future[None]] = []
 
-    def start(self, table: Table, rows: DataFrame, where: str, core_share: float | None = None) -> None:
+    def start(self, table: Table, rows: DataFrame | pa.Table, where: str, core_share: float | None = None) -> None:
         """Begin to replace a slice.
 
         Args:
             table: whose.
-            rows: what stands there afterwards.
+            rows: what stands there afterwards; of the driver, or a frame.
             where: the predicate of the slice.
             core_share: at most this share of the cores writes it; when None, a task for each partition of the rows.
         """
-        if core_share is not None:
+        if core_share is not None and not isinstance(rows, pa.Table):
             rows = rows.coalesce(max(1, int(self._cores * core_share)))
         self._running.append(self._pool.submit(self._lake.replace, table, rows, where))
-
-    def start_few(self, table: Table, rows: DataFrame | pa.Table, where: str) -> None:
-        """Begin to replace a slice of a table of a few rows a job by rows that the driver has, or is brought."""
-        if isinstance(rows, pa.Table):
-            self._running.append(self._pool.submit(self._lake.few(table).replace, rows, where))
-        else:
-            self._running.append(self._pool.submit(self._lake.replace_few, table, rows, where))
 
     def wait(self) -> None:
         """Return when all that has begun is written.

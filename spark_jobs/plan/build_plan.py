@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include import tables
@@ -22,7 +21,7 @@ from spark_jobs.plan.job_inputs import JobInputs
 from spark_jobs.plan.job_plan import PlanTask, planner
 from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
-from spark_jobs.plan.plan_table import list_memories, list_plans
+from spark_jobs.plan.plan_table import select_memories, select_plans
 from spark_jobs.plan.slot_budget import allocations
 from spark_jobs.plan_inputs.packed_rows import send_packed
 from spark_jobs.plan_inputs.struct_arrays import map_rows
@@ -45,7 +44,7 @@ VERSIONS_SINCE = timedelta(days=3)  # windows, forecasts and memories of a job t
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A plan that is not written yet.
+    """A plan that is not written yet: frames of rows that are worked out.
 
     Attributes:
         plans: rows of gold.plans.
@@ -53,8 +52,8 @@ class Made:
         over_budget: clusters whose jobs cannot keep their budget.
     """
 
-    plans: pa.Table
-    memories: pa.Table
+    plans: DataFrame
+    memories: DataFrame
     over_budget: list[str]
 
 
@@ -105,10 +104,11 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     task = replace(task, trust=trust.result() if trust else ModelTrust())
     states = reduce(DataFrame.union, parts)
     result = allocations(states, task)
-    made = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()})).toArrow()
+    decided = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
+    made = decided.localCheckpoint().coalesce(1)
     over_budget = sorted(name for name, one in result.items() if not one.fits)
-    plans = list_plans(made, task, versions, shaping(settings))
-    return Made(plans, list_memories(made, Stage.PLAN, as_of), over_budget)
+    plans = select_plans(made, task, versions, shaping(settings))
+    return Made(plans, select_memories(made, Stage.PLAN, as_of), over_budget)
 
 
 def decide_jobs(states: DataFrame, task: PlanTask) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Rows of ``gold.plans`` and ``gold.policy_memory`` as Arrow, from the rows that executors made."""
+"""Rows of ``gold.plans`` and ``gold.policy_memory``, from the rows that executors made."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
-from include.arrow_rows import arrow_schema
 from include.stage_names import Stage
 from include.tables import PLANS, POLICY_MEMORY
 from include.tables.plan_row import PARALLELISMS, TIMES
@@ -18,14 +17,14 @@ from include.utc import format_utc
 from spark_jobs.code_versions import find_versions
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan.job_plan import PlanTask
+from spark_jobs.timestamps import timestamp_column
 
-_MOMENT = pa.timestamp("us", "UTC")
 _NOT_WRITTEN = ("date", "settings", "input_versions")
 """Columns that ``plans.json`` has not: a run from the beginning writes the same file."""
 
 
-def list_plans(rows: pa.Table, task: PlanTask, versions: Mapping[str, int], settings: str) -> pa.Table:
-    """Return the rows of gold.plans, in order.
+def select_plans(rows: DataFrame, task: PlanTask, versions: Mapping[str, int], settings: str) -> DataFrame:
+    """Return the rows of gold.plans.
 
     Args:
         rows: of :data:`spark_jobs.plan.plan_rows.ROW_SCHEMA`.
@@ -33,40 +32,40 @@ def list_plans(rows: pa.Table, task: PlanTask, versions: Mapping[str, int], sett
         versions: of the tables that were read.
         settings: that shape the plan, as JSON.
     """
-    ordered = rows.sort_by([(name, "ascending") for name in (*JOB, "step_index")])
-    schema, count = arrow_schema(PLANS), len(rows)
-    model = task.bundle.value.model_version if task.bundle else None
-    code = find_versions(Stage.PLAN, task.settings.planner.policies_in_use)
-    shared: dict[str, Any] = {
-        "as_of": task.as_of,
-        "model_version": model,
-        "input_versions": sorted(versions.items()),
-        "settings": settings,
-        "date": task.as_of.date(),
+    policies = sorted(task.settings.planner.policies_in_use)
+    code = find_versions(Stage.PLAN, policies)
+    own_code = [F.when(F.col("policy") == name, code(name)) for name in policies]
+    made: dict[str, Column] = {
+        "as_of": timestamp_column(task.as_of),
+        "model_version": F.lit(task.bundle.value.model_version if task.bundle else None),
+        "input_versions": _read_json(F.lit(json.dumps(dict(versions), sort_keys=True)), "input_versions"),
+        "settings": F.lit(settings),
+        "date": F.lit(task.as_of.date()),
+        "code_version": F.coalesce(*own_code, F.lit(code(None))),
     }
-    made = {name: pa.array([value] * count, schema.field(name).type) for name, value in shared.items()}
-    made["code_version"] = pa.array([code(name) for name in ordered["policy"].to_pylist()], pa.string())
-    made |= {column: ordered[name].cast(pa.timestamp("s", "UTC")).cast(_MOMENT) for name, column in TIMES.items()}
-    for name in PARALLELISMS:
-        values = [None if text is None else list(json.loads(text).items()) for text in ordered[name].to_pylist()]
-        made[name] = pa.array(values, schema.field(name).type)
-    columns = [made[name] if name in made else ordered[name] for name in PLANS.columns]
-    return pa.table(columns, names=list(PLANS.columns)).cast(schema)
+    made |= {column: F.timestamp_seconds(name) for name, column in TIMES.items()}
+    made |= {name: _read_json(F.col(name), name) for name in PARALLELISMS}
+    return _select(rows, PLANS.columns, made)
 
 
-def list_memories(rows: pa.Table, stage: str, as_of: datetime) -> pa.Table:
+def select_memories(rows: DataFrame, stage: str, as_of: datetime) -> DataFrame:
     """Return the rows of gold.policy_memory among the rows that a stage made."""
-    own = rows.filter(pc.is_valid(rows["memory"]))
-    schema = arrow_schema(POLICY_MEMORY)
-    shared = {"stage": str(stage), "as_of": as_of, "date": as_of.date()}
-    made = {name: pa.array([value] * len(own), schema.field(name).type) for name, value in shared.items()}
-    return pa.table({name: made[name] if name in made else own[name] for name in POLICY_MEMORY.columns}).cast(schema)
+    made = {"stage": F.lit(str(stage)), "as_of": timestamp_column(as_of), "date": F.lit(as_of.date())}
+    return _select(rows.where("memory IS NOT NULL"), POLICY_MEMORY.columns, made)
 
 
-def list_written(plans: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of one plan as they go into ``plans.json``."""
-    names = [name for name in PLANS.columns if name not in _NOT_WRITTEN]
-    return [{name: _to_json(row[name]) for name in names} for row in plans.select(names).to_pylist()]
+def read_written(plans: DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of one plan as they go into ``plans.json``, in order."""
+    rows = plans.drop(*_NOT_WRITTEN).toArrow().sort_by([(name, "ascending") for name in (*JOB, "step_index")])
+    return [{name: _to_json(value) for name, value in row.items()} for row in rows.to_pylist()]
+
+
+def _read_json(text: Column, name: str) -> Column:
+    return F.from_json(text, PLANS.columns[name])
+
+
+def _select(rows: DataFrame, columns: Mapping[str, str], made: Mapping[str, Column]) -> DataFrame:
+    return rows.select(*[made.get(name, F.col(name)).cast(kind).alias(name) for name, kind in columns.items()])
 
 
 def _to_json(value: Any) -> Any:

@@ -15,7 +15,6 @@ from include.stage_names import Stage
 from include.tables import PLANS
 from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
-from spark_jobs.few_rows import from_table
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan.build_plan import make
@@ -72,7 +71,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
         }
     )
     bundle = _bundle(settings, first["model_version"])
-    made = from_table(lake.spark, PLANS, make(lake, then, as_of, bundle, dict(first["input_versions"])).plans)
+    made = make(lake, then, as_of, bundle, dict(first["input_versions"])).plans
     content = [name for name in PLANS.columns if name != "code_version"]
 
     def lines(rows: DataFrame) -> list[str]:

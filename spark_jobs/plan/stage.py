@@ -21,7 +21,7 @@ from include.stages import StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan.build_plan import current_versions, make
-from spark_jobs.plan.plan_table import list_written
+from spark_jobs.plan.plan_table import read_written
 from spark_jobs.plan_inputs.policy_memory import own_memories
 from spark_jobs.plan_inputs.windows import any_observes
 from spark_jobs.timestamps import as_of_slice
@@ -41,12 +41,12 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         versions = current_versions(lake)
     champion = loading.result()
     made = make(lake, settings, as_of, champion.bundle, versions)
-    if not len(made.plans):
+    plans = read_written(made.plans)
+    if not plans:
         lake.require_empty(tables.PLANS, as_of_slice(as_of))
     if any_observes(settings.planner):
-        lake.few(tables.POLICY_MEMORY).replace(made.memories, own_memories(Stage.PLAN, as_of))
-    lake.few(tables.PLANS).replace(made.plans, as_of_slice(as_of))
-    plans = list_written(made.plans)
+        lake.replace(tables.POLICY_MEMORY, made.memories, own_memories(Stage.PLAN, as_of))
+    lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
     write_json(place(settings.paths.out) / PLANS_FILE, plans)
     result = Counter(row["status"] for row in plans)
     return {

@@ -69,11 +69,12 @@ def write_job_days(lake: Lake, as_of: datetime, late_after_s: float, taskmanager
     windows = count_paid_slots(ran, taskmanager_slots)
     rescales = recent_rescales(lake.read(tables.RESCALES), since, as_of)
     due = count_carried_out(lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG), since, as_of)
-    rows = count_days(windows, rescales, due, as_of).where(F.col("date").isin(dates)).toArrow()
+    rows = count_days(windows, rescales, due, as_of).where(F.col("date").isin(dates))
+    counted = rows.coalesce(1).localCheckpoint()
     if dates:
         listed = ", ".join(f"'{one.isoformat()}'" for one in dates)
-        lake.few(tables.JOB_DAYS).replace(rows, f"date IN ({listed})")
-    return len(rows)
+        lake.replace(tables.JOB_DAYS, counted, f"date IN ({listed})")
+    return counted.count()
 
 
 def _counted_until(lake: Lake, as_of: datetime) -> dict[date, datetime]:
@@ -100,7 +101,7 @@ def write_step_results(lake: Lake, as_of: datetime, late_after_s: float) -> int:
             rows += list_results(of_job, loads.get(key, load.iloc[:0]), stops.get(key, rescales.iloc[:0]), as_of)
     where = f"date >= '{since.date().isoformat()}' AND date <= '{as_of.date().isoformat()}'"
     until = f"apply_at <= '{as_of.isoformat()}'"
-    lake.few(tables.STEP_RESULTS).replace(arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
+    lake.replace(tables.STEP_RESULTS, arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
     return len(rows)
 
 
@@ -109,7 +110,7 @@ def write_event_results(lake: Lake, settings: Settings, as_of: datetime) -> None
     if not settings.events:
         return
     rows = arrow_rows(tables.EVENT_RESULTS, list_event_results(lake, settings, as_of))
-    lake.few(tables.EVENT_RESULTS).replace(rows, f"date = '{as_of.date().isoformat()}'")
+    lake.replace(tables.EVENT_RESULTS, rows, f"date = '{as_of.date().isoformat()}'")
 
 
 def _of(rows: DataFrame, jobs: DataFrame) -> pd.DataFrame:

@@ -5,12 +5,12 @@ month is few files. A slice says from which files it was made, and is made anew 
 hours that came since, came late, were ingested again or merged, or are gone. So it may be out of date, or not there at
 all, and whoever brings it up to date before reading has the rows that silver.observations has.
 
-Without Spark: an hour is read by column in tenths of a second, and most runs find one hour to read.
+Read without Spark: an hour is read by column in tenths of a second, and most runs find one hour to read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
@@ -39,13 +39,14 @@ Slice = tuple[date, int]
 """A date and an hour, or :data:`WHOLE_DAY`."""
 
 
-def update_source_loads(lake: str, since: date, until: date) -> int:
+def update_source_loads(lake: str, since: date, until: date, replace: Callable[[pa.Table, str], None]) -> int:
     """Make the slices anew whose rows were not made from the windows that are there now.
 
     Args:
         lake: folder or URI.
         since: first date.
         until: last date.
+        replace: replaces a slice of silver.source_loads by rows.
 
     Returns:
         So many slices, hours or whole days, were others.
@@ -56,7 +57,7 @@ def update_source_loads(lake: str, since: date, until: date) -> int:
     slices = _join_days(files)
     wanted, stale = find_stale(loads, slices, since, until, _RULE)
     for made in _gather(windows, stale, wanted):
-        loads.replace(pa.concat_tables(made.values()), _where(made))
+        replace(pa.concat_tables(made.values()), _where(made))
     return len(stale)
 
 

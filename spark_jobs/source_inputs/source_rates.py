@@ -6,7 +6,7 @@ planning and compiling; here they are read by column and averaged in 4 s, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -53,16 +53,22 @@ class SourceRates:
         return pa.table(columns, names=[*SERIES, *RATES])
 
 
-def list_sources(lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None]) -> list[SourceName]:
+def list_sources(
+    lake: str,
+    frame: HistoryFrame,
+    current: Mapping[OperatorName, str | None],
+    replace: Callable[[pa.Table, str], None],
+) -> list[SourceName]:
     """Return the sources with a window in a history, under their present names; the windows are brought up to date.
 
     Args:
         lake: folder or URI.
         frame: of the history.
         current: present name of an operator that has another, null of one that has gone; see :mod:`.renames`.
+        replace: of silver.source_loads; see :func:`.source_loads.update_source_loads`.
     """
     days, places = _list_days(frame), _Places(current)
-    update_source_loads(lake, days[0], days[-1])
+    update_source_loads(lake, days[0], days[-1], replace)
     for day, rows in _read_days(lake, days, [*_NAMES, "start_s"]):
         _place_rows(rows if days[0] < day < days[-1] else _select_inside(rows, frame), places)
     return places.names

@@ -196,7 +196,7 @@ def write_rows(
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
     jobs = arrow_rows(MODEL_JOBS, job_rows(request, str(result["model_version"]), bundle, judged))
-    lake.few(MODEL_JOBS).replace(jobs, as_of_slice(request.as_of))
+    lake.replace(MODEL_JOBS, jobs, as_of_slice(request.as_of))
     rows = arrow_rows(MODEL_VERSIONS, [row])
     lake.few(MODEL_VERSIONS).replace(rows, f"as_of = {timestamp_literal(request.as_of)}")
 

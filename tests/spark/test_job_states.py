@@ -32,7 +32,7 @@ def told(situations: Situations) -> IngestedLake:
     lake, settings = situations.lake, situations.settings
     forecast.run(lake.spark, settings, StageRequest(Stage.FORECAST, END))
     made = make(lake, settings, END, bundle(), current_versions(lake))
-    lake.few(PLANS).replace(made.plans, "true")
+    lake.replace(PLANS, made.plans, "true")
     return situations
 
 

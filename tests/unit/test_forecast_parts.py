@@ -81,7 +81,7 @@ def test_a_worker_works_on_each_batch_alone_and_sends_unknown_figures_as_none() 
 
 def test_a_worker_loads_neither_the_settings_nor_the_lake_nor_lightgbm() -> None:
     heavy = ("include.settings", "deltalake", "lightgbm", "sklearn", "pyspark")
-    ours = "spark_jobs.forecast.series, spark_jobs.forecast.batch_bytes"
+    ours = "spark_jobs.forecast.forecast_rows, spark_jobs.forecast.batch_bytes"
     code = f"import sys, {ours}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -20,13 +20,17 @@ from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS, SOURCE_LOADS
 from lab.stages.inputs.source_series import SourceWindows
 from spark_jobs.source_inputs import source_loads
-from spark_jobs.source_inputs.source_loads import WHOLE_DAY, update_source_loads
+from spark_jobs.source_inputs.source_loads import WHOLE_DAY
 from spark_jobs.source_inputs.source_windows import HistoryFrame
 
 START = datetime(2026, 3, 20, 22, tzinfo=UTC)
 HOURS = 4  # of two days
 DAYS = START.date(), START.date() + timedelta(days=1)
 RATES = (None, math.nan, math.inf, -5.0, 0.0, 700.0)
+
+
+def update(lake: str, since: date, until: date) -> int:
+    return source_loads.update_source_loads(lake, since, until, LakeTable(lake, SOURCE_LOADS).replace)
 
 
 def window(hour: int, minute: int, **values: Any) -> dict[str, Any]:
@@ -113,26 +117,26 @@ def test_the_table_has_the_windows_of_sources(steps: list[tuple[tuple[str, Any],
         for (kind, how), is_read in steps:
             change(lake, kind, how)
             if is_read:
-                update_source_loads(lake, *DAYS)
+                update(lake, *DAYS)
                 assert present(lake) == expected(lake), kind
-        update_source_loads(lake, *DAYS)
+        update(lake, *DAYS)
         assert present(lake) == expected(lake)
-        assert update_source_loads(lake, *DAYS) == 0  # nothing is read twice
+        assert update(lake, *DAYS) == 0  # nothing is read twice
 
 
 def test_only_hours_that_changed_are_made_anew(tmp_path: Path) -> None:
     lake = str(tmp_path)
-    assert update_source_loads(lake, *DAYS) == 0  # without a table of windows
+    assert update(lake, *DAYS) == 0  # without a table of windows
     table = LakeTable(lake, OBSERVATIONS)
     table.append([window(hour, minute, target_data_rate_per_s=1.0) for hour in range(HOURS) for minute in range(3)])
-    assert update_source_loads(lake, START.date(), START.date()) == 1  # a day that is over; two hours of the next one
-    assert update_source_loads(lake, *DAYS) == 2
+    assert update(lake, START.date(), START.date()) == 1  # a day that is over; two hours of the next one
+    assert update(lake, *DAYS) == 2
     table.append([window(1, 30, target_data_rate_per_s=2.0)])
     table.append([window(3, 30, is_source=False)])
-    assert update_source_loads(lake, *DAYS) == 2
-    assert update_source_loads(lake, *DAYS) == 0
+    assert update(lake, *DAYS) == 2
+    assert update(lake, *DAYS) == 0
     table.replace(arrow_rows(OBSERVATIONS, []), slice_of(0))
-    assert update_source_loads(lake, *DAYS) == 1
+    assert update(lake, *DAYS) == 1
     assert {key[-2:] for key in present(lake)} == {(START.date(), WHOLE_DAY), (DAYS[1], 0), (DAYS[1], 1)}
 
 
@@ -141,7 +145,7 @@ def test_a_day_is_one_slice_when_its_last_hour_is_there(tmp_path: Path) -> None:
     table, loads = LakeTable(lake, OBSERVATIONS), LakeTable(lake, SOURCE_LOADS)
     for hour, slices in ((0, {"22"}), (1, {"-1"}), (2, {"-1", "0"})):
         table.append([window(hour, minute, target_data_rate_per_s=1.0) for minute in range(hour + 1)])
-        assert update_source_loads(lake, *DAYS) == (2 if hour == 1 else 1)
+        assert update(lake, *DAYS) == (2 if hour == 1 else 1)
         assert present(lake) == expected(lake)
         assert {name for _, name, _ in loads.read_partitions()} == slices
 
@@ -156,15 +160,15 @@ def test_hours_that_share_a_file_are_read_at_once(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(LakeTable, "read", note)
     table = LakeTable(lake, OBSERVATIONS)
     table.append([window(hour, 0, target_data_rate_per_s=1.0) for hour in range(HOURS)])
-    assert update_source_loads(lake, *DAYS) == 3
+    assert update(lake, *DAYS) == 3
     assert parts == ["is_source", "is_source AND hour IN (0, 1)"]
     parts.clear()
     monkeypatch.setattr(source_loads, "_RULE", 0)
     monkeypatch.setattr(source_loads, "_READ_BYTES", 0)  # each day is large: hours are read one by one
-    assert update_source_loads(lake, *DAYS) == 3
+    assert update(lake, *DAYS) == 3
     assert parts == ["is_source", "is_source AND hour IN (0)", "is_source AND hour IN (1)"]
     monkeypatch.undo()
-    assert update_source_loads(lake, *DAYS) == 3  # as after a release with another rule
+    assert update(lake, *DAYS) == 3  # as after a release with another rule
     assert present(lake) == expected(lake)
     files = LakeTable(lake, SOURCE_LOADS).read_files()
     assert [len(files[day]) for day in DAYS] == [1, 2]
@@ -173,7 +177,7 @@ def test_hours_that_share_a_file_are_read_at_once(tmp_path: Path, monkeypatch: p
 def test_an_hour_without_a_source_is_read_once(tmp_path: Path) -> None:
     lake = str(tmp_path)
     LakeTable(lake, OBSERVATIONS).append([window(2, 0, is_source=False), window(3, 0, is_source=None)])
-    assert [update_source_loads(lake, *DAYS) for _ in range(2)] == [2, 0]
+    assert [update(lake, *DAYS) for _ in range(2)] == [2, 0]
     assert present(lake) == {}
 
 
@@ -181,13 +185,13 @@ def test_what_another_program_made_of_older_windows_is_made_again(tmp_path: Path
     lake = str(tmp_path)
     table = LakeTable(lake, OBSERVATIONS)
     table.append([window(0, 0, target_data_rate_per_s=1.0)])
-    update_source_loads(lake, *DAYS)
+    update(lake, *DAYS)
     loads = LakeTable(lake, SOURCE_LOADS)
     older = loads.read(list(SOURCE_LOADS.columns), *DAYS)
     table.append([window(0, 1, target_data_rate_per_s=2.0)])
-    update_source_loads(lake, *DAYS)
+    update(lake, *DAYS)
     loads.append_arrow(older)  # as of two that began at once: the rows of both
-    assert update_source_loads(lake, *DAYS) == 1
+    assert update(lake, *DAYS) == 1
     assert present(lake) == expected(lake)
 
 
@@ -223,5 +227,5 @@ def test_a_source_without_a_measured_window_was_never_seen() -> None:
 def test_dates_outside_are_left_alone(tmp_path: Path) -> None:
     lake = str(tmp_path)
     LakeTable(lake, OBSERVATIONS).append([window(0, 0, target_data_rate_per_s=1.0)])
-    assert update_source_loads(lake, date(2026, 1, 1), date(2026, 2, 1)) == 0
+    assert update(lake, date(2026, 1, 1), date(2026, 2, 1)) == 0
     assert present(lake) == {}

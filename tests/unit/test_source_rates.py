@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from include.lake_table import LakeTable
-from include.tables import OBSERVATIONS
+from include.tables import OBSERVATIONS, SOURCE_LOADS
 from lab.stages.inputs.source_series import SourceWindows
 from spark_jobs.source_inputs.source_rates import SourceRates, list_sources, read_source_rates
 from spark_jobs.source_inputs.source_windows import HistoryFrame
@@ -28,7 +28,12 @@ def window(start_s: int, window_s: int, rate: float | None, **names: Any) -> dic
 
 def read(lake: Path, rows: list[dict[str, Any]], frame: HistoryFrame, current: Any = None) -> SourceRates:
     LakeTable(str(lake), OBSERVATIONS).append(rows)
-    return read_source_rates(str(lake), frame, current or {}, list_sources(str(lake), frame, current or {}))
+    return read_source_rates(
+        str(lake),
+        frame,
+        current or {},
+        list_sources(str(lake), frame, current or {}, LakeTable(str(lake), SOURCE_LOADS).replace),
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_the_rates_of_some_sources_are_theirs_among_all(tmp_path: Path) -> None:
 
 def test_a_lake_without_observations_has_no_source(tmp_path: Path) -> None:
     frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
-    assert list_sources(str(tmp_path), frame, {}) == []
+    assert list_sources(str(tmp_path), frame, {}, LakeTable(str(tmp_path), SOURCE_LOADS).replace) == []
     made = read_source_rates(str(tmp_path), frame, {}, [])
     assert made.table.num_rows == 0
     assert made.table.column_names == ["cluster", "job", "operator", "rate_per_s", "last_seen_s"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -21,7 +22,7 @@ WINDOWS = ("start_s", "window_s", "demand_per_s")
 def read_source_loads(lake: Lake, frame: HistoryFrame) -> DataFrame:
     """Return rows of silver.source_loads of the dates of a history, after bringing those up to date."""
     since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
-    update_source_loads(lake.root, since, until)
+    update_source_loads(lake.root, since, until, partial(lake.replace, SOURCE_LOADS))
     return lake.read(SOURCE_LOADS).where(F.col("date").between(F.lit(since), F.lit(until)))
 
 

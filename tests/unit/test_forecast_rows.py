@@ -1,4 +1,4 @@
-"""What a forecast of few sources chooses, writes and counts in the driver."""
+"""The rows that a forecast writes, and what the driver needs of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from include.tables import FORECAST_SCORES, FORECASTS
-from spark_jobs.forecast import driver_rows
+from spark_jobs.forecast import forecast_rows
 from spark_jobs.forecast.series import ForecastTask
 
 AS_OF = datetime(2026, 3, 20, 10, 3, 0, 250_001, tzinfo=UTC)
@@ -41,7 +41,7 @@ def table(*rows: dict[str, Any]) -> pa.Table:
 
 
 def test_a_forecast_has_a_row_per_bin_and_an_event_where_it_is() -> None:
-    rows = driver_rows.list_forecasts(table(series("a", 5.0), series("b", 7.0)), TASK, "v").to_pylist()
+    rows = forecast_rows.list_forecasts(table(series("a", 5.0), series("b", 7.0)), TASK, "v").to_pylist()
     assert [(row["job"], row["q50_per_s"], row["bin_start"].minute) for row in rows] == [
         ("a", 5.0, 0),
         ("a", 5.0, 5),
@@ -58,7 +58,7 @@ def test_a_forecast_has_a_row_per_bin_and_an_event_where_it_is() -> None:
 
 def test_a_method_that_was_not_scored_has_no_row_and_an_unknown_score_is_null() -> None:
     unknown = series("a", 5.0, mase=[math.nan, 1.0], pinball_q90=[None, 1.0])
-    (row,) = driver_rows.list_scores(table(unknown), TASK).to_pylist()
+    (row,) = forecast_rows.list_scores(table(unknown), TASK).to_pylist()
     assert (row["method"], row["origins"], row["champion"]) == ("blend", 3, True)
     assert (row["mase"], row["pinball_q90"], row["coverage_q90"]) == (None, None, 0.9)
     assert list(row) == list(FORECAST_SCORES.columns)
@@ -68,8 +68,10 @@ def test_series_are_counted_by_what_became_of_them() -> None:
     stale = series("b", 5.0, fallback_reason="too short; stale: last measured yesterday", method="recent_level")
     broken = series("c", None, fallback_reason="no usable rate", origins=[0, 0])
     made = table(series("a", 5.0), stale, broken, series("d", math.nan))
-    assert driver_rows.is_usable(made).to_pylist() == [True, True, False, False]
-    assert driver_rows.count_series(made) == {
+    assert forecast_rows.is_usable(made).to_pylist() == [True, True, False, False]
+    keys = forecast_rows.list_keys(made)
+    assert keys.column_names == list(forecast_rows.KEY_COLUMNS)
+    assert forecast_rows.count_series(keys) == {
         "forecasts": 2,
         "fallbacks": 1,
         "stale": 1,
@@ -81,13 +83,19 @@ def test_series_are_counted_by_what_became_of_them() -> None:
 
 def test_a_version_depends_on_inputs_and_settings_but_not_on_the_order() -> None:
     a, b = series("a", 5.0), series("b", 7.0)
-    version = driver_rows.hash_forecast(table(a, b), TASK)
-    assert driver_rows.hash_forecast(table(b, a), TASK) == version
-    assert driver_rows.hash_forecast(table(a, b | {"input_hash": "j"}), TASK) != version
+    version = forecast_rows.hash_forecast(table(a, b), TASK)
+    assert forecast_rows.hash_forecast(table(b, a), TASK) == version
+    assert forecast_rows.hash_forecast(table(a, b | {"input_hash": "j"}), TASK) != version
+
+
+def test_a_series_without_a_usable_rate_has_no_row() -> None:
+    made = table(series("a", None, origins=[0, 0]), series("b", 5.0))
+    assert {row["job"] for row in forecast_rows.list_forecasts(made, TASK, "v").to_pylist()} == {"b"}
+    assert {row["job"] for row in forecast_rows.list_scores(made, TASK).to_pylist()} == {"b"}
 
 
 def test_nothing_is_written_of_no_series() -> None:
     none = table(series("a", 5.0)).slice(0, 0)
-    assert driver_rows.list_forecasts(none, TASK, "v").num_rows == 0
-    assert driver_rows.list_scores(none, TASK).num_rows == 0
-    assert driver_rows.count_series(none)["forecasts"] == 0
+    assert forecast_rows.list_forecasts(none, TASK, "v").num_rows == 0
+    assert forecast_rows.list_scores(none, TASK).num_rows == 0
+    assert forecast_rows.count_series(forecast_rows.list_keys(none))["forecasts"] == 0

@@ -1,11 +1,13 @@
-"""Rows of a forecast in the driver: those that it chooses, writes and counts."""
+"""Rows of forecasts that workers made: those of the tables, and what the driver needs of each series.
+
+Loaded by the workers: without Spark and the lake.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -15,40 +17,23 @@ from include.arrow_rows import arrow_schema
 from include.tables import FORECAST_SCORES, FORECASTS, Table
 from models.arrays import Ints
 from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.lake import Lake
-from spark_jobs.source_inputs.source_rates import SourceName
 from spark_jobs.source_inputs.source_windows import SERIES
 
 _QUANTILES = ("q10", "q50", "q90", "q95")
 _OF_EVENTS = ("event", "event_factor", "event_spread")
 _SCORES = ("mase", "pinball_q90", "coverage_q90")
+KEY_COLUMNS = {
+    **dict.fromkeys((*SERIES, "method", "fallback_reason", "input_hash"), "STRING"),
+    **dict.fromkeys(("usable", "contested"), "BOOLEAN"),
+}
+"""Of a series: column -> type, as SQL."""
 
 
-def take_series(sources: pa.Table, names: Sequence[SourceName]) -> pa.Table:
-    """Return the rows of some sources, in the order of their names."""
-    place = {name: row for row, name in enumerate(_keys(sources))}
-    return sources.take(pa.array([place[name] for name in names], pa.int64()))
-
-
-def add_champions(sources: pa.Table, lake: Lake, as_of: datetime, memory: timedelta) -> pa.Table:
-    """Return the sources with ``previous_champion``: the newest that was recorded before, null without one.
-
-    And with ``is_chosen``: whether that was on the date of ``as_of``.
-    """
-    where = f"champion AND as_of < '{as_of.isoformat()}'"
-    columns = [*SERIES, "as_of", "date", "method"]
-    rows = lake.few(FORECAST_SCORES).read(columns, (as_of - memory).date(), as_of.date(), where).sort_by("as_of")
-    lasts = [("method", "last"), ("date", "last")]
-    newest = rows.group_by(list(SERIES), use_threads=False).aggregate(lasts)
-    lists = (newest["method_last"].to_pylist(), newest["date_last"].to_pylist())
-    champions = dict(zip(_keys(newest), zip(*lists, strict=True), strict=True))
-    own = [champions.get(name, (None, None)) for name in _keys(sources)]
-    whole = sources.append_column("previous_champion", pa.array([method for method, _ in own], pa.string()))
-    return whole.append_column("is_chosen", pa.array([date == as_of.date() for _, date in own], pa.bool_()))
-
-
-def _keys(rows: pa.Table) -> list[SourceName]:
-    return list(zip(*(rows[name].to_pylist() for name in SERIES), strict=True))
+def list_keys(made: pa.Table) -> pa.Table:
+    """Return a row of :data:`KEY_COLUMNS` for each series: ``contested`` says that there was a contest of methods."""
+    contested = pa.array([any(origins) for origins in made["origins"].to_pylist()], pa.bool_())
+    whole = made.append_column("usable", is_usable(made)).append_column("contested", contested)
+    return whole.select(list(KEY_COLUMNS))
 
 
 def is_usable(made: pa.Table) -> pa.Array:
@@ -59,15 +44,16 @@ def is_usable(made: pa.Table) -> pa.Array:
     return pa.array(np.bincount(np.repeat(np.arange(len(made)), count), weights=known, minlength=len(made)) > 0)
 
 
-def hash_forecast(made: pa.Table, task: ForecastTask) -> str:
+def hash_forecast(keys: pa.Table, task: ForecastTask) -> str:
     """Return the hash of all inputs and settings of a forecast: equal input, equal version."""
-    lines = ["|".join(row) for row in zip(*(made[name].to_pylist() for name in (*SERIES, "input_hash")), strict=True)]
+    lines = ["|".join(row) for row in zip(*(keys[name].to_pylist() for name in (*SERIES, "input_hash")), strict=True)]
     inputs = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
     return hashlib.sha256(f"{task.version_text}\n{inputs}".encode()).hexdigest()[:16]
 
 
-def list_forecasts(known: pa.Table, task: ForecastTask, version: str) -> pa.Table:
+def list_forecasts(made: pa.Table, task: ForecastTask, version: str) -> pa.Table:
     """Return the rows of gold.forecasts of series that have one: one per series and bin."""
+    known = made.filter(is_usable(made))
     steps = np.tile(np.arange(task.horizon_bins), len(known))
     start_us = pa.array((round(task.now_s) + steps * task.bin_s) * 1_000_000)
     columns = _repeat(known, [*SERIES, "method", "fallback_reason"], np.full(len(known), task.horizon_bins))
@@ -80,8 +66,9 @@ def list_forecasts(known: pa.Table, task: ForecastTask, version: str) -> pa.Tabl
     return _table(FORECASTS, columns, task)
 
 
-def list_scores(known: pa.Table, task: ForecastTask) -> pa.Table:
-    """Return the rows of gold.forecast_scores: one per series and method that was scored."""
+def list_scores(made: pa.Table, task: ForecastTask) -> pa.Table:
+    """Return the rows of gold.forecast_scores: one per series that has a forecast, and method that was scored."""
+    known = made.filter(is_usable(made))
     count = np.diff(known["methods"].combine_chunks().offsets.to_numpy()) if len(known) else np.zeros(0, np.int64)
     columns = _repeat(known, SERIES, count)
     columns |= {"method": _flatten(known, "methods")}
@@ -91,16 +78,16 @@ def list_scores(known: pa.Table, task: ForecastTask) -> pa.Table:
     return rows.filter(pc.greater(rows["origins"], 0))
 
 
-def count_series(made: pa.Table) -> dict[str, object]:
+def count_series(keys: pa.Table) -> dict[str, object]:
     """Count series: forecast, fallen back, stale, without any usable rate, with a contest of methods, and by method."""
-    usable, reasons = is_usable(made).to_pylist(), made["fallback_reason"].to_pylist()
+    usable, reasons = keys["usable"].to_pylist(), keys["fallback_reason"].to_pylist()
     return {
         "forecasts": sum(usable),
         "fallbacks": sum(is_known and reason is not None for is_known, reason in zip(usable, reasons, strict=True)),
         "stale": sum("stale: " in (reason or "") for reason in reasons),
         "unusable": len(usable) - sum(usable),
-        "contests": sum(any(origins) for origins in made["origins"].to_pylist()),
-        "methods": dict(sorted(Counter(made["method"].to_pylist()).items())),
+        "contests": sum(keys["contested"].to_pylist()),
+        "methods": dict(sorted(Counter(keys["method"].to_pylist()).items())),
     }
 
 
