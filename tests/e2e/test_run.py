@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from delta_tables import list_writers
 from page_commands import find_commands, read_page
 from planted_secrets import Planted, connection_values, find_secrets, plant, process_list
 
@@ -28,12 +29,15 @@ from cli.embedded import below
 from cli.run import place_data
 from cli.run_table import MOST
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
+from include.tables import FORECASTS, JOB_DAYS, MODEL_VERSIONS, OBSERVATIONS, PLANS, POLICY_MEMORY, QUALITY, TABLES
 from include.threads import running_beside
 from include.utc import parse_utc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAST_LINE = re.compile(r"run: (\d+) jobs, (\d+) rows, (\d+) quarantined, (\d+) models, (\d+) steps, (\d+) s")
 DAYS = 5  # of the simulated history; 21 by default
+NOT_BY_SPARK = {QUALITY.name: "a row per cluster and ingestion", MODEL_VERSIONS.name: "a row per training"}
+"""Tables of stages that delta-rs commits, and why: no more rows than runs."""
 STAGES = {"data", "ingest", "train", "forecast", "plan", "control", "report"}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -145,6 +149,15 @@ def test_ends_with_the_counts_and_the_report(main_run):
     assert str(main_run.out / "report.html") in main_run.printed
     assert set(main_run.counts["seconds"]) == STAGES
     assert (main_run.out / "report.html").stat().st_size > 10_000
+
+
+def test_every_table_that_grows_is_committed_by_spark(main_run):
+    """By the lake's own commitInfo; tables of the controller and of commands are written where no Spark runs."""
+    writers = {table.name: list_writers(main_run.out / "lake" / table.relative_path) for table in TABLES}
+    engines = {name: {engine.split("/")[0] for engine in known} for name, known in writers.items() if known}
+    by_spark = {name for name, known in engines.items() if known == {"Apache-Spark"}}
+    assert engines.keys() - by_spark == NOT_BY_SPARK.keys(), engines
+    assert {table.name for table in (FORECASTS, JOB_DAYS, OBSERVATIONS, PLANS, POLICY_MEMORY)} <= by_spark
 
 
 def test_plans_steps_ahead_for_at_least_twelve_jobs(main_run):

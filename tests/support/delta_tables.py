@@ -36,6 +36,16 @@ def write_rows(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]], mode
     write_deltalake(target, pa.Table.from_pydict(columns, schema=schema), mode=mode)  # type: ignore[call-overload]
 
 
+def list_writers(path: Path) -> set[str]:
+    """Return the engines that committed rows to a table, as its log names them; not who merged its files."""
+    result = set()
+    for commit in sorted((path / "_delta_log").glob("*.json")):
+        actions = [json.loads(line) for line in commit.read_text().splitlines()]
+        if any(one["add"]["dataChange"] for one in actions if "add" in one):
+            result |= {one["commitInfo"]["engineInfo"] for one in actions if "commitInfo" in one}
+    return result
+
+
 def _empty_table(lake: Lake, table: Table) -> Path:
     if table.name not in _empty:
         own = Lake(lake.spark, _folder.name)
