@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from include import tables
-from include.arrow_rows import arrow_columns
+from include.arrow_rows import arrow_columns, arrow_rows
 from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
@@ -127,9 +127,11 @@ def write_forecasts(lake: Lake, made: DataFrame, task: ForecastTask, request: St
         lake.require_empty(tables.FORECASTS, where)
     listed = partial(list_forecasts, task=task, version=hash_forecast(keys, task))
     lake.replace(tables.FORECASTS, _list(made, listed, tables.FORECASTS.columns), where)
-    scores = _list(made, partial(list_scores, task=task), tables.FORECAST_SCORES.columns)
-    lake.replace(tables.FORECAST_SCORES, scores.coalesce(1), where)
-    return count_series(keys)
+    result = count_series(keys)
+    scores = _list(made, partial(list_scores, task=task), tables.FORECAST_SCORES.columns).coalesce(1)
+    none = arrow_rows(tables.FORECAST_SCORES, [])
+    lake.replace(tables.FORECAST_SCORES, scores if result["contests"] else none, where)
+    return result
 
 
 def _list(made: DataFrame, list_rows: Callable[[pa.Table], pa.Table], columns: Mapping[str, str]) -> DataFrame:
