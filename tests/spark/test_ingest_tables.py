@@ -24,8 +24,8 @@ from tests.spark.ingested_twice import (
 from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
-MOST_SPARK_JOBS = 31
-"""Of an ingestion in which a job was rescaled, 24 of them Delta's for three tables; each is planned and started."""
+MOST_SPARK_JOBS = 55
+"""Of an ingestion in which a job was rescaled, four to six of them Delta's for each table; each is planned and started."""
 
 
 def ingest_hourly(spark: SparkSession, twice: IngestedTwice, lake: Path) -> Rows:
