@@ -25,7 +25,7 @@ from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
 MOST_SPARK_JOBS = 55
-"""Of an ingestion in which a job was rescaled, four to six of them Delta's for each table; each is planned and started."""
+"""Of an ingestion in which a job was rescaled; four to six of them are Delta's for each table."""
 
 
 def ingest_hourly(spark: SparkSession, twice: IngestedTwice, lake: Path) -> Rows:
