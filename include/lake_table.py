@@ -235,8 +235,8 @@ class LakeTable:
     def replace(self, rows: pa.Table, where: str) -> None:
         """Replace the slice that a condition describes by rows, all of which must satisfy it, in one commit.
 
-        For tables of few rows a job: a file per partition is written here, one after the other. A slice of 72 hours
-        takes 0.05 s, with Spark two seconds and four jobs. Of a file that has other rows too these are written again.
+        For tables of a row per run: what grows is Spark's to write. Of a file that has other rows too these are
+        written again.
 
         Args:
             rows: with the table's columns.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial, reduce
 
 import numpy as np
@@ -14,22 +15,15 @@ from include.arrow_rows import arrow_columns, arrow_rows
 from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
+from spark_jobs.forecast import forecast_rows
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, make_lister, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
-from spark_jobs.forecast.forecast_rows import (
-    KEY_COLUMNS,
-    count_series,
-    hash_forecast,
-    list_forecasts,
-    list_keys,
-    list_scores,
-)
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
-from spark_jobs.forecast.series_inputs import add_champions, take_series
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.source_inputs.current_sources import JobName, is_current
 from spark_jobs.source_inputs.renames import OperatorName
-from spark_jobs.source_inputs.source_rates import list_sources, read_source_rates
+from spark_jobs.source_inputs.source_rates import SourceName, list_sources, read_source_rates
+from spark_jobs.source_inputs.source_windows import SERIES
 from spark_jobs.timestamps import as_of_slice
 
 _HELD_BYTES = 256 * 2**20
@@ -66,10 +60,38 @@ def forecast_sources(
         rates = read_source_rates(lake.root, task, renamed, own if count else [*own, *sample]).table
         if not count:
             fits = fit_global(take_series(rates, sample).to_pandas(), task)
-        series = add_champions(take_series(rates, own), lake, request.as_of, CHAMPION_MEMORY)
+        series = add_champions(take_series(rates, own), lake, request.as_of)
         parts = deal_series(series, hashes[is_own], lake.spark.sparkContext.defaultParallelism)
         made.append(forecast_parts(lake.spark, parts, task, fits).localCheckpoint())
     return reduce(DataFrame.union, made)
+
+
+def take_series(sources: pa.Table, names: Sequence[SourceName]) -> pa.Table:
+    """Return the rows of some sources, in the order of their names."""
+    place = {name: row for row, name in enumerate(_keys(sources))}
+    return sources.take(pa.array([place[name] for name in names], pa.int64()))
+
+
+def add_champions(sources: pa.Table, lake: Lake, as_of: datetime) -> pa.Table:
+    """Return the sources with ``previous_champion``: the newest that was recorded before, null without one.
+
+    And with ``is_chosen``: whether that was on the date of ``as_of``.
+    """
+    where = f"champion AND as_of < '{as_of.isoformat()}'"
+    columns = [*SERIES, "as_of", "date", "method"]
+    since = (as_of - CHAMPION_MEMORY).date()
+    rows = lake.few(tables.FORECAST_SCORES).read(columns, since, as_of.date(), where).sort_by("as_of")
+    lasts = [("method", "last"), ("date", "last")]
+    newest = rows.group_by(list(SERIES), use_threads=False).aggregate(lasts)
+    lists = (newest["method_last"].to_pylist(), newest["date_last"].to_pylist())
+    champions = dict(zip(_keys(newest), zip(*lists, strict=True), strict=True))
+    own = [champions.get(name, (None, None)) for name in _keys(sources)]
+    whole = sources.append_column("previous_champion", pa.array([method for method, _ in own], pa.string()))
+    return whole.append_column("is_chosen", pa.array([date == as_of.date() for _, date in own], pa.bool_()))
+
+
+def _keys(rows: pa.Table) -> list[SourceName]:
+    return list(zip(*(rows[name].to_pylist() for name in SERIES), strict=True))
 
 
 def group_batches(hashes: Ints, series_bytes: int) -> Iterator[frozenset[int]]:
@@ -122,13 +144,13 @@ def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTas
 def write_forecasts(lake: Lake, made: DataFrame, task: ForecastTask, request: StageRequest) -> dict[str, object]:
     """Replace the rows of this ``as_of`` in both tables and count the series."""
     where = as_of_slice(request.as_of)
-    keys = _list(made, list_keys, KEY_COLUMNS).toArrow()
+    keys = _list(made, forecast_rows.list_keys, forecast_rows.KEY_COLUMNS).toArrow()
     if not len(keys):
         lake.require_empty(tables.FORECASTS, where)
-    listed = partial(list_forecasts, task=task, version=hash_forecast(keys, task))
+    listed = partial(forecast_rows.list_forecasts, task=task, version=forecast_rows.hash_forecast(keys, task))
     lake.replace(tables.FORECASTS, _list(made, listed, tables.FORECASTS.columns), where)
-    result = count_series(keys)
-    scores = _list(made, partial(list_scores, task=task), tables.FORECAST_SCORES.columns).coalesce(1)
+    result = forecast_rows.count_series(keys)
+    scores = _list(made, partial(forecast_rows.list_scores, task=task), tables.FORECAST_SCORES.columns).coalesce(1)
     none = arrow_rows(tables.FORECAST_SCORES, [])
     lake.replace(tables.FORECAST_SCORES, scores if result["contests"] else none, where)
     return result

@@ -29,7 +29,7 @@ class TableWrites:
 
         Args:
             table: whose.
-            rows: what stands there afterwards; of the driver, or a frame.
+            rows: what stands there afterwards.
             where: the predicate of the slice.
             core_share: at most this share of the cores writes it; when None, a task for each partition of the rows.
         """
