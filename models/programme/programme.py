@@ -66,9 +66,11 @@ def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         yield step, stay, go
         if step:
             on = value[..., 1 + levels.steps[step] :, :]  # of rests that are longer than the step
-            passed = np.matmul(on, table[..., :count])
-            waiting = np.matmul(chances, passed.reshape(*places.shape[1:], -1)) + held
-            changes.add_best(value[..., :count], stay, go, waiting.reshape(passed.shape), step)
+            if on.size:
+                passed = np.matmul(on, table[..., :count])
+                waiting = np.matmul(chances, passed.reshape(*places.shape[1:], -1)) + held
+                value[..., 1 : 1 + passed.shape[2], :count] = waiting.reshape(passed.shape)
+            changes.add_best(value[..., :count], stay, go, step)
 
 
 def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from models.arrays import Floats
 from models.programme.load_paths import STEP_S
 from models.programme.problem import Costs, Problem, Terms
 from models.programme.window_tables import run_step
+
+_FALL_OR_RISE: Final = np.array([[0], [1]])
 
 
 def count_waiting_steps(wait_s: float, steps: Sequence[int], step: int) -> tuple[int, float]:
@@ -47,26 +50,27 @@ class Changes:
         self._largest = above == len(slots)
         self._slot_cost = (terms.slot_price / 60 * slots).astype(np.float32)[:, None, None]  # a second
 
-    def add_best(self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, waiting: np.ndarray, step: int) -> None:
+    def add_best(self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, step: int) -> None:
         """Set what is best at the beginning of a step.
 
         Args:
-            value: (K, Z, 1 + R, A), changed: of the best decision, and of what is left of a wait for slots.
+            value: (K, Z, 1 + R, A), changed: of the best decision, and of what is left of a wait for slots; rests that
+                are longer than the step are given.
             stay: (K, Z, A) of staying.
             go: (K, Z, A) of a stop now.
-            waiting: (K, Z, W, A) of a whole step at the size that runs and of the wait after it, of the W longest.
             step: its number; not the first.
         """
-        terms, walked = self._problem.terms, waiting.shape[2]
+        terms, steps = self._problem.terms, self._problem.levels.steps
         price = np.float32(terms.rescale_price)
         if not self.rests_s:
             np.minimum(stay, self._wait(go.min(axis=0)[None] + price, terms.wait_s, step), out=value[:, :, 0])
             return
         falls, rises = self.find_cheapest(go)
-        value[:, :, 1] = self._wait(rises, self.rests_s[0], step)
-        value[:, :, 1 : 1 + walked] = waiting
+        walked = max(len(self.rests_s) - steps[step], 0)
+        if not walked:
+            value[:, :, 1] = self._wait(rises, self.rests_s[0], step)
         # Others are what a wait leaves that was walked through the step before.
-        for column in range(max(walked, self._problem.levels.steps[step - 1]), len(self.rests_s)):
+        for column in range(max(walked, steps[step - 1]), len(self.rests_s)):
             new = np.float32(self.rests_s[0] - self.rests_s[column]) * self._slot_cost  # new slots in whole steps
             value[:, :, 1 + column] = self._wait(self.find_cheapest(go + new)[1] - new, self.rests_s[column], step)
         change = np.minimum(self._wait(falls, terms.wait_s, step), value[:, :, 1]) + price
@@ -81,7 +85,7 @@ class Changes:
         while width < len(least):
             least[width:] = np.minimum(least[width:], least[:-width])
             width *= 2
-        result = least[self._ends, [[0], [1]]]
+        result = least[self._ends, _FALL_OR_RISE]
         result[1, self._largest] = 1e9
         return np.asarray(result)
 
