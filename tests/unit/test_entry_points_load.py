@@ -19,7 +19,7 @@ MOST_MODULES = {
     "page": 152,
     "DAG tidewise_plan": 110,
     "command run": 105,
-    "command status": 130,
+    "command status": 131,
     "command plan": 132,
 }
 """Entry point -> modules of the project that it may import when it starts."""
