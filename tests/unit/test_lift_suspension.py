@@ -36,7 +36,10 @@ def test_a_suspension_is_shown_lifted_and_read_by_the_controller(tmp_path, monke
         return open_limits(load_settings(), lambda: NOW_S + 60).read_limits("live", "orders", {})
 
     assert lift.main(["--list"]) == 0
-    assert "live/orders: every step, until a person lifts it: 3 steps within a day" in capsys.readouterr().out
+    assert (
+        "live/orders: every step, until a person lifts it: 3 steps rolled back or failed within a day"
+        in capsys.readouterr().out
+    )
     assert name_suspension(history, limits())
     assert lift.main(["live/Orders"]) == 2
     assert lift.main(["live/orders", "--by", "ada"]) == 0
