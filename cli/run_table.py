@@ -15,14 +15,14 @@ from fleet.shown import split_reason
 from include.short_names import shorten_name, shorten_names, shorten_names_in
 from models.scheduling.figures import format_count, format_late
 
-_WIDTH = 160  # where the output is no terminal
+WIDTH = 160  # where the output is no terminal
 MOST = 12
 """Jobs that have a line: the page and plans.json have all, with each step."""
 
 
 def open_console() -> Console:
     """Return the console of standard output."""
-    return Console() if sys.stdout.isatty() else Console(width=_WIDTH)
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
 def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
