@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from programme_line import GRAPH, RUNNING, START_S, window
 
 from controller.evaluation.evaluate_job import answer_alarm, evaluate
 from controller.evaluation.form_intention import form_intention
+from controller.memory.memory_store import MemoryStore
+from controller.memory.stored_memories import StoredMemories
 from controller.tick import TickSummary
 from controller.view.job_view import EvaluationState, JobView
 from include.settings import Planner, Settings
@@ -74,6 +77,23 @@ def test_a_burst_between_two_evaluations_is_answered_at_the_next_poll(view: JobV
     intention = form_intention(view, after, SETTINGS, NOW_S, None)
     assert intention is not None
     assert intention.falls_behind
+
+
+@pytest.mark.parametrize("waiting_s", [[0.0, 0.0, 25.0], [10.0, 18.0, 31.0], [0.0, 0.0, 2.0]])
+def test_an_evaluation_at_once_is_made_again_bit_for_bit_from_what_is_kept(
+    view: JobView, before: EvaluationState, waiting_s: list[float], tmp_path: Path
+) -> None:
+    memories, name, looked = StoredMemories(MemoryStore(str(tmp_path))), ("c", "orders"), minutes(waiting_s)
+
+    def store(state: EvaluationState) -> EvaluationState:
+        memories.append({name: state}, NOW_S)
+        return memories.read([name], NOW_S)[name]
+
+    after = answer_alarm(replace(view, looks=looked), before, SETTINGS, NOW_S)
+    again = answer_alarm(replace(view, looks=looked), store(before), SETTINGS, NOW_S)
+    assert again == replace(after, remark=again.remark)
+    later = evaluate(view, after, SETTINGS, NOW_S)
+    assert evaluate(view, store(after), SETTINGS, NOW_S) == later
 
 
 @pytest.mark.parametrize(
