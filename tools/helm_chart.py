@@ -20,7 +20,7 @@ def form_pod() -> str:
     manifests = form_controller(Settings(), placement, ControllerPod("{{ .Values.image }}"))["controller.yaml"]
     containers = manifests[0]["spec"]["template"]["spec"]["containers"]
     shared = {key: containers[0][key] for key in OF_PAGE}
-    command = [f"{HOME}/.venv/bin/python", "-m", "cli.page", "--port", PAGE_PORT]
+    command = [f"{HOME}/.venv/bin/python", "-m", "cli.console", "page", "--port", PAGE_PORT]
     containers.append({"name": "page", "command": command, **shared})
     return "# Written by `make docs`.\n" + to_yaml(manifests)
 

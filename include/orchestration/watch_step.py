@@ -54,7 +54,7 @@ def watch_step() -> WatchOperator:
     """Return the task; its log is the screen of ``make status``."""
     return WatchOperator(
         task_id="watch",
-        **module_options(f'cli.status --json-file "${FILE}"'),
+        **module_options(f'cli.console status --json-file "${FILE}"'),
         retries=1,  # of a process that was lost; what needs a person fails at once
         execution_timeout=timedelta(minutes=5),
         on_failure_callback=report_watch_failure,
