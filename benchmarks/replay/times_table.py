@@ -36,8 +36,8 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
     counted = [row for row in rows if row["segment"] == _SEGMENT]
     policies = sorted({str(row["policy"]) for row in counted}, key=lambda name: (name != _FIRST, name))
     cells = [["trace", "slots come after", "seeds", *policies, "rises ahead"]]
-    for name in sorted({str(row["trace"]) for row in counted}):
-        trace, _, scenario = name.partition("+")
+    for name in sorted({str(row["trace"]) for row in counted}, key=_read_wait):
+        trace, wait_s = _read_wait(name)
         own = {
             policy: [one for one in counted if (one["trace"], one["policy"]) == (name, policy)] for policy in policies
         }
@@ -46,12 +46,17 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
             for mine in own.values()
         ]
         share, minutes = (compute_mean(own[_FIRST], f"rises_ahead_{one}") for one in ("share", "minutes"))
-        wait = scenario.removeprefix("slots_").removesuffix("s")
         seeds = len({row["seed"] for row in own[_FIRST]})
         cells.append(
-            [trace, f"{wait} s", str(seeds), *costs, f"{share:.0%}, by {minutes:.0f} min" if share > 0 else "none"]
+            [trace, f"{wait_s} s", str(seeds), *costs, f"{share:.0%}, by {minutes:.0f} min" if share > 0 else "none"]
         )
     return cells
+
+
+def _read_wait(name: str) -> tuple[str, int]:
+    """Return the trace, and after how many seconds slots come."""
+    trace, _, scenario = name.partition("+")
+    return trace, int(scenario.removeprefix("slots_").removesuffix("s"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
