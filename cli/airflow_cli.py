@@ -1,4 +1,4 @@
-"""``make airflow ARGS="..."``: Airflow's own command line on the embedded Airflow, for a backfill or a trigger.
+"""``tidewise airflow ...``: Airflow's own command line on the embedded Airflow, for a backfill or a trigger.
 
 After ``backfill create`` and ``dags trigger`` it says what nothing else does: which hours a run covers, and why nothing
 starts.
@@ -46,7 +46,7 @@ def list_obstacles(database: AirflowDatabase, dag_id: str, now: datetime) -> lis
     if database.read_paused().get(dag_id, True):
         result.append(
             f"{dag_id} is paused: its runs stay queued until it is switched on, which also starts its own schedule: "
-            f'make airflow ARGS="dags unpause {dag_id}", or its switch on Airflow\'s page'
+            f"tidewise airflow dags unpause {dag_id}, or its switch on Airflow's page"
         )
     if not database.has_scheduler(now):
         result.append("no scheduler runs: runs stay queued until make ui runs")

@@ -1,4 +1,4 @@
-"""``make approve``: answer a step that waits for a person (mode ``approve``), list what waits, or lift a no."""
+"""``tidewise approve``: answer a step that waits for a person (mode ``approve``), list what waits, or lift a no."""
 
 from __future__ import annotations
 

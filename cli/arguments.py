@@ -10,7 +10,7 @@ from calendar import month_name, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 from uuid import uuid4
 
 from include.atomic_write import temporary_beside
@@ -31,15 +31,10 @@ class UsageError(ValueError):
 class CommandParser(argparse.ArgumentParser):
     """A parser whose complaint is one line; the usage is shown by ``--help`` alone."""
 
-    def __init__(self, prog: str | None = None, **options: Any) -> None:
-        if prog is not None and Path(sys.argv[0]).name == CONSOLE:  # what was typed is what the help repeats
-            prog = f"{CONSOLE} {prog.removeprefix('make ')}"
-        super().__init__(prog, **options)
-
     def error(self, message: str) -> NoReturn:
         """Print the complaint and exit with 2."""
         print(
-            f"{self.prog.removeprefix('make ')}: {' '.join(message.split())} (--help lists the options)",
+            f"{self.prog.removeprefix(f'{CONSOLE} ')}: {' '.join(message.split())} (--help lists the options)",
             file=sys.stderr,
         )
         sys.exit(EXIT_USAGE)

@@ -1,4 +1,4 @@
-"""``make backup``: copies what cannot be made again from raw files: records, what persons have set, models.
+"""``tidewise backup``: copies what cannot be made again from raw files: records, what persons have set, models.
 
 Everything may go on meanwhile. A later backup to the same place copies only what is new there.
 """
@@ -40,7 +40,7 @@ def contents_table(manifest: Manifest) -> Table:
 
 def run(options: argparse.Namespace, now_s: float) -> None:
     """Take a backup and show what is in it."""
-    with hold_paths(options.out, "make backup") as settings:
+    with hold_paths(options.out, "tidewise backup") as settings:
         require_writable(options.to, "--to")
         backup = open_folder(str(options.to), settings)
         manifest = take_backup(settings, backup, datetime.fromtimestamp(now_s, UTC), with_ingested=options.all)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import DeltaError
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError
+from cli.arguments import CONSOLE, EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
 from fleet.acts.people import NotAllowedError
 from include.control.small_objects import StoreUnreadableError
@@ -49,7 +49,7 @@ def command(
 
     def main(argv: Sequence[str]) -> int:
         """Run the command; returns the exit code."""
-        parser = CommandParser(prog=f"make {name}", description=doc)
+        parser = CommandParser(prog=f"{CONSOLE} {name}", description=doc)
         add(parser)
         options = parser.parse_args(argv)
         code = 1
@@ -67,7 +67,7 @@ def command(
             if not reads:
                 raise
             reported = str(error).partition("\n")[0] or type(error).__name__
-            why = f"{failed}a table cannot be read: {visible(reported)} (make doctor checks the lake)"
+            why = f"{failed}a table cannot be read: {visible(reported)} (tidewise doctor checks the lake)"
         except (KeyboardInterrupt, EOFError):
             if not stopped:
                 raise

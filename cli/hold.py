@@ -1,4 +1,4 @@
-"""``make hold`` and ``make release``: stop everything, a cluster or a job at once, and let it go on again.
+"""``tidewise hold`` and ``tidewise release``: stop everything, a cluster or a job at once, and let it go on again.
 
 A hold is read by every controller before each request. It needs no restart and no setting.
 """
@@ -137,8 +137,8 @@ def _check_scopes(scopes: Sequence[str], settings: Settings, now_s: float) -> No
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="hold", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    to_hold = commands.add_parser("hold", prog="make hold", help="stop")
-    to_release = commands.add_parser("release", prog="make release", help="let go on")
+    to_hold = commands.add_parser("hold", prog="tidewise hold", help="stop")
+    to_release = commands.add_parser("release", prog="tidewise release", help="let go on")
     for one in (to_hold, to_release):
         one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"')
         one.add_argument("--out", type=place, help="folder of make run; default: settings")

@@ -1,4 +1,4 @@
-"""``make import``: raw files of past hours from the Prometheus that scraped a cluster, for ingestion as usual.
+"""``tidewise import``: raw files of past hours from the Prometheus that scraped a cluster, for ingestion as usual.
 
 Raw files that are there already are ingested by a backfill, which is Airflow's word for runs of past hours.
 """
@@ -64,7 +64,7 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
     if not known:
         raise UsageError(
             "no cluster has a Prometheus: write [clusters.<name>.prometheus] url in tidewise.toml; raw files on disk "
-            'are ingested by a backfill: make airflow ARGS="backfill create --dag-id tidewise_ingest ..."'
+            "are ingested by a backfill: tidewise airflow backfill create --dag-id tidewise_ingest ..."
         )
     return known if cluster is None else [cluster]
 

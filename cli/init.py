@@ -1,4 +1,4 @@
-"""``make init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode.
+"""``tidewise init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode.
 
 Settings that are there already keep every line: the cluster is added at their end, in dry-run mode whatever theirs is.
 """
@@ -184,7 +184,7 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
         worst = Level.ERROR if any(one.level is Level.ERROR for one in findings) else Level.OK
     if target.resolve() != (PROJECT / FILE).resolve():
         console.print(f"use it by: export TIDEWISE_SETTINGS={target.resolve()}", highlight=False, soft_wrap=True)
-    console.print("next: make doctor, then make ui and switch the DAGs on (docs/connect.md)", highlight=False)
+    console.print("next: tidewise doctor, then make ui and switch the DAGs on (docs/connect.md)", highlight=False)
     return 1 if worst is Level.ERROR else 0
 
 

@@ -1,4 +1,4 @@
-"""``make install``: pools and Spark's connection in an Airflow of your own; what is there already stays as it is."""
+"""``tidewise install``: pools and Spark's connection in an Airflow of your own; what is there stays as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``make lift``: let a job, or a parallelism, be tried again that failed, or list what is blocked."""
+"""``tidewise lift``: let a job, or a parallelism, be tried again that failed, or list what is blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``make log``: what was decided, sent and answered, and what persons did: on one job, or without one on all."""
+"""``tidewise log``: what was decided, sent and answered, and what persons did: on one job, or without one on all."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _say_age(lake: str, job: str | None, until: datetime) -> str:
     command = (
         f"{f'{visible(job)} ' if job else ''}--until {format_utc(last.replace(microsecond=0) + timedelta(seconds=1))}"
     )
-    return f'\nthe last decision is of {last:%Y-%m-%d %H:%M}Z; to see it: make log ARGS="{command}"'
+    return f"\nthe last decision is of {last:%Y-%m-%d %H:%M}Z; to see it: tidewise log {command}"
 
 
 def _require_known(lake: str, name: str, since: datetime, until: datetime) -> None:
@@ -165,7 +165,7 @@ def _require_known(lake: str, name: str, since: datetime, until: datetime) -> No
     if name in jobs:
         return
     if not jobs:
-        raise UsageError(f"the control log below {lake} has no rows yet: the controller writes it (make control)")
+        raise UsageError(f"the control log below {lake} has no rows yet: the controller writes it (tidewise control)")
     folded = {job.lower(): job for job in jobs}
     near = difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)
     hint = ", ".join(repr(folded[one]) for one in near) or f"known: {len(jobs)}, such as {jobs[0]!r}"

@@ -1,4 +1,4 @@
-"""``make maintain``: what old rows, small files and unneeded files there are; ``--apply`` removes and merges them."""
+"""``tidewise maintain``: old rows, small files and unneeded files of tables; ``--apply`` removes and merges them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
 
 def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
     """Return a table with one row for each table of the lake."""
-    table = Table(title="Upkeep" if applies else "Upkeep (nothing is changed; ARGS=--apply does it)")
+    table = Table(title="Upkeep" if applies else "Upkeep (nothing is changed; --apply does it)")
     table.add_column("table", no_wrap=True)
     for name in ("files", "MB", "kept from", "old files", "old MB", "merged files", "removed files"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -37,7 +37,7 @@ def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
 
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Show or do the upkeep; returns the exit code."""
-    with hold_paths(options.out, "make maintain") as settings:
+    with hold_paths(options.out, "tidewise maintain") as settings:
         result = keep_up_lake(settings, options.as_of or datetime.fromtimestamp(now_s, UTC), applies=options.apply)
     console = open_console()
     console.print(upkeep_table(result, applies=options.apply))

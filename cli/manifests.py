@@ -1,4 +1,4 @@
-"""``make manifests``: write what Tidewise needs in a Kubernetes cluster: rights, network, monitoring, Argo CD."""
+"""``tidewise manifests``: write what Tidewise needs in a Kubernetes cluster: rights, network, monitoring, Argo CD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from include.kubernetes.schemas import check_resource
 from include.settings import load_settings
 
 OUT = Path("out") / "manifests"
-HEADER = "# Written by `make manifests` for {what}; docs/kubernetes.md says what each file is for.\n"
+HEADER = "# Written by `tidewise manifests` for {what}; docs/kubernetes.md says what each file is for.\n"
 
 
 def _add_arguments(parser: CommandParser) -> None:

@@ -48,7 +48,7 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     """Return what a version is, by default the champion: its description, and jobs without models of its own."""
     champion = store.read_champion().registered
     if name is None and champion is None:
-        raise ActRefusedError("there is no champion; see make models ARGS=list")
+        raise ActRefusedError("there is no champion; see tidewise models list")
     one = ModelActs(store, "", "").find(name or str(champion.number if champion else 0))
     tags, bundle = store.read_tags(one.number), store.read_number(one.number)
     others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}

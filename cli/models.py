@@ -1,4 +1,4 @@
-"""``make models``: which models are in use, what they say, and what persons have decided about them.
+"""``tidewise models``: which models are in use, what they say, and what persons have decided about them.
 
 A decision holds for every later training until somebody lifts it: see docs/models_review.md.  Without ``--yes`` what
 would change is only shown.
@@ -91,7 +91,7 @@ def _do(store: ModelStore, settings: Settings, options: argparse.Namespace, now_
     if not options.yes:
         of_jobs = f"{', '.join(options.job)} of " if options.job else ""
         back_to = f"version {number}" if number else "the champion before"
-        again = f'nothing was done; to do it: make models ARGS="{_repeat(options)} --yes --reason ..."'
+        again = f"nothing was done; to do it: tidewise models {_repeat(options)} --yes --reason ..."
         return [WORDS[options.act].format(number, of_jobs, back_to), again]
     done = _act(acts, options.act, version, jobs)
     _record(settings, options, by, now_s, done)

@@ -1,4 +1,4 @@
-"""``make page``: the fleet on a page of this machine, to look at; ``--act`` and Airflow give it buttons.
+"""``tidewise page``: the fleet on a page of this machine, to look at; ``--act`` and Airflow give it buttons.
 
 ``--act`` prints a link with a token, as Jupyter does: who has it may hold, pin, undo and approve in your name.
 """

@@ -1,4 +1,4 @@
-"""``make plan``: the steps that the newest plans send within the next hours, of all jobs or of some."""
+"""``tidewise plan``: the steps that the newest plans send within the next hours, of all jobs or of some."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     newest_s = find_newest(facts)
     lines = describe_plan(facts, steps, options.hours)
     if not steps and newest_s is not None and facts.at_s - newest_s > 24 * 3600:
-        lines.append(f'to look at the plan of that time: make plan ARGS="--at {show_moment(newest_s)}"')
+        lines.append(f"to look at the plan of that time: tidewise plan --at {show_moment(newest_s)}")
     print_lines(lines)
     return 0
 

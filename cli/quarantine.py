@@ -1,4 +1,4 @@
-"""``make quarantine``: lines and files that broke a rule when they were ingested: file, line, rule, text."""
+"""``tidewise quarantine``: lines and files that broke a rule when they were ingested: file, line, rule, text."""
 
 from __future__ import annotations
 

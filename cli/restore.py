@@ -1,4 +1,4 @@
-"""``make restore``: puts a backup back where the settings say; everything is on hold until a person releases it."""
+"""``tidewise restore``: puts a backup back where the settings say; everything is on hold until a person releases it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from include.control.interventions import Act, Intervention, record_intervention
 from include.place import place
 
 AFTER = """restore: done, and everything is on hold. Next:
-restore:   tidewise_ingest ingests missed hours, make airflow ARGS="backfill create" older ones; then a plan is made:
+restore:   tidewise_ingest ingests missed hours, `tidewise airflow backfill create` older ones; then a plan is made:
 restore:   no step of a plan of the backup is sent
-restore:   look at make status, then make release ARGS=--all; each job is left alone for apply.foreign_change_hold_h"""
+restore:   look at `tidewise status`, then `tidewise release --all`;
+restore:   each job is left alone for apply.foreign_change_hold_h"""
 
 
 def run(options: argparse.Namespace, _: float) -> None:
     """Check the backup, show it, and restore unless that is not asked for."""
-    with hold_paths(options.out, "make restore") as settings:
+    with hold_paths(options.out, "tidewise restore") as settings:
         backup = open_folder(str(options.source), settings)
         manifest = backup.read_newest(options.at)
         open_console().print(contents_table(manifest))
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, _: float) -> None:
 
 
 def _add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--from", dest="source", type=place, required=True, help="what `make backup` had as --to")
+    parser.add_argument("--from", dest="source", type=place, required=True, help="what `tidewise backup` had as --to")
     parser.add_argument("--at", type=moment, help="the newest backup up to this time; default: the newest")
     parser.add_argument("--dry-run", action="store_true", help="only check the backup and show what would be done")
     parser.add_argument("--replace", action="store_true", help="in the place of tables and models that are there")

@@ -90,7 +90,7 @@ def restore(
     with _hold_leases(lake, sorted(known), clock) as leases:
         numbers = {name: _raise_number(lease, manifest.leases.get(name, 0)) for name, lease in leases.items()}
         began = Restore(clock(), manifest.at.timestamp(), numbers, is_whole=False, by=by)
-        hold = Hold(EVERYTHING, "a restore has begun and has not ended: run make restore again", by, began.at_s)
+        hold = Hold(EVERYTHING, "a restore has begun and has not ended: run tidewise restore again", by, began.at_s)
         HoldStore(lake).write(hold, HOLD_NAME)
         RestoreStore(lake).write(began)
         for table in NEVER:
@@ -106,7 +106,7 @@ def restore(
             check_table(f"{lake}/{table.relative_path}", table, manifest.tables[table.name])
         ended = Restore(began.at_s, began.backup_at_s, numbers, is_whole=True, by=by)
         RestoreStore(lake).write(ended)
-        reason = f"restored from the backup of {manifest.made_at}: look at the jobs, then make release ARGS=--all"
+        reason = f"restored from the backup of {manifest.made_at}: look at the jobs, then tidewise release --all"
         HoldStore(lake).write(Hold(EVERYTHING, reason, by, began.at_s), HOLD_NAME)
     return ended
 
@@ -114,7 +114,7 @@ def restore(
 @contextmanager
 def _hold_leases(lake: str, clusters: Iterable[str], clock: Callable[[], float]) -> Iterator[Mapping[str, Lease]]:
     """Hold the lease of every cluster; a controller that comes to it then finds another number than its own."""
-    owner = f"make restore on {socket.gethostname()}:{os.getpid()}"
+    owner = f"tidewise restore on {socket.gethostname()}:{os.getpid()}"
     with ExitStack() as stack:
         leases: dict[str, Lease] = {}
         for cluster in clusters:

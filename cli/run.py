@@ -60,7 +60,7 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
     """
     hours = list_file_hours(recording)
     if not hours:
-        raise RunError(f"{recording} holds no recording: make one with `make record`, or pass --as-of")
+        raise RunError(f"{recording} holds no recording: make one with `python -m tools.record`, or pass --as-of")
     return hours[-1] + timedelta(hours=1)
 
 

@@ -1,4 +1,4 @@
-"""``make status``: the fleet on one screen, and what to do; the exit code is 1 when something needs a person."""
+"""``tidewise status``: the fleet on one screen, and what to do; the exit code is 1 when something needs a person."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
     lines += [f"  {describe_hold(one, facts.at_s)} -> {one.release}" for one in facts.holds[:_MOST_LINES]]
     steps = select_due(facts, 6)
     jobs = format_count(len({(one.cluster, one.job) for one in steps}), "job")
-    lines += ["", f"Planned within 6 h: {format_count(len(steps), 'step')} on {jobs} (make plan)"]
+    lines += ["", f"Planned within 6 h: {format_count(len(steps), 'step')} on {jobs} (tidewise plan)"]
     lines += [
         f"  {show_due(one.apply_at_s, facts.at_s)} {one.cluster}/{one.job}: {one.slots_from} -> "
         f"{format_count(one.slots_to, 'slot')}"
@@ -59,7 +59,7 @@ def _warn_of_age(facts: FleetFacts) -> list[str]:
     at = show_time(newest_s, facts.at_s)
     age = describe_age(facts.at_s - newest_s)
     moment = f"{at.replace(' ', 'T').removesuffix('Z')}:00Z" if " " in at else at
-    return [f'The data end at {at}, {age} before now; to look at that time: make status ARGS="--at {moment}"']
+    return [f"The data end at {at}, {age} before now; to look at that time: tidewise status --at {moment}"]
 
 
 def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:

@@ -1,4 +1,4 @@
-"""``make undo``: back to what ran before our last rescale of a job, at once, and on hold for two hours.
+"""``tidewise undo``: back to what ran before our last rescale of a job, at once, and on hold for two hours.
 
 The controller sends it as any other request: it goes by mode, holds, blackouts and slots, and by no cooldown. What
 somebody has changed since stays as it is.
@@ -49,13 +49,15 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     sent = show_time(what.sent_at_s, now_s)
     does = "goes back" if options.yes else "would go back"
     print(visible(f"{options.job} {does}: {change} (step {what.step_id} of {sent})"))
-    print(f"nothing else is sent to it until {datetime.fromtimestamp(until_s, UTC):%Y-%m-%d %H:%M}Z, or make release")
+    print(
+        f"nothing else is sent to it until {datetime.fromtimestamp(until_s, UTC):%Y-%m-%d %H:%M}Z, or tidewise release"
+    )
     for warning in warnings:
         print(visible(f"but: {warning}"))
     if not options.yes:
-        print(visible(f'nothing was done; to do it: make undo ARGS="{options.job} --yes --reason ..."'))
+        print(visible(f"nothing was done; to do it: tidewise undo {options.job} --yes --reason ..."))
     else:
-        print(visible(f'the controller sends it at its next tick; then: make log ARGS="{options.job} --hours 1"'))
+        print(visible(f"the controller sends it at its next tick; then: tidewise log {options.job} --hours 1"))
     return int(bool(warnings) and bool(options.yes))
 
 

@@ -1,4 +1,4 @@
-"""``make why ARGS="cluster/job --at 03:00"``: why a job was rescaled, or was not, and what became of it."""
+"""``tidewise why cluster/job --at 03:00``: why a job was rescaled, or was not, and what became of it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each step that waits in `ops.control_log` is shown with what would change and why. The answer is for exactly that
 change, counts for `limits.approval_expires_h` hours, and is read by the controller before it sends anything. Without an
-answer in that time the step is denied. `make approve` answers the same steps by command.
+answer in that time the step is denied. `tidewise approve` answers the same steps by command.
 
 **Schedule**: as `schedules.control` while some job is in mode `approve`; else none. Runs wait as long as their steps
 do, so several are active at a time; a step is shown once.

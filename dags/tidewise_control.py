@@ -7,7 +7,7 @@ reactive controller wants another parallelism (for example when a backlog grows)
 its cluster says it runs at, and what was decided is written to `ops.control_log`.
 
 It **changes Flink** only where the mode is `auto`, or `approve` and a person has said yes; else the log says what it
-would have done. To stop all changes at once: `make hold`.
+would have done. To stop all changes at once: `tidewise hold`.
 
 **Schedule**: a run lasts until the next one begins. A run that is killed loses nothing: the next one finds what was
 sent in what Flink says it was asked for. With `as_of` a run makes one dry-run tick at that time and ends.

@@ -5,7 +5,7 @@ raw files are left alone, so a run that was ended is continued by the next and a
 hours that were ingested from raw files which are gone since (`force` fills them as well).
 
 **Schedule**: none. Trigger it with `{"start": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"}`, and `cluster` to
-limit it to one; the same as `make import`, and ingestion of the range afterwards.
+limit it to one; the same as `tidewise import`, and ingestion of the range afterwards.
 """
 
 from datetime import timedelta

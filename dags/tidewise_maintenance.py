@@ -4,7 +4,7 @@
 `[retention]` says otherwise; so are MLflow's runs. A table can still be read as it was `retention.time_travel_days`
 days ago. Killed anywhere, it is run again.
 
-**Schedule**: daily, without Spark. Stages may write meanwhile: only days that are over are touched. `make maintain`
+**Schedule**: daily, without Spark. Stages may write meanwhile: only days that are over are touched. `tidewise maintain`
 shows what a run would do; `dry_run` logs it.
 """
 

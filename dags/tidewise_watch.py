@@ -1,6 +1,6 @@
 """Turn red while something needs a person: a silent controller, old plans, metrics or models, steps that wait.
 
-It asks what `make status` asks, without Spark, and fails with the same screen in its log: what is wrong, and what to
+It asks what `tidewise status` asks, without Spark, and fails with the same screen in its log: what is wrong, what to
 do. Airflow's own alerts on failed tasks are then alerts of the fleet. A run in which something needs a person is not
 retried: the next one asks again, and is green when nothing does any more. Thresholds are those of `[health]`.
 

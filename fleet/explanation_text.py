@@ -1,4 +1,4 @@
-"""An explanation as sentences, the same for ``make why`` and the page."""
+"""An explanation as sentences, the same for ``tidewise why`` and the page."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class HoldFact:
     """Something that keeps requests from jobs.
 
     Attributes:
-        kind: ``person`` (``make hold``), ``undo``, ``settings``, ``variable`` (``TIDEWISE_HOLD``) or ``change``
+        kind: ``person`` (``tidewise hold``), ``undo``, ``settings``, ``variable`` (``TIDEWISE_HOLD``) or ``change``
             (somebody changed the job, or a request was not filled).
         scope: ``all``, a cluster, or ``cluster/job``.
         by: who; empty where it was nobody.
@@ -117,7 +117,7 @@ class WaitingFact:
 
     Attributes:
         kind: ``approval``, ``block`` (a parallelism under which the job failed) or ``suspension`` (back in dry-run).
-        what: the step, for ``make approve``; empty for the others.
+        what: the step, for ``tidewise approve``; empty for the others.
         since_s: since when, where it is known.
         detail: one sentence for a person.
         remedy: the command.
@@ -248,7 +248,7 @@ class HealthFact:
     Attributes:
         name: snake_case, of :class:`fleet.health.Fault`; the same in metrics and alerts.
         scope: ``all``, a cluster, or ``cluster/job``.
-        needs_person: whether it is beyond its threshold; then ``make status`` ends with 1.
+        needs_person: whether it is beyond its threshold; then ``tidewise status`` ends with 1.
         value, threshold: in ``unit``; None where there is none.
         detail: one sentence for a person.
         remedy: what to do.

@@ -1,4 +1,4 @@
-"""The fleet's health: each figure beside its threshold of ``[health]``, for ``make status``, metrics, alerts, pages."""
+"""The fleet's health: each figure beside its threshold of ``[health]``, for status, metrics, alerts and pages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
         most_h=limits.plan_old_h,
     )
     metrics = _judge_age(
-        _Figure(Fault.METRICS_OLD, name, "does tidewise_ingest run, and does anything collect? make doctor"),
+        _Figure(Fault.METRICS_OLD, name, "does tidewise_ingest run, and does anything collect? tidewise doctor"),
         *("the end of the last ingested hour", cluster.metrics_until_s, now_s),
         most_h=limits.metrics_old_h,
     )
@@ -79,7 +79,7 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
         limits.quarantined_share_max,
         "share",
         f"{cluster.quarantined} of {cluster.lines} lines of the last day were quarantined ({share:.1%})",
-        "make quarantine",
+        "tidewise quarantine",
     )
     files = HealthFact(
         Fault.FILES_REFUSED,
@@ -89,7 +89,7 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
         0,
         "files",
         f"{cluster.quarantined_files} files of the last day could not be read to their end, or are misplaced",
-        "make quarantine",
+        "tidewise quarantine",
     )
     return [
         *(controller, plan, metrics, quarantine, files),
@@ -104,7 +104,7 @@ def _judge_polls(cluster: ClusterFacts, limits: Health, *, is_late: bool) -> lis
         return []
     age_s, most_s = max(cluster.silent_s, 0.0), limits.controller_late_s
     detail = f"Flink has told nothing of its jobs for {describe_age(age_s)}"
-    remedy = "is it up, and do its jobs run? Its address: make doctor; nothing is sent meanwhile"
+    remedy = "is it up, and do its jobs run? Its address: tidewise doctor; nothing is sent meanwhile"
     fault = Fault.CLUSTER_SILENT
     return [HealthFact(fault, cluster.cluster, age_s > most_s, age_s, most_s, "s", detail, remedy)]
 
@@ -115,7 +115,7 @@ def _judge_coverage(cluster: ClusterFacts, limits: Health) -> list[HealthFact]:
     if share is None:
         return []
     detail = f"{share:.0%} of past load was at or below the forecasts' q90, which promises {Q90:.0%}"
-    remedy = "bands are too " + ("narrow" if share < Q90 else "wide") + ": look at its sources (make page), retrain"
+    remedy = "bands are too " + ("narrow" if share < Q90 else "wide") + ": look at its sources (tidewise page), retrain"
     off = abs(share - Q90)
     return [HealthFact(Fault.COVERAGE_OFF, cluster.cluster, off > most, off, most, "share", detail, remedy)]
 
@@ -139,7 +139,7 @@ def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[Healt
     off = HealthFact(
         *(Fault.MODELS_OFF, EVERYWHERE, bool(named), largest, LARGE_ERROR, "share"),
         named or "no error of the models in use is larger than what they predict",
-        "plans go by it: look at the training's run in MLflow (make ui), or take models back: make models",
+        "plans go by it: look at the training's run in MLflow (make ui), or take models back: tidewise models",
     )
     return [age, gate, off]
 
@@ -160,7 +160,7 @@ def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Heal
     result: list[HealthFact] = []
     for job in jobs:
         scope = f"{job.cluster}/{job.job}"
-        why = f'make why ARGS="{scope}"'
+        why = f"tidewise why {scope}"
         last = f"; last: {job.last_decision.reason}, {job.last_decision.detail}" if job.last_decision else ""
         result += _judge_help(job.last_decision, scope, limits, now_s)
         if job.refusals >= limits.refusals_max:
@@ -197,13 +197,13 @@ def _judge_help(last: DecisionFact | None, scope: str, limits: Health, now_s: fl
         if since_s is not None and now_s - since_s > most_s:
             why = ": ".join(filter(None, (last.reason, last.detail)))
             detail = f"{fault.replace('_', ' ')} for {describe_age(now_s - since_s)}; controller: {last.verb}, {why}"
-            remedy = f'make why ARGS="{scope}"'
+            remedy = f"tidewise why {scope}"
             yield HealthFact(fault, scope, True, now_s - since_s, most_s, "s", detail, remedy)
 
 
 def judge_tables(lost: Sequence[LostTable]) -> list[HealthFact]:
     """Return the tables that are lost, one fact each."""
-    remedy = "put it back: make restore, or run its stages again (docs/runbook.md)"
+    remedy = "put it back: tidewise restore, or run its stages again (docs/runbook.md)"
     figure = _Figure(Fault.TABLE_LOST, EVERYWHERE, remedy)
     return [_count(figure, 1, 0, str(one)) for one in lost]
 
@@ -229,12 +229,12 @@ def judge_stages(states: Iterable[StageState], now_s: float) -> list[HealthFact]
             result.append(replace(fact, subject=one.task))
         elif one.empty:
             detail = f"{one.task} ended well {ago}, and {' and '.join(one.empty)} had nothing to do"
-            remedy = "does anything collect, and is paths.raw mounted? make doctor"
+            remedy = "does anything collect, and is paths.raw mounted? tidewise doctor"
             fact = _count(_Figure(Fault.STAGE_EMPTY, EVERYWHERE, remedy), len(one.empty), 0, detail)
             result.append(replace(fact, subject=one.task))
         if one.lost:
             detail = f"{one.task}, {ago}: {'; '.join(one.lost)}"
-            remedy = "put the files back, or let tidewise_train run: its models are promoted as ever; make models"
+            remedy = "put the files back, or let tidewise_train run: its models are promoted as ever; tidewise models"
             fact = _count(_Figure(Fault.MODELS_LOST, EVERYWHERE, remedy), len(one.lost), 0, detail)
             result.append(replace(fact, subject=one.task))
     return result
@@ -247,7 +247,7 @@ def judge_disks(shares: Mapping[str, float], limits: Health) -> list[HealthFact]
         HealthFact(
             *(Fault.DISK_FULL, EVERYWHERE, share < least, share, least, "share"),
             f"{share:.1%} of the disk of {folder} is free",
-            "make room: make maintain, [retention]",
+            "make room: tidewise maintain, [retention]",
             folder,
         )
         for folder, share in shares.items()
@@ -264,7 +264,7 @@ def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> He
         detail = f"the controller has ended {describe_age(age_s)} ago"
     else:
         detail = f"{cluster.controller} ticked {describe_age(age_s)} ago"
-    remedy = "start it: make control, its service, or the DAG tidewise_control"
+    remedy = "start it: tidewise control, its service, or the DAG tidewise_control"
     return HealthFact(Fault.CONTROLLER_LATE, cluster.cluster, is_late, age_s, late_s, "s", detail, remedy)
 
 

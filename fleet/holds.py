@@ -52,7 +52,7 @@ def list_holds_of_persons(holds: Iterable[Hold], orders: Sequence[UndoOrder]) ->
 def _release_of(one: Hold) -> str:
     if isinstance(one, UnreadHold):
         return one.remedy
-    return "make release" if one.scope == EVERYTHING else f'make release ARGS="{one.scope}"'
+    return "tidewise release" if one.scope == EVERYTHING else f"tidewise release {one.scope}"
 
 
 def list_holds_after_changes(last: Mapping[JobKey, Row], lifted: Lifted, now_s: float) -> list[HoldFact]:
@@ -66,7 +66,7 @@ def list_holds_after_changes(last: Mapping[JobKey, Row], lifted: Lifted, now_s: 
             continue
         scope, because = f"{cluster}/{job}", str(history.get("held_because") or "somebody else changed the job")
         since_s = _number(history.get("last_change_at_s"))
-        result.append(HoldFact("change", scope, "", because, since_s, until_s, f'make release ARGS="{scope}"'))
+        result.append(HoldFact("change", scope, "", because, since_s, until_s, f"tidewise release {scope}"))
     return result
 
 

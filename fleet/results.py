@@ -148,7 +148,7 @@ def judge_jobs(
         days: rows of gold.job_days, those before the period as well.
         steps: rows of gold.step_results, those before the period as well.
         backtests: rows of gold.backtests of the newest comparison.
-        advice: job -> sentence of ``make advise`` against Tidewise.
+        advice: job -> sentence of ``tidewise advise`` against Tidewise.
         worth_of: cluster, job -> late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
     """
     jobs: dict[JobKey, _Rows] = {}

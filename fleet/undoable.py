@@ -1,4 +1,4 @@
-"""What ``make undo`` would take back: our last rescale of a job, unless somebody has changed the job since."""
+"""What ``tidewise undo`` would take back: our last rescale of a job, unless somebody has changed the job since."""
 
 from __future__ import annotations
 

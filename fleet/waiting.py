@@ -90,7 +90,7 @@ def _may_be_blocked(row: Row) -> bool:
 
 
 def _of_step(step: WaitingStep) -> WaitingFact:
-    remedy = f'make approve ARGS="{step.cluster}/{step.job} {step.step_id}"'
+    remedy = f"tidewise approve {step.cluster}/{step.job} {step.step_id}"
     change = step.describe().partition(": ")[2]
     return WaitingFact("approval", step.cluster, step.job, step.step_id, step.at.timestamp(), change, remedy)
 
@@ -99,4 +99,4 @@ def _of_block(one: Block) -> WaitingFact:
     scope = f"{one.cluster}/{one.job}"
     is_suspended = one.kind == "suspension"
     detail = f"back in dry-run: {one.because}" if is_suspended else f"{one.target} is not tried again: {one.because}"
-    return WaitingFact(one.kind, one.cluster, one.job, "", one.since_s, detail, f'make lift ARGS="{scope}"')
+    return WaitingFact(one.kind, one.cluster, one.job, "", one.since_s, detail, f"tidewise lift {scope}")

@@ -12,7 +12,7 @@ def list_warnings(stage: str, summary: Mapping[str, Any]) -> list[str]:
     """Return sentences about a stage that has ended well, from the counts of ``<out>/stages/<stage>.json``.
 
     >>> list_warnings("ingest", {"rows": 100, "quarantined": 2})
-    ['2 of 100 lines were quarantined: make quarantine shows them']
+    ['2 of 100 lines were quarantined: tidewise quarantine shows them']
     """
     rules = {Stage.INGEST: _of_ingest, Stage.PLAN: _of_plan, Stage.TRAIN: _of_train, Stage.FORECAST: _of_forecast}
     rule = next((each for name, each in rules.items() if name == stage), None)
@@ -39,11 +39,13 @@ def _of_ingest(summary: Mapping[str, Any]) -> list[str]:
     rows, result = _count(summary, "rows"), []
     lines, values, files = (_count(summary, f"quarantined{part}") for part in ("", "_values", "_files"))
     if lines:
-        result.append(f"{lines} of {rows} lines were quarantined: make quarantine shows them")
+        result.append(f"{lines} of {rows} lines were quarantined: tidewise quarantine shows them")
     if values:
-        result.append(f"{values} values of metrics were quarantined, their lines are used: make quarantine shows them")
+        result.append(
+            f"{values} values of metrics were quarantined, their lines are used: tidewise quarantine shows them"
+        )
     if files:
-        result.append(f"{files} files could not be read to their end, or are misplaced: make quarantine shows them")
+        result.append(f"{files} files could not be read to their end, or are misplaced: tidewise quarantine shows them")
     if is_empty(Stage.INGEST, summary):
         span = f"from {summary.get('start', '?')} to {summary.get('end', '?')}"
         result.append(f"no line {span}: is the raw folder mounted (paths.raw), and does anything collect?")
@@ -55,7 +57,7 @@ def _of_plan(summary: Mapping[str, Any]) -> list[str]:
     if is_empty(Stage.PLAN, summary):
         result.append("no job was planned: nothing was ingested of late, or no forecast was made")
     if _count(summary, "refused"):
-        result.append(f"jobs without a plan: {summary['refused']}; the report, and make plan, say why")
+        result.append(f"jobs without a plan: {summary['refused']}; the report, and tidewise plan, say why")
     return result
 
 
@@ -68,7 +70,7 @@ def _of_train(summary: Mapping[str, Any]) -> list[str]:
     outcomes = {"jobs_kept": "jobs keep the models of an earlier version", "jobs_left_out": "jobs have none"}
     for name, what in outcomes.items():
         if _count(summary, name):
-            result.append(f"{_count(summary, name)} {what}: make models ARGS=show names them")
+            result.append(f"{_count(summary, name)} {what}: tidewise models show names them")
     if summary.get("refused_by_review"):
         result.append(f"what a person set in MLflow is not followed: {summary['refused_by_review']}")
     return result

@@ -1,4 +1,4 @@
-"""The page of ``make advise``, shown as it was written but for its link to the fleet."""
+"""The page of ``tidewise advise``, shown as it was written but for its link to the fleet."""
 
 from __future__ import annotations
 

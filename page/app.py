@@ -183,14 +183,14 @@ def _list_remedies(error: Exception, reported: str) -> list[str]:
         return [
             f"Correct {settings_file()}, or the variable that is named: the page reads them anew at the next request.",
             "Until then a controller with these settings sends nothing; requests in flight are followed.",
-            "make doctor checks all of them.",
+            "tidewise doctor checks all of them.",
         ]
     lost = (
-        ["Put the table back: make restore, or run its stages again (docs/runbook.md)."]
+        ["Put the table back: tidewise restore, or run its stages again (docs/runbook.md)."]
         if " is lost" in reported
         else []
     )
-    return [*lost, "make doctor checks the lake, its store and its rights.", "Jobs go on as they run."]
+    return [*lost, "tidewise doctor checks the lake, its store and its rights.", "Jobs go on as they run."]
 
 
 def _add_errors(app: FastAPI, access: Access) -> None:

@@ -46,7 +46,7 @@ def add_pages(app: FastAPI, source: FleetSource, access: Access, show: Callable[
     def show_advice() -> HTMLResponse:
         text = source.read_advice()
         if text is None:
-            raise HTTPException(404, "no advice was made: make advise writes it")
+            raise HTTPException(404, "no advice was made: tidewise advise writes it")
         return HTMLResponse(link_to_fleet(text), headers={"Content-Security-Policy": advice_policy(text)})
 
     app.get("/results", response_class=HTMLResponse)(show_results)

@@ -41,7 +41,7 @@ class ResultsView:
         sent: status -> number of steps that were decided on.
         due, as_planned: steps of plans.
         price: what a slot-hour costs; None where nobody has said it.
-        advised: whether ``make advise`` has left its figures beside the report.
+        advised: whether ``tidewise advise`` has left its figures beside the report.
         certificates: rows of the newest ones, the jobs with most regret first; those without one, last, say why.
         events: rows of what came of the events that people knew of.
     """
@@ -178,11 +178,11 @@ def form_results(
 
 
 def read_advice(out: Path) -> dict[JobKey, str] | None:
-    """Return what ``make advise`` says against Tidewise, by job; None where it was not made or cannot be read."""
+    """Return what ``tidewise advise`` says against Tidewise, by job; None where it was not made or cannot be read."""
     try:
         made = json.loads((out / "advice.json").read_text(encoding="utf-8"))
         against = [one for one in made["jobs"] if one["verdict"]["is_against"]]
-        return {(one["cluster"], one["job"]): f"by make advise: {one['verdict']['sentence']}" for one in against}
+        return {(one["cluster"], one["job"]): f"by tidewise advise: {one['verdict']['sentence']}" for one in against}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -138,12 +138,12 @@ class FleetSource:
             return self._results.read(now_s, month)
 
     def has_advice(self) -> bool:
-        """Whether ``make advise`` has left its page."""
+        """Whether ``tidewise advise`` has left its page."""
         with self.reading() as reader:
             return _advice(reader.settings).is_file()
 
     def read_advice(self) -> str | None:
-        """Return the page of ``make advise``; None where there is none."""
+        """Return the page of ``tidewise advise``; None where there is none."""
         with self.reading() as reader:
             try:
                 return _advice(reader.settings).read_text(encoding="utf-8")

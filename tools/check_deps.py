@@ -1,4 +1,4 @@
-"""``make check-deps``: licences, bill of materials (CycloneDX) and known advisories of everything that is installed.
+"""``python -m tools.check_deps``: licences, bill of materials (CycloneDX), known advisories of what is installed.
 
 Written below ``out/deps``: ``sbom.json``, ``licences.md`` and ``advisories.json``.
 """
@@ -105,7 +105,7 @@ def read_advisories(result: Mapping[str, Any]) -> list[Advisory]:
 def _tool(name: str) -> str:
     path = Path(sys.executable).with_name(name)
     if not path.is_file():
-        raise DepsError(f"{name} is not installed beside {sys.executable}: run `make setup`, then `make check-deps`")
+        raise DepsError(f"{name} is not installed beside {sys.executable}: run `make setup`")
     return str(path)
 
 

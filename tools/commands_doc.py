@@ -1,4 +1,4 @@
-"""``make docs``: docs/commands.md, from the Makefile's targets and the parsers of the commands behind them."""
+"""``make docs``: docs/commands.md, from the table of verbs with their parsers, the Makefile, parts of its long tests."""
 
 from __future__ import annotations
 
@@ -7,40 +7,23 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 from unittest import mock
 
 from cli.arguments import CommandParser
-from cli.console import VERBS, Verb
+from cli.console import VERBS
 from include.atomic_write import write_text
 from include.settings import PROJECT
+from tools.long_parts import read_parts
 from tools.markdown import format_table
 from tools.marked_page import put_between_marks
 
 PAGE = PROJECT / "docs" / "commands.md"
 MAKEFILE = PROJECT / "Makefile"
-MARKS = ("<!-- commands: written by `make docs` from the Makefile and the commands -->", "<!-- end of commands -->")
-FOR_DEVELOPERS = ("Measure and compare", "Work on it")
-_TARGET = re.compile(r"^([a-z-]+):[^#\n]*## *(.+)\n((?:\t.*\n|\\\n)*)", re.MULTILINE)
-_MODULE = re.compile(r"\$\(PY\) -m ([a-z_.]+)((?: [a-z]+)*) \$\(ARGS\)")
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A target of the Makefile.
-
-    Attributes:
-        module: that it starts with ``$(ARGS)``; empty without one.
-        words: arguments before ``$(ARGS)``.
-    """
-
-    name: str
-    meaning: str
-    module: str
-    words: tuple[str, ...]
+MARKS = ("<!-- commands: written by `make docs` from the verbs and the Makefile -->", "<!-- end of commands -->")
+_TARGET = re.compile(r"^([a-z-]+):[^#\n]*## *(.+)$", re.MULTILINE)
 
 
 class _ParsedError(Exception):
@@ -51,22 +34,16 @@ class _ParsedError(Exception):
         self.parser = parser
 
 
-def read_groups(makefile: str) -> Iterator[tuple[str, list[Target]]]:
-    """Yield each group of the Makefile with its targets, in order."""
+def read_groups(makefile: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each group of the Makefile with its targets and what they do, in order."""
     for part in makefile.split("\n##@ ")[1:]:
         title, _, body = part.partition("\n")
-        targets = []
-        for name, meaning, recipe in _TARGET.findall(body):
-            module, words = (_MODULE.findall(recipe) or [("", "")])[0]
-            targets.append(Target(name, meaning.strip(), module, tuple(words.split())))
-        yield title.strip(), targets
+        yield title.strip(), _TARGET.findall(body)
 
 
-def find_verb(target: Target) -> Verb:
-    """Return the module whose ``main`` a target calls, with the words before its arguments."""
-    if target.module == "cli.console":
-        return VERBS[target.words[0]]
-    return VERBS["control"] if target.module == "controller" else Verb(target.module, "", target.words)
+def find_module(verb: str) -> ModuleType:
+    """Return the module whose ``main`` takes the arguments of a verb."""
+    return importlib.import_module(VERBS[verb].module or f"lab.commands.{verb}")
 
 
 def find_parser(module: ModuleType, words: Sequence[str] = ()) -> argparse.ArgumentParser | None:
@@ -97,7 +74,7 @@ def describe_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> s
             rows += [(f"`{one.dest}`", one.help or "") for one in action._choices_actions]
             continue
         if not action.option_strings and words and action.choices:
-            continue  # the Makefile has chosen
+            continue  # the verb has chosen
         meaning = formatter._expand_help(action) if action.help else ""
         rows.append((f"`{_usage(action)}`", meaning.replace(f"{PROJECT}/", "")))
     return format_table(("argument", "meaning"), rows) if rows else "It takes no arguments."
@@ -112,24 +89,20 @@ def _usage(action: argparse.Action) -> str:
     return f"{name} {value.upper() if name and not action.choices else value}".strip()
 
 
-def list_targets(targets: Sequence[Target]) -> str:
-    """Return the table of a group."""
-    return format_table(("command", "what it does"), ((f"`make {one.name}`", one.meaning) for one in targets))
-
-
 def describe_commands(makefile: str) -> str:
-    """Return the sections of all groups; commands for developers without their arguments."""
-    parts = []
+    """Return the sections: verbs with their arguments, targets of make, parts of its long tests."""
+    parts = [_list_commands((f"tidewise {name}", verb.meaning) for name, verb in VERBS.items())]
+    for name, verb in VERBS.items():
+        if (parser := find_parser(find_module(name), verb.words)) is not None:
+            parts += [f"### tidewise {name}", describe_options(parser, verb.words)]
     for title, targets in read_groups(makefile):
-        parts += [f"## {title}", list_targets(targets)]
-        for one in targets:
-            if not one.module or title in FOR_DEVELOPERS:
-                continue
-            verb = find_verb(one)
-            parser = find_parser(importlib.import_module(verb.module), verb.words)
-            if parser is not None:
-                parts += [f"### make {one.name}", describe_options(parser, verb.words)]
-    return "\n\n".join(parts)
+        parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
+    long = ((f"make {name}", f"{part.meaning} (at most {part.minutes} minutes)") for name, part in read_parts().items())
+    return "\n\n".join([*parts, "## make: parts of test-long", _list_commands(long)])
+
+
+def _list_commands(commands: Iterable[tuple[str, str]]) -> str:
+    return format_table(("command", "what it does"), ((f"`{name}`", meaning) for name, meaning in commands))
 
 
 def update_page(page: str) -> str:

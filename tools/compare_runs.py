@@ -1,4 +1,4 @@
-"""``make compare ARGS="OUT OTHER"``: whether two runs wrote the same plans and the same rows, whatever code they ran.
+"""``python -m tools.compare_runs OUT OTHER``: whether two runs wrote the same plans and rows, whatever code they ran.
 
 Rows are compared as a set, table by table, without the columns that name the code, the run or the files it wrote.
 Exit code 1 where something differs.

@@ -112,7 +112,7 @@ def hash_file(path: Path) -> str:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="make cut-release", description=__doc__)
+    parser = CommandParser(prog="cut-release", description=__doc__)
     parser.add_argument("version", help="X.Y.Z, above the one before")
     parser.add_argument("--out", type=Path, default=PROJECT / "out" / "release", help="folder of its files")
     parser.add_argument("--no-image", action="store_true", help="without an image")

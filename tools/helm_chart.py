@@ -1,4 +1,4 @@
-"""``python -m tools.helm_chart``: write the chart's pod from what `make manifests` writes, with the page beside it."""
+"""``python -m tools.helm_chart``: write the chart's pod from `tidewise manifests`, with the page beside it."""
 
 from __future__ import annotations
 

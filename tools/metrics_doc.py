@@ -1,4 +1,4 @@
-"""``make docs``: docs/metrics.md, from the metrics that ``make status ARGS="--prometheus FILE"`` writes."""
+"""``make docs``: docs/metrics.md, from the metrics that ``tidewise status --prometheus FILE`` writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``make mutate``: the share of small changes to the pure modules that their unit tests notice.
+"""``python -m tools.mutate``: the share of small changes to the pure modules that their unit tests notice.
 
 mutmut changes one thing at a time (a comparison, a constant, an argument) and runs the tests that reach it.
 ``[tool.mutation.modules]`` in pyproject.toml names the modules and their tests.  Everything happens in a copy under

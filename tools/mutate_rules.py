@@ -1,4 +1,4 @@
-"""``make mutate-rules``: which rules of the controller may be removed or inverted without a unit test that notices.
+"""``python -m tools.mutate_rules``: rules of the controller whose removal or inversion no unit test notices.
 
 A change that no test notices is shown to the type checker, which ``make check`` asks as well: many a guard is there for
 it alone. ``[tool.mutation.rules]`` in pyproject.toml names the files, by groups, and the tests. Without any change the

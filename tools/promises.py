@@ -6,7 +6,6 @@ As a program it prints the files whose long tests ``make nightly`` runs.
 from __future__ import annotations
 
 import ast
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from include.settings import PROJECT
+from tools.long_parts import read_parts
 
 PROMISES, RUNS = PROJECT / "docs" / "promises.toml", PROJECT / "docs" / "runs_by_hand.toml"
 EACH_COMMIT = ("check", "test", "test-benchmarks")
@@ -90,18 +90,11 @@ def targets_of(test: str) -> tuple[str, ...]:
     lengths = {marks[name]} if name else set(marks.values())
     of_folder = {"unit": "check", "tools": "check", "benchmarks": "test-benchmarks", "services": "test-benchmarks"}
     short = of_folder.get(Path(file).parts[1], "test")
-    by_hand = tuple(target for target, recipe in read_recipes().items() if file in recipe)
+    by_hand = tuple(target for target, part in read_parts().items() if file in part.tests)
     result = ((short,) if False in lengths else ()) + (by_hand if True in lengths else ())
     if not result:
         raise LookupError(f"no target runs {test}")
     return result
-
-
-@cache
-def read_recipes() -> Mapping[str, str]:
-    """Return the parts of ``make test-long`` with their commands."""
-    text = (PROJECT / "Makefile").read_text().replace("\\\n", " ")
-    return dict(re.findall(r"^(test-long-[a-z]+):.*\n((?:\t.*\n)+)", text, re.MULTILINE))
 
 
 @cache

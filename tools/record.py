@@ -149,7 +149,7 @@ def write_readme(args: argparse.Namespace, options: LoadOptions, recorder: Recor
     extra = f" --recoveries {args.recoveries}" if args.recoveries else ""
     text = f"""# A recorded Flink cluster
 
-Made by `python -m tools.record --minutes {args.minutes:g}{extra}` (`make record`): a real Flink cluster, one
+Made by `python -m tools.record --minutes {args.minutes:g}{extra}` (`python -m tools.record`): a real Flink cluster, one
 JobManager and one TaskManager with 8 slots on one machine, adaptive scheduler, a checkpoint every 3 s. The load job
 of `flink_job/`: `Source: orders` -> `enrich` -> `aggregate` -> `sink: Writer`.
 
@@ -202,7 +202,7 @@ def main(argv: list[str] | None = None) -> int:
     final = args.out
     try:
         require_recording(final)
-        with hold_folder(final.parent, "make record", f".{final.name}.lock"):
+        with hold_folder(final.parent, "python -m tools.record", f".{final.name}.lock"):
             return record_into(final, args)
     except UsageError as error:
         print(f"record: {error}", file=sys.stderr)

@@ -170,7 +170,7 @@ def main(argv: list[str] | None = None) -> int:
     final = args.out
     try:
         require_recording(final)
-        with hold_folder(final.parent, "make record", f".{final.name}.lock"):
+        with hold_folder(final.parent, "python -m tools.record", f".{final.name}.lock"):
             return record_into(final, args)
     except UsageError as error:
         print(f"record_queries: {error}", file=sys.stderr)

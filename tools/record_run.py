@@ -44,7 +44,7 @@ def record_run(target: str, said: str, now: datetime, path: Path) -> None:
     ).stdout.strip()
     runs = {**read_runs(path), target: HandRun(commit, f"{now:%Y-%m-%d}", said)}
     rows = [
-        f"\n[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in asdict(run).items())
+        f"\n[{json.dumps(name)}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in asdict(run).items())
         for name, run in sorted(runs.items())
     ]
     write_text(path, TITLE + "".join(rows))

@@ -58,7 +58,7 @@ def _run_sphinx(builder: str, sources: Path, made: Path) -> None:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="make site", description=__doc__)
+    parser = CommandParser(prog="site", description=__doc__)
     parser.add_argument("--out", type=Path, default=PROJECT / "out" / "site", help="folder of the site")
     parser.add_argument("--external", action="store_true", help="ask for addresses outside of it, too")
     return parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""``make structure``: what each entry point loads, and how large the parts of the project are, today and before."""
+"""``python -m tools.structure``: what each entry point loads, and sizes of the parts, today and before."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What ``make advise`` said, beside what the simulator shows."""
+"""What ``tidewise advise`` said, beside what the simulator shows."""

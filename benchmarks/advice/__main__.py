@@ -1,8 +1,8 @@
-"""``python -m benchmarks.advice``: what `make advise` said of the shipped history, beside what the simulator shows.
+"""``python -m benchmarks.advice``: what `tidewise advise` said of the shipped history, beside what the simulator shows.
 
 The simulator that made the history runs again, once as it was and once with Tidewise's steps of the appraised days in
 the place of the jobs' own control: with its real capacities, downtimes and failures, none of which the advice has seen.
-Both are measured as a poller sees them. Run it after `make advise`.
+Both are measured as a poller sees them. Run it after `tidewise advise`.
 """
 
 from __future__ import annotations

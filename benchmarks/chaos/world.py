@@ -141,7 +141,7 @@ class World:
             self.wait_for_ticks(1)
 
     def lift_blocks(self, job: str) -> None:
-        """Let the controller try again what only a person lifts, as `make lift` does."""
+        """Let the controller try again what only a person lifts, as `tidewise lift` does."""
         store, rows = LiftedBlockStore(str(self.lake)), self.log.of_job(job)
         for block in rows[-1].history.get("blocked", ()) if rows else ():
             if block.get("block_id"):

@@ -1,1 +1,1 @@
-"""``make doctor``: whether Tidewise will work here, a finding for each part, with what to do."""
+"""``tidewise doctor``: whether Tidewise will work here, a finding for each part, with what to do."""

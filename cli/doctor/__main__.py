@@ -1,4 +1,4 @@
-"""``make doctor``: tell whether Tidewise will work here; exit code 1 when something does not."""
+"""``tidewise doctor``: tell whether Tidewise will work here; exit code 1 when something does not."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _check_installed(result: Mapping[str, Any]) -> list[Finding]:
     if result["database"] != "":
         return []
     if result["missing"]:
-        remedy = "run `make install`, which makes what is missing and changes nothing else"
+        remedy = "run `tidewise install`, which makes what is missing and changes nothing else"
         return [error(PART, "pools", f"there is no {' and no '.join(result['missing'])}", remedy)]
     return [ok(PART, "pools", "the pools and Spark's connection are there")]
 

@@ -20,7 +20,7 @@ from include.kubernetes.manifests import EVENTS, Placement, form_rights, list_ri
 from include.kubernetes.overrides import OverridesError
 from include.settings import Cluster
 
-_APPLY = "apply the rbac.yaml that `make manifests` writes"
+_APPLY = "apply the rbac.yaml that `tidewise manifests` writes"
 
 
 class AskingApi(ResourceApi, Protocol):

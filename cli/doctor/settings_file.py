@@ -28,7 +28,7 @@ def _describe_fault(fault: str) -> Finding:
 def _describe_file(path: Path) -> Finding:
     if path.is_file():
         return ok(PART, "keys", f"{path} is accepted")
-    return warning(PART, "keys", f"{path} is not there: everything has its default", "run `make init`")
+    return warning(PART, "keys", f"{path} is not there: everything has its default", "run `tidewise init`")
 
 
 def check_clusters(settings: Settings) -> Finding:
@@ -39,7 +39,7 @@ def check_clusters(settings: Settings) -> Finding:
             PART,
             "clusters",
             "no cluster has a rest_url: only files can be read",
-            "run `make init`, or write rest_url under [clusters.<name>]",
+            "run `tidewise init`, or write rest_url under [clusters.<name>]",
         )
     return ok(PART, "clusters", f"{len(live)} with an address: {', '.join(live)}")
 

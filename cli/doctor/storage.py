@@ -35,7 +35,7 @@ try:
 except Exception as error:
     sys.exit(print(f"{type(error).__name__}: {' '.join(str(error).split())}") or 1)
 """
-_CONTENT = b"written by make doctor; may be removed"
+_CONTENT = b"written by tidewise doctor; may be removed"
 
 
 def check_lake(settings: Settings) -> list[Finding]:
@@ -46,7 +46,7 @@ def check_lake(settings: Settings) -> list[Finding]:
 def check_tables(settings: Settings) -> list[Finding]:
     """Name the tables of the lake that are lost."""
     lost = FleetReader(settings, {}).find_lost_tables()
-    remedy = "put it back: make restore, or run its stages again (docs/runbook.md)"
+    remedy = "put it back: tidewise restore, or run its stages again (docs/runbook.md)"
     return [error("tables", one.name, str(one), remedy) for one in lost] or [ok("tables", "lost", "no table is lost")]
 
 

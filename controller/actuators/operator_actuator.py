@@ -133,7 +133,7 @@ class OperatorActuator:
         except RequestRefusedError as error:
             self._record(resource, REFUSED, f"{change}: refused: {error}", is_warning=True)
             raise
-        self._record(resource, REQUESTED, f"{change}; why: make why", is_warning=False)
+        self._record(resource, REQUESTED, f"{change}; why: tidewise why", is_warning=False)
 
     def _record(self, resource: JobResource, reason: str, message: str, *, is_warning: bool) -> None:
         if self._events is not None:

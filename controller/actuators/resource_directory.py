@@ -156,4 +156,4 @@ def _deployment_of(result: Mapping[str, Any]) -> str:
 
 
 def _tell_rights(why: object) -> str:
-    return f"{why}; give the login the Role that `make manifests` writes"
+    return f"{why}; give the login the Role that `tidewise manifests` writes"

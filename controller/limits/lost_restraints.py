@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from include.settings import Settings, settings_file
 
 OF_SETTINGS = "settings"
-"""Cluster and job of the object by which a person says that the settings mean what they say (``make lift``)."""
+"""Cluster and job of the object by which a person says that the settings mean what they say (``tidewise lift``)."""
 
 _OF_CLUSTER = ("slots_max", "slots_total", "actuator")
 

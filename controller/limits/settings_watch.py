@@ -135,7 +135,7 @@ class SettingsWatch:
             self._lost = names
             log.warning(
                 "the settings file says no more: %s; what it said counts until the key is there again or "
-                '`make lift ARGS="--settings"` confirms the file',
+                "`tidewise lift --settings` confirms the file",
                 ", ".join(names),
             )
         return [one for one, keys in zip(self._before, lost, strict=True) if keys]

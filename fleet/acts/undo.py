@@ -68,7 +68,7 @@ def list_undo_warnings(settings: Settings, what: Undoable, now_s: float) -> list
         result.append("the settings pin the job, and what is pinned stays")
     try:
         if not is_controlled(settings.paths.lake, what.cluster, now_s):
-            result.append("no controller has worked on this cluster within an hour: start it (make control)")
+            result.append("no controller has worked on this cluster within an hour: start it (tidewise control)")
     except StoreUnreadableError as error:
         result.append(str(error))
     return result

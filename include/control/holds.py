@@ -75,7 +75,7 @@ class UnreadHold(Hold):
 
 def hold_unread(what: str, error: StoreUnreadableError) -> UnreadHold:
     """Return the hold on everything while a store does not answer."""
-    remedy = "let paths.lake name the lake that the controller uses, and its store answer: make doctor"
+    remedy = "let paths.lake name the lake that the controller uses, and its store answer: tidewise doctor"
     return UnreadHold(EVERYTHING, f"the {what} cannot be read ({error})", remedy=remedy)
 
 

@@ -121,6 +121,6 @@ class EventRecorder:
     def _complain(self, error: Exception) -> None:
         if not self._has_failed:  # once, until one is taken again
             is_forbidden = isinstance(error, ApiRefusedError) and error.status == 403
-            remedy = "; apply the rbac.yaml that make manifests writes" if is_forbidden else ""
+            remedy = "; apply the rbac.yaml that tidewise manifests writes" if is_forbidden else ""
             log.warning("no Kubernetes event: %s%s", error, remedy)
         self._has_failed = True

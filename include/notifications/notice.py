@@ -42,7 +42,7 @@ class Notice:
 
 
 def read_notices(health: Iterable[Mapping[str, Any]]) -> list[Notice]:
-    """Return what needs a person, one notice for each fault of a scope, from the JSON of ``make status``.
+    """Return what needs a person, one notice for each fault of a scope, from the JSON of ``tidewise status``.
 
     Raises:
         KeyError, TypeError: it is not that JSON.
@@ -84,7 +84,7 @@ def format_rest(notices: Iterable[Notice], page_url: str) -> str:
     for one in notices:
         counts[one.fault] = counts.get(one.fault, 0) + 1
     listed = ", ".join(f"{count} of {_words(fault)}" for fault, count in sorted(counts.items()))
-    return _with_link(f"all clusters: and {sum(counts.values())} more faults: {listed} → make status", "", page_url)
+    return _with_link(f"all clusters: and {sum(counts.values())} more faults: {listed} → tidewise status", "", page_url)
 
 
 def escape_markup(text: str) -> str:

@@ -24,7 +24,7 @@ class FleetNeedsPersonError(AirflowFailException):  # type: ignore[misc]  # mypy
 
 
 class WatchOperator(BashOperator):  # type: ignore[misc]  # mypy does not follow providers
-    """Runs ``make status`` as a process of its own, whose screen is the task's log, and sends what it names."""
+    """Runs ``tidewise status`` as a process of its own, whose screen is the task's log, and sends what it names."""
 
     def execute(self, context: Any) -> Any:
         """Show the status and send what is due.
@@ -46,12 +46,12 @@ class WatchOperator(BashOperator):  # type: ignore[misc]  # mypy does not follow
         notices = read_notices(health)
         send_messages(notices, is_complete=True)
         if notices:
-            raise FleetNeedsPersonError(f"{len(notices)} faults need a person: see above, or make status")
+            raise FleetNeedsPersonError(f"{len(notices)} faults need a person: see above, or tidewise status")
         return result
 
 
 def watch_step() -> WatchOperator:
-    """Return the task; its log is the screen of ``make status``."""
+    """Return the task; its log is the screen of ``tidewise status``."""
     return WatchOperator(
         task_id="watch",
         **module_options(f'cli.console status --json-file "${FILE}"'),
@@ -59,8 +59,8 @@ def watch_step() -> WatchOperator:
         execution_timeout=timedelta(minutes=5),
         on_failure_callback=report_watch_failure,
         on_success_callback=None,
-        doc_md="What needs a person, as make status says it; a message for each fault and hour where Airflow has the "
-        "connection of `notifications.connection_id`.",
+        doc_md="What needs a person, as `tidewise status` has it; a message for each fault and hour where Airflow has "
+        "the connection of `notifications.connection_id`.",
     )
 
 

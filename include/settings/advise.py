@@ -22,7 +22,7 @@ def _pattern(text: str) -> str:
 
 
 class Advise(Section):
-    """What `make advise` compares, and in which money it shows savings."""
+    """What `tidewise advise` compares, and in which money it shows savings."""
 
     price_per_slot_hour: float = Field(0.05, ge=0, le=1e6, description="money; what an hour of one slot costs")
     currency: Text = Field("USD", max_length=8, description="in which the price is given")

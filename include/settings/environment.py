@@ -19,7 +19,7 @@ from include.settings.section import Section
 
 PREFIX = "TIDEWISE__"
 HOLD_VARIABLE = "TIDEWISE_HOLD"  # no setting: what is on hold; include/control/holds.py reads it
-PAGE_TOKEN_VARIABLE = "TIDEWISE_PAGE_TOKEN"  # no setting: of `make page ARGS=--act`, which makes one where it is unset
+PAGE_TOKEN_VARIABLE = "TIDEWISE_PAGE_TOKEN"  # no setting: of `tidewise page --act`, which makes one where it is unset
 _OTHERS = frozenset({"TIDEWISE_SETTINGS", "TIDEWISE_CONTTUNE_REAL_JOBS", HOLD_VARIABLE, PAGE_TOKEN_VARIABLE})
 _NEAR_CLUSTER = 0.75
 _NEAR = 0.9  # a Kubernetes service "tidewise" brings variables such as TIDEWISE_SERVICE_HOST, which are none of ours

@@ -9,7 +9,7 @@ from include.utc import DAY_S
 
 
 class Health(Section):
-    """Thresholds of what `make status` reports; nothing is decided or stopped by them."""
+    """Thresholds of what `tidewise status` reports; nothing is decided or stopped by them."""
 
     controller_late_s: float = Field(
         180.0, gt=0, le=DAY_S, description="s; a controller that has not ticked for so long is late"

@@ -83,7 +83,7 @@ class _Level(Section):
     mode: Mode | None = Field(
         None, description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"
     )
-    is_held: bool = Field(False, description="nothing is sent; `make hold` does the same at once and for a time")
+    is_held: bool = Field(False, description="nothing is sent; `tidewise hold` does the same at once and for a time")
     slots_min: int | None = Field(None, ge=1, le=SLOTS_MAX, description="fewest slots of a job")
     allows_falls: bool = Field(True, description="whether a job may get fewer slots")
     cooldown_s: float | None = Field(

@@ -174,7 +174,7 @@ class Storage(Section):
 
 
 class Backup(Section):
-    """What ``make backup`` and ``make restore`` need beside the places."""
+    """What ``tidewise backup`` and ``tidewise restore`` need beside the places."""
 
     key: SecretReference | None = Field(
         None,

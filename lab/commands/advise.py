@@ -1,4 +1,4 @@
-"""``make advise``: what the last days would have cost under Tidewise, others and constants: one HTML page and JSON.
+"""``tidewise advise``: what the last days would have cost under Tidewise, others and constants: one HTML page and JSON.
 
 History in (the shipped one, or ``--raw DIR``) -> ingest, unless `make run` has done it -> models trained before the
 days that are appraised -> every job replayed. Nothing is sent to any cluster, and what `make run` wrote stays as it is.
@@ -271,7 +271,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="advise", description=__doc__)
+    parser = CommandParser(prog="tidewise advise", description=__doc__)
     defaults = Advise()
     parser.add_argument("--raw", type=folder, help="folder of raw files (cluster=/date=/hour=)")
     parser.add_argument("--prometheus", help="address of a Prometheus-compatible server")
@@ -306,7 +306,7 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        with hold_folder(options.out, "make advise"):
+        with hold_folder(options.out, "tidewise advise"):
             return run(options, open_console())
     except UsageError as error:
         print(f"advise: {error}", file=sys.stderr)

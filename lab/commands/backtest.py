@@ -1,4 +1,4 @@
-"""``make backtest``: policies compared on the history that ``make run`` has ingested, through the real DAG."""
+"""``tidewise backtest``: policies compared on the history that ``make run`` has ingested, through the real DAG."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run(settings: Settings, options: argparse.Namespace, console: Console) -> in
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="backtest", description=__doc__)
+    parser = CommandParser(prog="tidewise backtest", description=__doc__)
     parser.add_argument("--as-of", type=moment, help="end of the history; default: the end of the recording")
     parser.add_argument("--out", type=place, help="where a `make run` has written; default: what the settings name")
     return parser.parse_args(argv)
@@ -90,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
     exit_on_sigterm()
     options = _parse(argv)
     try:
-        with hold_paths(options.out, "make backtest") as settings:
+        with hold_paths(options.out, "tidewise backtest") as settings:
             return run(settings, options, open_console())
     except UsageError as error:
         print(f"backtest: {error}", file=sys.stderr)

@@ -126,8 +126,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"demo: a day of its load takes {options.day_minutes:g} min; mode {options.mode}; logs in {out / 'logs'}")
         print("demo: no DAG runs, so there are no plans: the controller decides by what it measures")
         print(f"demo: in another terminal, after: export {SETTINGS_FILE_VARIABLE}={out / 'tidewise.toml'}")
-        print(f"demo:   make status, make log, make why ARGS={CLUSTER}/{load.job_name}. Ctrl-C stops everything.",
-              flush=True)  # fmt: skip
+        print(f"demo:   ./tidewise status, ./tidewise log, ./tidewise why {CLUSTER}/{load.job_name}")
+        print("demo: Ctrl-C stops everything", flush=True)
         follow(cluster, group, job_id)
     finally:
         if group is not None:
@@ -153,7 +153,7 @@ def follow(cluster: LocalCluster, group: Group, job_id: str) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run until interrupted; returns the exit code."""
-    parser = CommandParser(prog="demo", description=__doc__)
+    parser = CommandParser(prog="tidewise demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=PROJECT / OUT, help=f"folder of all its files; default: {OUT}")
     parser.add_argument("--port", type=whole_number(1, 65535), default=8090, help="of the page; default: 8090")
     parser.add_argument("--slots", type=whole_number(1, 1000), default=8, help="of the cluster; default: 8")

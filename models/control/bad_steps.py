@@ -47,7 +47,7 @@ def describe_suspension(case: Case) -> str:
     if effective_mode(case) is case.limits.mode:
         return ""
     steps = format_count(case.limits.bad_steps_max, "step")
-    return f"; dry-run, since {steps} rolled back or failed within a day: a person lifts it (make lift)"
+    return f"; dry-run, since {steps} rolled back or failed within a day: a person lifts it (tidewise lift)"
 
 
 def _without_lifted(history: JobHistory, limits: Limits) -> tuple[float, ...]:

@@ -60,7 +60,7 @@ def check_permission(case: Case) -> Action | None:
         return Action(
             Verb.REFUSE,
             Reason.HELD,
-            f"{case.history.held_because}; held for {remaining_min:.0f} more minutes, or until make release",
+            f"{case.history.held_because}; held for {remaining_min:.0f} more minutes, or until tidewise release",
         )
     return None
 
@@ -120,7 +120,9 @@ def _check_blocked(case: Case, target: Parallelism) -> Action | None:
         is_lifted = bool(block.block_id) and block.block_id in case.limits.lifted_blocks
         if target == dict(block.parallelism) and case.now_s < block.until_s and not is_lifted:
             why = block.because or "this parallelism did harm lately"
-            lift = "; it is tried again when a person lifts the block (make lift)" if math.isinf(block.until_s) else ""
+            lift = (
+                "; it is tried again when a person lifts the block (tidewise lift)" if math.isinf(block.until_s) else ""
+            )
             return Action(Verb.REFUSE, Reason.BLOCKED_TARGET, f"{why}{lift}")
     return None
 

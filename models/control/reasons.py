@@ -18,7 +18,7 @@ class Reason(NamedReason):
         "a schedule of the job is on, and what runs is outside of it; the detail names it",
         "nothing, or `schedules` in the job's limits",
     )
-    UNDO = "undo", "a person takes our last rescale back (`make undo`)", "nothing: the job is on hold until its end"
+    UNDO = "undo", "a person takes our last rescale back (`tidewise undo`)", "nothing: the job is on hold until its end"
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (
         "left_as_is",
@@ -65,7 +65,7 @@ class Reason(NamedReason):
             "the job restarts again and again since the request, with an exception that it did not have before: "
             "it is returned at once"
         ),
-        "the detail has the exception; when its cause is mended: `make lift`",
+        "the detail has the exception; when its cause is mended: `tidewise lift`",
     )
     CHECKPOINT_FIRST = "checkpoint_first", "Flink before 1.20: a checkpoint is asked for before the request", "nothing"
     SAVEPOINT_IN_PROGRESS = (
@@ -133,7 +133,7 @@ class Reason(NamedReason):
         ),
         "nothing: it is judged afresh at the next tick",
     )
-    ON_HOLD = "on_hold", "a person has put the job, its cluster or everything on hold", "`make release`"
+    ON_HOLD = "on_hold", "a person has put the job, its cluster or everything on hold", "`tidewise release`"
     FOREIGN_CHANGE = (
         "foreign_change",
         (
@@ -174,7 +174,7 @@ class Reason(NamedReason):
     NO_RIGHTS = (
         "no_rights",
         "the login may not read or patch the resources",
-        "`make manifests`, and apply its rbac.yaml",
+        "`tidewise manifests`, and apply its rbac.yaml",
     )
     UNREADABLE_RESOURCE = (
         "unreadable_resource",
@@ -207,7 +207,7 @@ class Reason(NamedReason):
         "mode guide, but the operator's autoscaler does not act on the job",
         'switch it on, or `kubernetes.mode = "act"`',
     )
-    NEEDS_APPROVAL = "needs_approval", "mode approve: the step waits for a person's yes", "`make approve`"
+    NEEDS_APPROVAL = "needs_approval", "mode approve: the step waits for a person's yes", "`tidewise approve`"
     DENIED = "denied", "a person has said no to the step", "nothing"
     UNKNOWN_JOB = "unknown_job", "the cluster has no job of that name", "is it running?"
     AMBIGUOUS_NAME = "ambiguous_name", "two running jobs of the cluster have the same name", "rename one"
@@ -276,7 +276,7 @@ class Reason(NamedReason):
     BLOCKED_TARGET = (
         "blocked_target",
         "this parallelism did harm lately, or was refused",
-        "nothing for `apply.block_h`; where the job failed under it, `make lift`",
+        "nothing for `apply.block_h`; where the job failed under it, `tidewise lift`",
     )
     EXCEEDS_SLOTS = "exceeds_slots", "more slots than `slots_max`", "raise it, if you want that"
     EXCEEDS_BUDGET = (

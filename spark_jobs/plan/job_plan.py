@@ -159,7 +159,7 @@ def _check_loads(state: JobState, graph: JobGraph) -> None:
         raise PlanRefusedError(
             PlanRefusal.LOAD_UNSEEN,
             f"no counter tells what {', '.join(map(shorten_name, unseen))} takes in, so it has no load to forecast; "
-            "`make doctor` lists the counters of each source",
+            "`tidewise doctor` lists the counters of each source",
         )
 
 

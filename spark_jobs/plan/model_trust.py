@@ -57,7 +57,7 @@ def explain_gate(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "no training has made one yet; run the train stage"
     reported = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
-    remedy = f'make models ARGS="approve {row["model_version"]} --yes"'
+    remedy = f"tidewise models approve {row['model_version']} --yes"
     if row["gate"] in {"first", "passed"}:
         return f"{reported}; it is not in use, by training.promotion or by what somebody said of it: {remedy}"
     return (

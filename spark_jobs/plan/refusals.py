@@ -27,7 +27,7 @@ class PlanRefusal(NamedReason):
     LOAD_UNSEEN = (
         "load_unseen",
         "a source is at work, and no counter of it or of its task tells what it takes in",
-        "`make doctor` lists the counters of each source; brokers can tell instead, see [sources](sources.md)",
+        "`tidewise doctor` lists the counters of each source; brokers can tell instead, see [sources](sources.md)",
     )
     NO_FORECAST = "no_forecast", "no forecast of a source within two days, or bins are missing", "run `tidewise_plan`"
     STALE_FORECAST = "stale_forecast", "the forecast is older than `planner.max_input_age_h`", "run `tidewise_plan`"

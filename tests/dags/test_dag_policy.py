@@ -165,7 +165,7 @@ def test_every_task_states_its_policy(dags):
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
     tasks = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
-    by_command = {"advise"}  # `make advise`: of what is not installed yet
+    by_command = {"advise"}  # `tidewise advise`: of what is not installed yet
     assert {stage for task in tasks for stage in task.stages} == set(stages()) - by_command
     for task in tasks:
         assert task.pool == SPARK_POOL

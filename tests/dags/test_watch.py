@@ -59,7 +59,7 @@ def test_its_command_fails_with_what_to_do(dags, lake) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert "prod: no controller has ever worked on it" in done.stdout
-    assert "start it: make control" in done.stdout
+    assert "start it: tidewise control" in done.stdout
     assert issubclass(FleetNeedsPersonError, AirflowFailException)  # which Airflow never retries
 
 
@@ -79,7 +79,7 @@ def test_each_fault_is_one_message_with_where_what_and_what_to_do(dags, old_lake
     (late,) = [text for text in webhook.texts if "controller late" in text]
     assert late == (
         "prod: controller late: no controller has ever worked on it → "
-        f"start it: make control, its service, or the DAG tidewise_control\nhttp://airflow.example:8080{PAGE_PATH}/"
+        f"start it: tidewise control, its service, or the DAG tidewise_control\nhttp://airflow.example:8080{PAGE_PATH}/"
     )
     assert set(webhook.paths) == {"/T0/B0/secret"}
 

@@ -1,4 +1,4 @@
-"""The doctor and `make init` on real clusters: a healthy one, and one with a default scheduler and no checkpoints."""
+"""`tidewise doctor` and `init` on real clusters: a healthy one, and one with a default scheduler and no checkpoints."""
 
 from __future__ import annotations
 

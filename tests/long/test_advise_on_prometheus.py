@@ -1,4 +1,4 @@
-"""`make advise` on a real Prometheus that promtool filled with two weeks: what ran is told as it was, and its cost."""
+"""`tidewise advise` on a real Prometheus that promtool filled with two weeks: what ran, and its cost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The whole pipeline as a team runs it: what is on which machine, and what is lost on the way, changes no row.
 
 PostgreSQL, Redis, two Celery workers with homes and checkouts of their own, a standalone Spark cluster with two
-executors, a store that speaks S3, an MLflow server, the controller as a service. `make cluster`.
+executors, a store that speaks S3, an MLflow server, the controller as a service. `make test-long PART=cluster`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ MISSING = [extra for extra in ("celery", "postgres", "s3") if lacks_extra(extra)
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(3500),
-    pytest.mark.skipif(bool(MISSING), reason=f"extras that are not installed: {', '.join(MISSING)}; make cluster"),
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"extras that are not installed: {', '.join(MISSING)}; make test-long PART=cluster"
+    ),
 ]
 HOURS = 6
 START = AS_OF - timedelta(hours=HOURS)

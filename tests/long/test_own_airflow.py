@@ -1,4 +1,4 @@
-"""`make install` on a real Airflow that has nothing of the project yet."""
+"""`tidewise install` on a real Airflow that has nothing of the project yet."""
 
 from __future__ import annotations
 

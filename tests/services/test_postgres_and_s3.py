@@ -1,4 +1,4 @@
-"""The short form of `make cluster`: Airflow's database is PostgreSQL, the lake is on S3, and a job is rescaled."""
+"""Short form of `make test-long PART=cluster`: Airflow's database in PostgreSQL, the lake on S3, a job is rescaled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make models`: the five commands of the document, on a registry of two trainings, and what they leave behind."""
+"""`tidewise models`: the five commands of the document, on a registry of two trainings, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def commands() -> list[list[str]]:
     """Return the arguments of the document's commands."""
     (block,) = re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     lines = [shlex.split(line) for line in block.splitlines()]
-    assert all(line[:2] == ["make", "models"] for line in lines)
-    return [shlex.split(line[2].removeprefix("ARGS=")) for line in lines]
+    assert all(line[:2] == ["tidewise", "models"] for line in lines)
+    return [line[2:] for line in lines]
 
 
 def test_the_five_commands_of_the_document(out: Path, capsys, monkeypatch) -> None:
@@ -90,7 +90,7 @@ def test_the_five_commands_of_the_document(out: Path, capsys, monkeypatch) -> No
     settings = load_settings()
     code, text = ask(capsys, out, *[one for one in rejected if one != "--yes"])
     assert (code, load_bundle(settings).model_version) == (0, "night-1")
-    assert 'nothing was done; to do it: make models ARGS="reject 2 --job eu/orders --yes --reason ..."' in text
+    assert "nothing was done; to do it: tidewise models reject 2 --job eu/orders --yes --reason ..." in text
 
     code, text = ask(capsys, out, *rejected)
     in_use = load_bundle(settings)

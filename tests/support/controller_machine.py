@@ -605,7 +605,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
 
 def _tell_person(last: LogEntry | None, now_s: float) -> list[str]:
-    """Return what a person is told of a job that is late, as `make status` and messages have it."""
+    """Return what a person is told of a job that is late, as `tidewise status` and messages have it."""
     if last is None:
         return []
     (row,) = arrow_rows(CONTROL_LOG, [row_of(last, RowStamp(1, 1, ""))]).to_pylist()

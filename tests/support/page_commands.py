@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from tools.commands_doc import MAKEFILE, find_verb, read_groups
+from cli.console import VERBS, find_main
+from tools.commands_doc import find_module
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-_COMMAND = re.compile(r"\bmake ([a-z][a-z-]*)(?: ARGS=(\"(?:[^\"\\]|\\.)*\"|[^\s`]+))?")
-TARGETS = {one.name: one for _, targets in read_groups(MAKEFILE.read_text()) for one in targets}
+_COMMAND = re.compile(r"\btidewise ([a-z]+)\b([^#\n]*)|\bmake ([a-z]+) ARGS=\"([^\"]*)\"")
 
 
 @dataclass(frozen=True, slots=True)
 class PageCommand:
-    """A command as a page has it: ``make <target> ARGS="<arguments>"``."""
+    """A command as a page has it: ``tidewise <verb> <arguments>``, or ``make <verb> ARGS="<arguments>"``."""
 
-    target: str
+    verb: str
     arguments: tuple[str, ...]
 
     @property
     def module(self) -> ModuleType:
-        return importlib.import_module(find_verb(TARGETS[self.target]).module)
+        return find_module(self.verb)
 
     def run(self, names: Mapping[str, str], *further: str) -> int:
         """Run it in this process with the page's placeholders replaced; returns the exit code."""
         argv = [names.get(word, word) for word in self.arguments]
-        main: Callable[[Sequence[str]], int] = self.module.main
         try:
-            return main([*find_verb(TARGETS[self.target]).words, *argv, *further])
+            return find_main(self.verb)([*argv, *further])
         except SystemExit as stopped:
             return int(stopped.code or 0)
 
@@ -41,9 +39,9 @@ class PageCommand:
 def find_commands(text: str) -> Iterator[PageCommand]:
     """Yield the commands within the code of a page, in order."""
     for code in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.DOTALL):
-        for target, arguments in _COMMAND.findall("".join(code)):
-            (words,) = shlex.split(arguments) if arguments else ("",)
-            yield PageCommand(target, tuple(shlex.split(words)))
+        for verb, words, target, arguments in _COMMAND.findall("".join(code)):
+            if verb in VERBS or target in VERBS:
+                yield PageCommand(verb or target, tuple(shlex.split(words or arguments)))
 
 
 def read_page(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`make mutate`: which mutants there are and how scores are told; mutmut itself is run by the command."""
+"""`python -m tools.mutate`: which mutants there are and how scores are told; mutmut itself is run by the command."""
 
 from __future__ import annotations
 

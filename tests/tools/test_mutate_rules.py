@@ -1,4 +1,4 @@
-"""`make mutate-rules`: which rules are removed and inverted, and that tests are told from those that notice."""
+"""``tools.mutate_rules``: which rules are removed and inverted, and that tests are told from those that notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make advise` as a command: which history it takes, what it refuses, and what of `make run` it leaves alone."""
+"""`tidewise advise` as a command: which history it takes, what it refuses, and what of `make run` it leaves alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make airflow` and `make ui` read from Airflow's tables, on tables of Airflow's own columns."""
+"""What `tidewise airflow` and `make ui` read from Airflow's tables, on tables of Airflow's own columns."""
 
 from __future__ import annotations
 

@@ -10,17 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli import console
-from tools.commands_doc import FOR_DEVELOPERS, MAKEFILE, find_verb, read_groups
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def test_every_command_for_users_of_the_makefile_is_a_verb() -> None:
-    groups = [targets for title, targets in read_groups(MAKEFILE.read_text()) if title not in FOR_DEVELOPERS]
-    targets = {one.name: find_verb(one) for group in groups for one in group if one.module}
-    assert targets.keys() == console.VERBS.keys()
-    for name, verb in console.VERBS.items():
-        assert targets[name][::2] == (verb.module or f"lab.commands.{name}", verb.words)
 
 
 @pytest.mark.parametrize("verb", console.VERBS)

@@ -87,7 +87,7 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             history(held_until_s=NOW_S + 600, held_because="somebody else changed the job"),
             Verb.REFUSE,
             "held",
-            "somebody else changed the job; held for 10 more minutes, or until make release",
+            "somebody else changed the job; held for 10 more minutes, or until tidewise release",
         ),
         (
             observed(running={}, state="FAILING"),

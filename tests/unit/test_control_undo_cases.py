@@ -125,7 +125,7 @@ def test_a_block_says_why_and_who_ends_it() -> None:
 
     assert detail_of(BlockedTarget(FOUR, NOW_S + 60)) == "this parallelism did harm lately"
     assert detail_of(BlockedTarget(FOUR, NOW_S + 60, because="the job failed")) == "the job failed"
-    assert "make lift" in detail_of(BlockedTarget(FOUR, math.inf, "step-1-7", "the job failed"))
+    assert "tidewise lift" in detail_of(BlockedTarget(FOUR, math.inf, "step-1-7", "the job failed"))
 
 
 def test_a_lift_without_an_id_ends_no_block() -> None:

@@ -1,4 +1,4 @@
-"""`make doctor` and `make init` as commands: exit codes, JSON, no secrets, and files that are never lost."""
+"""`tidewise doctor` and `tidewise init` as commands: exit codes, JSON, no secrets, and files that are never lost."""
 
 from __future__ import annotations
 

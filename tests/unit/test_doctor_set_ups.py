@@ -311,7 +311,7 @@ def test_a_store_without_conditional_writes(monkeypatch):
 
     def answer(method: str, path: str) -> tuple[int, Any]:
         if method == "PUT":
-            retained[path] = b"written by make doctor; may be removed"
+            retained[path] = b"written by tidewise doctor; may be removed"
         return 200, retained.get(path, b"")
 
     with serve(answer) as url:

@@ -117,7 +117,7 @@ def test_the_target_stays_blocked_until_a_person_lifts_it() -> None:
         world.pass_s(24 * 3600)  # longer than apply.block_h
         assert world.tick().reason == "blocked_target"
         assert "partition 3" in world.tick().detail
-        assert "make lift" in world.tick().detail
+        assert "tidewise lift" in world.tick().detail
         puts = world.puts
         (block,) = [one for one in world.read_history("").blocked if math.isinf(one.until_s)]
         world.limits = replace(world.limits, lifted_blocks=("another",))

@@ -32,8 +32,10 @@ LEFT = DecisionFact(
     *("prod", "orders", NOW_S - HOUR_S, "wait", "concurrent_rescales", "14 others are being rescaled", "", "reactive"),
     *("step", "auto", False, "RUNNING", 4, 8, {}, {}),
 )
-WAITING = WaitingFact("approval", "prod", "orders", "step-1", NOW_S, "2 -> 4", "make approve")
-CHANGED = HoldFact("change", "prod/orders", "", "somebody else changed the job", NOW_S, NOW_S + HOUR_S, "make release")
+WAITING = WaitingFact("approval", "prod", "orders", "step-1", NOW_S, "2 -> 4", "tidewise approve")
+CHANGED = HoldFact(
+    "change", "prod/orders", "", "somebody else changed the job", NOW_S, NOW_S + HOUR_S, "tidewise release"
+)
 
 
 def faults(facts: list[HealthFact]) -> set[str]:
@@ -138,7 +140,7 @@ def test_why_nothing_is_done_for_a_late_job_is_told() -> None:
     late = replace(LEFT, late_since_s=NOW_S - 1500)
     (fact,) = judge_jobs([replace(JOB, last_decision=late)], [], LIMITS, NOW_S)
     assert fact.detail == "job late for 25 min; controller: wait, concurrent_rescales: 14 others are being rescaled"
-    assert (fact.value, fact.threshold, fact.remedy) == (1500.0, 900.0, 'make why ARGS="prod/orders"')
+    assert (fact.value, fact.threshold, fact.remedy) == (1500.0, 900.0, "tidewise why prod/orders")
 
 
 def test_the_raw_folder() -> None:

@@ -1,4 +1,4 @@
-"""make hold, make release and make approve: one line that cannot miss."""
+"""tidewise hold, tidewise release and tidewise approve: one line that cannot miss."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_lake_that_is_not_there_is_no_hold_that_a_release_could_end(lake, monk
     holds = FleetReader(load_settings(), {}).read(time.time()).holds
     assert len(holds) == 2
     for one in holds:
-        assert "make release" not in one.release
+        assert "tidewise release" not in one.release
         assert "let paths.lake name the lake" in one.release
 
 

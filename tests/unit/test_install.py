@@ -1,4 +1,4 @@
-"""`make install`: what it asks of Airflow and what it refuses; a real Airflow is in tests/long/test_own_airflow.py."""
+"""`tidewise install`: what it asks of Airflow and refuses; a real Airflow is in tests/long/test_own_airflow.py."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_what_was_asked_for_is_an_event_on_the_resource(server: EventServer) -> 
     recorder.wait()
     (event,) = server.events
     changed = ", ".join(f"{name}: {before[name]} -> {count}" for name, count in WANTED.items() if before[name] != count)
-    assert event["message"] == f"parallelism of {changed}; why: make why"
+    assert event["message"] == f"parallelism of {changed}; why: tidewise why"
     assert (event["type"], event["reason"]) == ("Normal", "RescaleRequested")
     involved = event["involvedObject"]
     assert (involved["kind"], involved["namespace"]) == ("FlinkDeployment", "default")
@@ -148,7 +148,7 @@ def test_a_role_without_the_right_changes_nothing_and_is_said_once(
     assert model.requested == WANTED
     (line,) = [one.getMessage() for one in caplog.records if "no Kubernetes event" in one.getMessage()]
     assert "403" in line
-    assert "make manifests" in line
+    assert "tidewise manifests" in line
     server.status = 201
     request(model, ModelApi(model), recorder)
     recorder.wait()

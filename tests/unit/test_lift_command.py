@@ -1,4 +1,4 @@
-"""make lift: a parallelism under which a job failed is tried again when a person says so."""
+"""tidewise lift: a parallelism under which a job failed is tried again when a person says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""make lift: a job whose steps went wrong may be tried again, by the controller's log and by no clock."""
+"""tidewise lift: a job whose steps went wrong may be tried again, by the controller's log and by no clock."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BLOCKS = [
     for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     if not block.startswith(OF_A_PACKAGE)
 ]
-COMMANDS = re.findall(r"^make (hold|release|approve)(?: ARGS=\"(.*)\")?$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^tidewise (hold|release|approve)(.*)$", PAGE, re.MULTILINE)
 LEVELS, LOOSER, ROLES, BLACKOUT, PINS, OPERATORS, PRIORITIES = BLOCKS
 
 
@@ -95,5 +95,5 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys) -> None:
     assert len(done) == len(COMMANDS) >= 10
     assert HoldStore(lake).read(time.time()) == []
     assert "production/checkout is on hold" in capsys.readouterr().out
-    (quoted,) = re.findall(r"ARGS=\"('.*?')\"", PAGE)
+    (quoted,) = re.findall(r"quoted: `([^`]+)`", PAGE)
     assert hold.main(["hold", *shlex.split(quoted)]) == 0

@@ -1,4 +1,4 @@
-"""``make log``: a job's history as a person reads it."""
+"""``tidewise log``: a job's history as a person reads it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_only_the_hours_asked_for(out, capsys) -> None:
     assert main(["live/orders", "--hours", "0.5", "--until", UNTIL]) == 0
     reported, hint = capsys.readouterr().out.splitlines()
     assert reported == "no decision on live/orders in the 0.5 h before 2026-11-18 12:06Z: it was left as it is"
-    command = hint.partition('make log ARGS="')[2].removesuffix('"').split()
+    command = hint.partition("tidewise log ")[2].split()
     assert main(command) == 0
     assert "refuse: on_hold" in capsys.readouterr().out
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tools.promises import read_recipes
+import pytest
+
+from tools import long_parts
+from tools.long_parts import list_calls, read_parts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "tests"
 
 
 def named() -> set[Path]:
-    paths = {REPOSITORY / path for path in re.findall(r"tests/[\w/.]+", " ".join(read_recipes().values()))}
+    paths = {REPOSITORY / path for part in read_parts().values() for path in part.tests}
     assert [path for path in paths if not path.exists()] == []
     return paths
 
@@ -26,10 +29,21 @@ def test_every_file_with_a_long_test_is_named() -> None:
     assert marked - named() == set()
 
 
-def test_test_long_is_all_of_its_parts() -> None:
-    text = (REPOSITORY / "Makefile").read_text()
-    (parts,) = re.findall(r"^test-long:([a-z -]*)##", text, re.MULTILINE)
-    assert set(parts.split()) == read_recipes().keys()
-    for part in read_recipes():  # within an hour each
-        (minutes,) = re.findall(rf"^{part}:.*## .*\(at most (\d+) minutes\)$", text, re.MULTILINE)
-        assert int(minutes) <= 60
+def test_a_part_ends_within_an_hour() -> None:
+    assert all(0 < part.minutes <= 60 for part in read_parts().values())
+
+
+def test_a_part_is_run_with_its_options_and_what_it_needs() -> None:
+    parts = read_parts()
+    target = "test-long PART=buckets"
+    (setup, _), (tests, _), (record, _) = list_calls(target, parts[target], ["-k", "one"])
+    assert setup[-1] == "EXTRA=s3"
+    assert tests[-6:] == ["-m", "long", "--durations=20", "-s", "-k", "one"]
+    assert record[-2:] == ["tools.record_run", target]
+    ((_, variables), *_) = list_calls("", parts["test-long PART=prometheus"], [])
+    assert variables == {"PROMETHEUS_MINUTES": "40"}
+
+
+def test_a_part_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert long_parts.main(["kill"]) == 2
+    assert "PART is one of rules, kills, " in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What `make manifests` writes, and what of the operator the doctor finds; the real API server is in tests/live."""
+"""What `tidewise manifests` writes, and what of the operator the doctor finds; the real API server is in tests/live."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ ACTING = {"job.autoscaler.enabled": "true"}
 @pytest.mark.parametrize(
     ("options", "kubernetes", "check", "remedy"),
     [
-        ({"refused": ("patch",)}, {}, "rights", "make manifests"),
+        ({"refused": ("patch",)}, {}, "rights", "tidewise manifests"),
         ({"configuration": ACTING}, {}, "autoscaler of orders", 'job.autoscaler.scaling.enabled: "false"'),
         ({}, {"mode": "guide"}, "autoscaler of orders", 'job.autoscaler.enabled: "true"'),
         ({"version": "v1_17"}, {}, "in-place rescale of orders", "full_upgrade"),
@@ -211,7 +211,7 @@ def test_a_role_of_before_events_is_a_warning_and_no_error():
     cluster = Cluster(rest_url="http://x:1", actuator="kubernetes")
     faults = [one for one in check_resources("o", cluster, GivenApi(refused=("create",))) if one.level is not Level.OK]
     assert [(one.check, one.level) for one in faults] == [("events", Level.WARNING)]
-    assert "make manifests" in faults[0].remedy
+    assert "tidewise manifests" in faults[0].remedy
 
 
 def test_the_doctor_finds_nothing_where_all_is_well():

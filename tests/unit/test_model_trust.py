@@ -60,7 +60,7 @@ def test_intervals_are_widened_and_expectations_stay() -> None:
     [
         (None, "no training has made one yet"),
         ("failed", "the gate of the training as of 2026-11-20 02:00 UTC failed: worse; the same training again"),
-        ("first", 'make models ARGS="approve v1 --yes"'),
+        ("first", "tidewise models approve v1 --yes"),
     ],
 )
 def test_without_a_champion_the_gate_and_its_reason_are_named(gate, told):

@@ -20,7 +20,7 @@ NOW_S = 1_795_000_000.0
 HOUR_S, MINUTE_S = 3600.0, 60.0
 PAGE = "https://airflow.example/tidewise"
 OLD = Notice("plan_old", "prod", "", "the as-of of the newest plan was 3.0 h ago", "does tidewise_plan run?")
-REFUSED = Notice("steps_refused", "prod/a b", "", "9 decisions were refused", 'make why ARGS="prod/a b"')
+REFUSED = Notice("steps_refused", "prod/a b", "", "9 decisions were refused", "tidewise why prod/a b")
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 
 def test_a_flood_is_one_message_that_names_the_number(world: World) -> None:
-    many = [Notice("foreign_change", f"prod/job-{index}", "", "changed", "make release") for index in range(200)]
+    many = [Notice("foreign_change", f"prod/job-{index}", "", "changed", "tidewise release") for index in range(200)]
     assert world.send(many) == SendReport(MOST_MESSAGES + 1, 0)
     assert world.server.texts[-1].startswith(f"all clusters: and {200 - MOST_MESSAGES} more faults")
     assert world.send(many, MINUTE_S) == SendReport(0, 0)

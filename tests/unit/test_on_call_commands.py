@@ -132,7 +132,7 @@ def test_a_job_on_hold_is_not_undone(world, capsys) -> None:
     ask(capsys, "hold", "hold", "live/orders", "--by", "bob", "--force")
     code, _, complaint = ask(capsys, "undo", "live/orders", "--yes")
     assert code == 2
-    assert 'on hold by bob, and nothing is sent; first: make release ARGS="live/orders"' in complaint
+    assert "on hold by bob, and nothing is sent; first: tidewise release live/orders" in complaint
 
 
 def test_a_hold_after_a_foreign_change_is_listed_and_released_as_any_other(world, capsys) -> None:
@@ -189,7 +189,7 @@ def test_a_step_that_waits_keeps_its_reason_and_says_which_yes_is_void(tmp_path,
         assert world.want(4, "a backlog of 543 s") == "wait needs_approval"
         (waiting,) = ask_json(capsys, "status")["waiting"]
         assert waiting["detail"].endswith("a backlog of 543 s; it waits for a person's yes")
-        assert waiting["remedy"] == 'make approve ARGS="live/orders step-4"'
+        assert waiting["remedy"] == "tidewise approve live/orders step-4"
         assert ask(capsys, "approve", "live/orders", "step-4", "--by", "ada", "--reason", "go")[0] == 0
         assert world.want(8, "a backlog of 900 s") == "wait needs_approval"
         (waiting,) = ask_json(capsys, "status")["waiting"]

@@ -201,7 +201,7 @@ def test_a_login_without_rights_is_named_with_what_to_do(model, world, monkeypat
     monkeypatch.setattr(ModelApi, "list_resources", refuse)
     action = world(WANTED)
     assert action.reason == "no_rights"
-    assert "make manifests" in action.detail
+    assert "tidewise manifests" in action.detail
 
 
 def test_two_resources_of_one_job_id_are_told_apart_by_the_name_of_the_job(model, world, monkeypatch):

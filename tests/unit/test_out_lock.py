@@ -80,7 +80,7 @@ def test_a_killed_holder_holds_nothing(holder, tmp_path):
         pass
     child.kill()
     child.wait()
-    with hold_folder(tmp_path, "make backtest"):
+    with hold_folder(tmp_path, "tidewise backtest"):
         pass
 
 
@@ -88,8 +88,8 @@ def test_a_folder_can_be_held_again_and_its_holder_is_the_last(tmp_path):
     with hold_folder(tmp_path, "make run"):
         pass
     with (
-        hold_folder(tmp_path, "make backtest"),
-        pytest.raises(OutInUseError, match=f"`make backtest` .process {os.getpid()}"),
+        hold_folder(tmp_path, "tidewise backtest"),
+        pytest.raises(OutInUseError, match=f"`tidewise backtest` .process {os.getpid()}"),
         hold_folder(tmp_path, "make run"),
     ):
         pass

@@ -99,7 +99,7 @@ def test_broken_settings_and_a_lost_table_have_a_page_that_says_what_to_do(world
     log.rename(log.with_name("elsewhere"))
     lost = page().get("/").text
     assert "ops.control_log" in lost
-    assert "make restore" in lost
+    assert "tidewise restore" in lost
     file = world.root / "settings.toml"
     file.write_text("[limits]\ncooldown_s = -1\n")
     broken = page().get("/")

@@ -203,7 +203,7 @@ def test_everything_is_on_hold_until_a_person_releases_it(world, backups) -> Non
     backups.put_back(is_other_machine=True)
     (hold,) = HoldStore(str(world.lake)).read(world.now_s)
     assert (hold.scope, hold.by, hold.until_s) == ("all", "anna", None)
-    assert "make release ARGS=--all" in hold.reason
+    assert "tidewise release --all" in hold.reason
 
 
 def test_rows_after_a_restore_come_after_those_of_the_backup(world, backups) -> None:

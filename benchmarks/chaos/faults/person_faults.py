@@ -116,7 +116,7 @@ def _hold_job(scene: Scene) -> Iterator[None]:
 
 
 def hold(scene: Scene) -> AbstractContextManager[None]:
-    """Hold the job as `make hold` does, and release it."""
+    """Hold the job as `tidewise hold` does, and release it."""
     return _forbid(scene, _hold_job(scene), scene.job)
 
 

@@ -1,6 +1,6 @@
 """Advise stage: what the last days cost and would have cost, job by job -> ``<out>/advice.json`` and ``advice.html``.
 
-The models are the champion's, which `make advise` has trained as of the day before the first that is appraised.
+The models are the champion's, which `tidewise advise` has trained as of the day before the first that is appraised.
 """
 
 from __future__ import annotations

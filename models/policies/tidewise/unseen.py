@@ -81,7 +81,7 @@ def describe_load_unseen(unseen: Unseen) -> str:
     """Return why nothing is decided for a job whose load is not counted."""
     return (
         f"load_unseen: no counter tells what {', '.join(unseen.sources)} takes in, so nothing rises or falls; "
-        "`make doctor` lists the counters of each source"
+        "`tidewise doctor` lists the counters of each source"
     )
 
 
