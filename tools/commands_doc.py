@@ -1,4 +1,4 @@
-"""``make docs``: docs/commands.md, from the table of verbs with their parsers, the Makefile, parts of its long tests."""
+"""``make docs``: docs/commands.md, from the verbs with their parsers, the Makefile, and parts of its long tests."""
 
 from __future__ import annotations
 

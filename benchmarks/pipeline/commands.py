@@ -1,4 +1,4 @@
-"""Processor seconds of the commands for whose answer a person waits, through make, on a small made-up fleet.
+"""Processor seconds of the commands for whose answer a person waits, on a small made-up fleet.
 
 Processor seconds of the whole process tree, not wall time: what else runs on the machine does not lengthen them.
 Long commands are measured until they have read their arguments.
@@ -22,8 +22,8 @@ from include.settings import PROJECT
 
 SIZE = Size(jobs=20, operators=4, hours=24, log_rows=2_000, forecast_hours=2)
 JOB = f"{CLUSTER}/{job_name(1)}"
+SETUP = ["make", "--silent", "setup"]
 ANSWERS = (
-    "setup",
     "status",
     "log",
     f"log {JOB}",
@@ -38,17 +38,17 @@ ANSWERS = (
     "lift --list",
     "models list",
 )
-STARTS = ("run", "advise", "backtest", "ui", "demo", "record", "doctor", "manifests", "page")
+STARTS = ("run", "advise", "backtest", "ui", "demo", "doctor", "manifests", "page")
 GOAL_S, RUNS = 2.0, 3
 
 
 def list_calls() -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each measurement, and the call of make."""
+    """Yield the name of each measurement, and its call."""
+    yield "make setup", SETUP
     for command in ANSWERS:
-        target, _, arguments = command.partition(" ")
-        yield f"make {command}", ["make", "--silent", target, *([f"ARGS={arguments}"] if arguments else [])]
-    for target in STARTS:
-        yield f"make {target}, until its arguments are read", ["make", "--silent", target, "ARGS=--help"]
+        yield f"tidewise {command}", ["./tidewise", *command.split()]
+    for verb in STARTS:
+        yield f"tidewise {verb}, until its arguments are read", ["./tidewise", verb, "--help"]
 
 
 def time_call(call: list[str], environment: dict[str, str]) -> float:
@@ -69,7 +69,7 @@ def run(work: Path, size: Size = SIZE, runs: int = RUNS) -> list[Measurement]:
     """Return the figures: the median of some runs of each, beside the goal."""
     write_fleet(str(work / "lake"), size, hour_before(time.time()))
     environment = dict(os.environ) | below(work)
-    subprocess.run(["make", "--silent", "setup"], cwd=PROJECT, check=True, capture_output=True)  # something to look at
+    subprocess.run(SETUP, cwd=PROJECT, check=True, capture_output=True)  # something to look at
     result = []
     for name, call in list_calls():
         seconds = statistics.median(time_call(call, environment) for _ in range(runs))

@@ -29,8 +29,8 @@ def test_each_promise_has_a_test_that_a_target_runs() -> None:
         ("tests/unit/test_leases.py::test_two_processes_never_hold_it_at_once", ("check",)),
         ("tests/unit/test_controller_stateful.py", ("check",)),
         ("tests/spark/test_plan.py", ("test",)),
-        ("tests/fuzz/test_fuzz.py", ("test-long-spark",)),
-        ("tests/spark/test_stages_survive_kills.py", ("test", "test-long-kills")),
+        ("tests/fuzz/test_fuzz.py", ("test-long PART=spark",)),
+        ("tests/spark/test_stages_survive_kills.py", ("test", "test-long PART=kills")),
     ],
 )
 def test_a_target_is_known_by_the_place_of_a_test_and_its_mark(test: str, targets: tuple[str, ...]) -> None:

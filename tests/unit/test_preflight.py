@@ -189,25 +189,6 @@ def test_make_setup_with_a_wrong_java_says_so_before_installing(clone, tmp_path)
     assert not (clone / ".venv").exists()
 
 
-def test_make_help_lists_every_target():
-    done = make("help-all", cwd=PROJECT)
-    for target in (
-        "setup",
-        "run",
-        "test",
-        "ui",
-        "airflow",
-        "record",
-        "bench",
-        "fresh",
-        "check",
-        "lint",
-        "lock",
-        "clean",
-    ):
-        assert f"make {target} " in done.stdout
-
-
 def test_half_a_jar_is_fetched_again_and_a_missing_one_named(tmp_path):
     assert unusable_jars(tmp_path) == list(ALL_JARS)
     for jar in ALL_JARS:
