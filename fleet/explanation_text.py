@@ -91,6 +91,17 @@ def describe_plan(plan: StepFact | None, decision: DecisionFact, now_s: float) -
         f"plan of {show_time(plan.plan_as_of_s, now_s)} ({plan.policy}): {reason}",
         f"  load q50 {show_rate(plan.load_q50_per_s)}, q90 {show_rate(plan.load_q90_per_s)} against capacity "
         f"{show_rate(plan.capacity_per_s)} ({band}){late}{recovery}{saved}",
+        *(f"  {text}" for text in describe_neighbours(plan)),
+    ]
+
+
+def describe_neighbours(step: StepFact) -> list[str]:
+    """Return what the next larger and the next smaller size that were priced would have taken in its place."""
+    return [
+        f"{name}: {format_count(one.slots, 'slot')}, {abs(one.slot_hours_more):.1f} slot-hours "
+        f"{'more' if one.slot_hours_more >= 0 else 'fewer'}, {format_late(one.late_minutes)} expected"
+        for name, one in (("safer", step.safer), ("cheaper", step.cheaper))
+        if one is not None
     ]
 
 

@@ -39,6 +39,21 @@ class HoldFact:
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourFact:
+    """The next size with more paid slots than a step's, or with fewer, among those that were priced with it.
+
+    Attributes:
+        slot_hours_more: than the step's, while it runs; negative: fewer.
+        late_minutes: expected in that time.
+    """
+
+    parallelism: Parallelism
+    slots: int
+    slot_hours_more: float
+    late_minutes: float
+
+
+@dataclass(frozen=True, slots=True)
 class StepFact:
     """A step of the newest plan of a job.
 
@@ -50,6 +65,7 @@ class StepFact:
         recovery_s: expected downtime and catch-up.
         slot_hours_saved: against staying as it is over the step; negative: added.
         reason, warning: sentences for a person.
+        safer, cheaper: its neighbours; None where the plan names none.
     """
 
     cluster: str
@@ -74,6 +90,8 @@ class StepFact:
     policy: str
     reason: str
     warning: str
+    safer: NeighbourFact | None = None
+    cheaper: NeighbourFact | None = None
 
 
 @dataclass(frozen=True, slots=True)

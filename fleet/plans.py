@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
-from fleet.facts import FleetFacts, JobFacts, StepFact
+from fleet.facts import FleetFacts, JobFacts, NeighbourFact, StepFact
 from include.tables.plan_row import PlanRow
 
 PLANNED = "planned"
@@ -35,7 +36,15 @@ def step_of(row: PlanRow) -> StepFact:
         policy=row.policy or "",
         reason=row.reason,
         warning=row.warning or "",
+        safer=_neighbour_of(row, "safer"),
+        cheaper=_neighbour_of(row, "cheaper"),
     )
+
+
+def _neighbour_of(row: PlanRow, name: str) -> NeighbourFact | None:
+    """Return a neighbour of a step; None of a policy, or a release, that prices none."""
+    values = {one.name: getattr(row, f"{name}_{one.name}") for one in fields(NeighbourFact)}
+    return None if values["slots"] is None else NeighbourFact(**values)
 
 
 def list_steps(rows: Sequence[PlanRow]) -> tuple[StepFact, ...]:

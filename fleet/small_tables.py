@@ -20,6 +20,7 @@ from include.tables import (
     JOB_DAYS,
     MODEL_VERSIONS,
     OBSERVATIONS,
+    OPERATOR_KEYS,
     PLANS,
     QUALITY,
     QUARANTINE,
@@ -88,6 +89,15 @@ class SmallTables:
         listed = self._table(PLANS).read(list(READ_COLUMNS), since, at.date(), where).to_pylist()
         known = [row for row in listed if row["as_of"] <= at]
         return PlanRow.of(max(known, key=lambda row: row["as_of"])) if known else None
+
+    def read_vertices(self, cluster: str, job: str, at: datetime) -> dict[str, str]:
+        """Return operator -> vertex id as a job had them when they were noted last before a time; empty without any."""
+        where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
+        since = at.date() - timedelta(days=SINCE_DAYS)
+        rows = self._table(OPERATOR_KEYS).read(["operator", "vertex_id", "observed_at"], since, at.date(), where)
+        noted = [row for row in rows.to_pylist() if row["observed_at"] <= at]
+        newest = max((row["observed_at"] for row in noted), default=None)
+        return {row["operator"]: row["vertex_id"] for row in noted if row["observed_at"] == newest}
 
     def read_models(self) -> list[dict[str, Any]]:
         """Return the trainings in their order."""

@@ -39,7 +39,8 @@ def draw_charts(
     sent = [row["at"].timestamp() for row in log if row["verb"] in SENDS and row["answer"] and not row["is_dry_run"]]
     plan = [row for row in look.plans.get((cluster, job), ()) if row.effective_at_s is not None]
     planned = [(row.effective_at_s or 0.0, row.valid_until_s or until_s, row) for row in plan]
-    chart = partial(Chart, since_s=since_s, until_s=until_s, now_s=now_s, marks=sent)
+    known_s = max([now_s, *(end for _, end, _ in planned), *(one.at_s + one.length_s for one in bands)])
+    chart = partial(Chart, since_s=since_s, until_s=min(until_s, known_s), now_s=now_s, marks=sent)
     capacity = [
         (begin, end, row.expected_capacity_lower_per_s, row.expected_capacity_upper_per_s)
         for begin, end, row in planned

@@ -73,6 +73,8 @@ class JobView:
     slot_price: SlotPrice | None
     standing: str
     names: Mapping[str, str]
+    vertices: Mapping[str, str]
+    job_id: str
 
 
 def read_view(
@@ -89,7 +91,7 @@ def read_view(
     facts = next((one for one in look.facts.jobs if (one.cluster, one.job) == (cluster, job)), None)
     if facts is None:
         return None
-    now_s, settings = look.facts.at_s, look.settings
+    now_s, settings, plan = look.facts.at_s, look.settings, look.plans.get((cluster, job), ())
     undoable, problem = _find_undoable(reader, look, cluster, job)
     log = rows_of_job(reader.log.read_light(now_s), cluster, job).to_pylist()
     log.sort(key=lambda row: (row["lease_number"], row["entry"]))
@@ -117,8 +119,10 @@ def read_view(
         curves=tuple(curves),
         price=price_of(settings),
         slot_price=slot_price_of(settings, cluster, job),
-        standing=next((text for text in map(describe_standing, look.plans.get((cluster, job), ())) if text), ""),
-        names=names_of(look.plans.get((cluster, job), ()), [one.operator for one in curves]),
+        standing=next((text for text in map(describe_standing, plan) if text), ""),
+        names=names_of(plan, [one.operator for one in curves]),
+        vertices=reader.tables.read_vertices(cluster, job, now) if facts.steps else {},
+        job_id=next((row.job_id for row in plan if row.job_id), ""),
     )
 
 

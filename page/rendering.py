@@ -13,6 +13,7 @@ import jinja2
 
 from fleet.explanation_text import (
     describe_decision,
+    describe_neighbours,
     describe_outcome,
     describe_plan,
     describe_request,
@@ -31,6 +32,7 @@ from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
 from page.money import Price
 from page.shortfall import describe_shortfall, describe_slot_price
+from page.sent_copies import form_copies, name_request
 from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
 
@@ -79,6 +81,9 @@ def _environment() -> jinja2.Environment:
         head=lambda reason: split_reason(reason)[0],
         details=lambda reason: split_reason(reason)[1],
         shortfall=describe_shortfall,
+        neighbours=describe_neighbours,
+        copies=form_copies,
+        put=name_request,
         meaning_of_price=describe_slot_price,
     )
     result.globals.update(shows=SHOWS, sorts=SORTS, modes=("off", "dry-run", "approve", "auto"))

@@ -66,6 +66,14 @@ class PlanRow:
     band_backlog_low_s: float | None = _of_job("DOUBLE")  # the same of the age of the backlog
     band_backlog_high_s: float | None = _of_job("DOUBLE")
     slot_hours_saved: float | None = _of_job("DOUBLE")  # against staying as it is over the step (negative: added)
+    safer_parallelism: Mapping[str, int] = _of_job(PARALLELISM)  # of the priced sizes the next with more paid slots
+    safer_slots: int | None = _of_job("INT")
+    safer_slot_hours_more: float | None = _of_job("DOUBLE")  # than the step, while it runs
+    safer_late_minutes: float | None = _of_job("DOUBLE")  # expected in that time
+    cheaper_parallelism: Mapping[str, int] = _of_job(PARALLELISM)  # the next with fewer paid slots
+    cheaper_slots: int | None = _of_job("INT")
+    cheaper_slot_hours_more: float | None = _of_job("DOUBLE")  # negative: so many fewer
+    cheaper_late_minutes: float | None = _of_job("DOUBLE")
     reason: str = _of_job("STRING", "")  # one sentence for a person
     refusal: str | None = _of_job("STRING")  # named reason when refused, null otherwise
     warning: str | None = _of_job("STRING")  # what a person should know of the models; null when all is well

@@ -158,6 +158,23 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The next size that takes more paid slots than a decision's, or fewer, among those that were priced with it.
+
+    Attributes:
+        parallelism: (O,).
+        slots: that it takes.
+        slot_hours_more: than the decision's, paid while that runs; negative: fewer.
+        late_minutes: expected in that time.
+    """
+
+    parallelism: Ints
+    slots: int
+    slot_hours_more: float
+    late_minutes: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A step and why it is taken.
 
@@ -165,11 +182,14 @@ class Decision:
         step: when, and from what to what.
         reason: one sentence.
         band: what may be measured when it is due, for it to stay as it is; None of a policy that does not say.
+        safer, cheaper: its neighbours; None where none was priced.
     """
 
     step: Step
     reason: str
     band: StepBand | None = None
+    safer: Neighbour | None = None
+    cheaper: Neighbour | None = None
 
 
 @dataclass(frozen=True, slots=True)

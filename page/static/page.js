@@ -1,4 +1,4 @@
-// What the page can do without: values under the pointer or the arrow keys, "/" for the search, the page's age.
+// What the page can do without: values under the pointer or the arrow keys, "/" for the search, copies, the page's age.
 "use strict";
 
 function readAt(chart, at) {
@@ -62,6 +62,20 @@ document.addEventListener("keydown", (event) => {
     search.select();
   }
 });
+
+for (const button of document.querySelectorAll("button.copy")) {
+  const text = button.nextElementSibling;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    getSelection().selectAllChildren(text); // to copy by hand where the browser gives a page no clipboard
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = "copied";
+    } catch {
+      button.textContent = "selected";
+    }
+  });
+}
 
 const age = document.getElementById("age");
 if (age) {

@@ -6,14 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from include.tables.plan_row import JOB_ROW, PlanRow
 from include.utc import format_utc
 from models.arrays import Ints
-from models.policies.protocol import Decision, Schedule
+from models.policies.protocol import Decision, Neighbour, Schedule
 from spark_jobs.plan.refusals import PlanRefusal
 
 ROW_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in {**JOB_ROW, "memory": "STRING"}.items())
@@ -83,7 +83,16 @@ def _decision_row(shared: PlanRow, as_of: datetime, operators: tuple[str, ...], 
         band_load_high_per_s=None if band is None else _finite(band.load_high_per_s),
         band_backlog_low_s=None if band is None else band.age_low_s,
         band_backlog_high_s=None if band is None else _finite(band.age_high_s),
+        **_neighbour_columns("safer", operators, decision.safer),
+        **_neighbour_columns("cheaper", operators, decision.cheaper),
     )
+
+
+def _neighbour_columns(name: str, operators: tuple[str, ...], one: Neighbour | None) -> dict[str, Any]:
+    if one is None:
+        return {}
+    values = asdict(one) | {"parallelism": _parallelism(operators, one.parallelism)}
+    return {f"{name}_{key}": value for key, value in values.items()}
 
 
 def _parallelism(operators: tuple[str, ...], values: Ints) -> dict[str, int]:

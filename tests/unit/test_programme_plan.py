@@ -11,6 +11,7 @@ import pytest
 from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
+from include.domain.slots import count_paid
 from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.hosting.memories import recall, store
@@ -47,6 +48,7 @@ def plan(job: Snapshot, path: np.ndarray = SHAPE) -> tuple[Schedule, ProgrammeMe
     forecast = SourceForecast(job.now_s - 300 * PAST, 300, {"in": np.tile(path, (len(LEVELS), 1))})
     models = assume_untrained(GRAPH, job.observations)
     asked = make_situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
+    asked = replace(asked, job=replace(asked.job, taskmanager_slots=job.taskmanager_slots))
     return Programme().decide(asked, ProgrammeMemory(planned=PlannedLoad.of(forecast)))  # the plan before said so, too
 
 
@@ -88,6 +90,24 @@ def test_its_steps_are_explained_by_its_own_figures_and_their_bands() -> None:
     assert [one.step.parallelism for one in left.due][:1] == [
         dict(zip(GRAPH.names, first.step.parallelism_to.tolist(), strict=True))
     ]
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_beside_each_step_are_the_next_sizes_that_pay_more_and_fewer_slots(slots: int) -> None:
+    job = replace(job_with(before()), taskmanager_slots=slots)
+    schedule, _ = plan(job)
+    assert len(schedule.decisions) > 0
+    for one in schedule.decisions:
+        step, hours = one.step, (one.step.valid_until_s - one.step.apply_at_s) / 3600
+        assert step.expected.late_minutes is not None
+        assert one.safer is not None
+        assert one.cheaper is not None
+        for near in (one.safer, one.cheaper):
+            assert near.slots == near.parallelism.max()
+            paid = count_paid(near.slots, slots) - count_paid(step.slots, slots)
+            assert near.slot_hours_more == pytest.approx(paid * hours)
+        assert one.safer.slot_hours_more > 0 > one.cheaper.slot_hours_more
+        assert one.safer.late_minutes <= step.expected.late_minutes <= one.cheaper.late_minutes
 
 
 def test_the_same_input_gives_the_same_plan_and_text() -> None:

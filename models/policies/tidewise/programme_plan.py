@@ -12,7 +12,7 @@ from include.domain.slots import count_paid
 from include.utc import HOUR_S, MINUTE_S
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Decision, Schedule
+from models.policies.protocol import Decision, Neighbour, Schedule
 from models.policies.tidewise.job_sizes import CAUTION
 from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, spread_of
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
@@ -121,9 +121,11 @@ def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
     ends = [*(_apply_at_s(day, one) for one in turns[1:]), day.until_s]
     decisions = []
     for turn, end_s, later in zip(turns, ends, [*turns[1:], None], strict=True):
-        choice = _choose(day, turn, made.path, None if later is None else later.step, end_s)
+        until = len(made.path) if later is None else later.step
+        choice = _choose(day, turn, made.path, until, end_s)
         reason = f"{_explain(day, choice, _apply_at_s(day, turn), end_s)}; {turn.band.describe()}"
-        decisions.append(Decision(_place(day, turn, end_s, choice.late_minutes), reason, turn.band))
+        near = _find_neighbours(day, turn, made.path, until, end_s)
+        decisions.append(Decision(_place(day, turn, end_s, choice.late_minutes), reason, turn.band, *near))
     planned = tuple(_keep(day, *one) for one in zip(decisions, turns, strict=True))
     return Schedule(job.graph.names, tuple(decisions), late_minutes), tuple(
         one for one in planned if one.step.apply_at_s < job.now_s + _KEPT_S
@@ -161,47 +163,69 @@ def _hold(day: JobDay, made: Trajectory) -> Decision:
     """Return the decision of a day without any change."""
     now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
     none = Turn(0, 0, 0.0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
-    choice = _choose(day, none, made.path, None, day.until_s)
+    until = len(made.path)
+    choice = _choose(day, none, made.path, until, day.until_s)
     expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
     groups = day.job.graph.slot_sharing_groups
     step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups, day.job.taskmanager_slots)
-    return Decision(step, _explain(day, choice, now_s, day.until_s))
+    near = _find_neighbours(day, none, made.path, until, day.until_s)
+    return Decision(step, _explain(day, choice, now_s, day.until_s), None, *near)
 
 
-def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int | None, end_s: int) -> Choice:
+def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int) -> Choice:
     """Return a decision in the figures of the programme at its time; it is compared with staying until the next one.
 
     Args:
         day: of the job.
         turn: the change.
         path: the size in each step of the day.
-        until: step of the next change; None: the end of the day.
+        until: step of the next change, or the end of the day.
         end_s: its time, epoch seconds.
     """
     order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
-    rows, until = day.problem.rows, len(path) if until is None else until
+    rows = day.problem.rows
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     at_s = _apply_at_s(day, turn)
-
-    def expect_late(place: int) -> float:
-        slots = rows.slots[[turn.place_from, order[place]]].tolist()
-        waits = count_waiting_steps(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
-        begins = min(turn.step + waits, until)
-        tried = (*path[: turn.step], *[turn.place_from] * (begins - turn.step), *[order[place]] * (until - begins))
-        return float(day.solved.expect_late(tried)[turn.step :].sum())
-
     choice = choose_size(
         here,
         Values(turn.values.stay, turn.values.go[order]),
         look_from(day.outlook, turn.first),
         day.terms,
-        expect_late=expect_late,
+        expect_late=lambda place: _expect_late(day, turn, path, until, order[place]),
         lasts_s=end_s - at_s,
         age_s=turn.age_s,
         now_s=day.start_s + STEP_S * turn.first,
         place=order.index(turn.place_to),
     )
     return replace(choice, until_s=day.until_s)
+
+
+def _expect_late(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, row: int) -> float:
+    """Return the late minutes that are expected from a change until the next one, were it to the size of a row."""
+    slots = day.problem.rows.slots[[turn.place_from, row]].tolist()
+    waits = count_waiting_steps(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
+    begins = min(turn.step + waits, until)
+    tried = (*path[: turn.step], *[turn.place_from] * (begins - turn.step), *[row] * (until - begins))
+    return float(day.solved.expect_late(tried)[turn.step :].sum())
+
+
+def _find_neighbours(
+    day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int
+) -> tuple[Neighbour | None, Neighbour | None]:
+    """Return the sizes beside a change's with the next more and the next fewer paid slots, of several the cheapest."""
+    more = day.solved.problem.paid_slots - day.solved.problem.paid_slots[turn.place_to]
+    costs = np.where(np.arange(len(more)) == turn.place_from, turn.values.stay, turn.values.go)
+    hours, sizes = max(end_s - _apply_at_s(day, turn), 0) / HOUR_S, day.problem.sizes
+
+    def find(beyond: np.ndarray) -> Neighbour | None:
+        if not beyond.any():
+            return None
+        nearest = beyond & (np.abs(more) == np.abs(more[beyond]).min())
+        row = int(np.where(nearest, costs, np.inf).argmin())
+        late_minutes = _expect_late(day, turn, path, until, row)
+        return Neighbour(sizes.configurations[row], int(sizes.slots[row]), float(more[row]) * hours, late_minutes)
+
+    return find(more > 0), find(more < 0)
 
 
 def _explain(day: JobDay, choice: Choice, at_s: int, end_s: int) -> str:
