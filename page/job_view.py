@@ -122,7 +122,7 @@ def read_view(
         standing=next((text for text in map(describe_standing, plan) if text), ""),
         names=names_of(plan, [one.operator for one in curves]),
         vertices=reader.tables.read_vertices(cluster, job, now) if facts.steps else {},
-        job_id=next((row.job_id for row in plan if row.job_id), ""),
+        job_id=next((row.job_id for row in plan if row.job_id), ":jobid"),
     )
 
 

@@ -17,13 +17,13 @@ from controller.log.control_log import LogEntry, Provenance
 from controller.log.log_codec import RowStamp, row_of
 from include.arrow_rows import arrow_schema
 from include.lake_table import LakeTable, timestamp_of
-from include.tables import CONTROL_LOG, FORECASTS, MODEL_VERSIONS, OBSERVATIONS, PLANS, QUALITY, Table
+from include.tables import CONTROL_LOG, FORECASTS, MODEL_VERSIONS, OBSERVATIONS, OPERATOR_KEYS, PLANS, QUALITY, Table
 from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.reconcile import Case, reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
-CLUSTER = "fleet"
+CLUSTER, VERTEX = "fleet", f"{1:032x}"
 WINDOW_S, BIN_S, STEPS = 300, 300, 6
 LATE_MS = 900_000.0
 
@@ -75,6 +75,9 @@ def write_fleet(lake: str, size: Size, end: datetime) -> None:
             for at in (end - timedelta(hours=back) for back in range(size.hours, 0, -1))
         ]
     )
+    noted = {"cluster": CLUSTER, "operator": "Source: events", "vertex_id": VERTEX, "position": 0, "upstream": []}
+    noted |= {"observed_at": end, "date": end.date(), "hour": end.hour}
+    LakeTable(lake, OPERATOR_KEYS).append([{**noted, "job": job_name(place)} for place in range(size.jobs)])
     trained = {"as_of": end - timedelta(hours=3), "model_version": "made-up", "gate": "passed", "gate_detail": ""}
     LakeTable(lake, MODEL_VERSIONS).append([trained])
 
@@ -153,6 +156,7 @@ def plans(size: Size, as_of: datetime) -> Iterator[dict[str, Any]]:
                 "step_id": f"{place:04}{step}{int(as_of.timestamp()) // 3600}",
                 "cluster": CLUSTER,
                 "job": job_name(place),
+                "job_id": f"{place:032x}",
                 "step_index": step,
                 "status": "planned",
                 "apply_at": effective - timedelta(minutes=2),
@@ -170,6 +174,14 @@ def plans(size: Size, as_of: datetime) -> Iterator[dict[str, Any]]:
                 "expected_late_minutes": place % 17 / STEPS,
                 "day_late_minutes": float(place % 17),
                 "slot_hours_saved": 1.5,
+                "safer_parallelism": {"Source: events": slots + 1},
+                "safer_slots": slots + 1,
+                "safer_slot_hours_more": 24.0 / STEPS,
+                "safer_late_minutes": 0.0,
+                "cheaper_parallelism": {"Source: events": slots - 1},
+                "cheaper_slots": slots - 1,
+                "cheaper_slot_hours_more": -24.0 / STEPS,
+                "cheaper_late_minutes": 3.0 + place % 17 / STEPS,
                 "reason": f"load q90 is up to 5.6k/s; Source: events needs {slots} instead of 8; saves 1.5 slot-hours",
                 "policy": "made",
                 "model_version": "made-up",

@@ -13,17 +13,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
 from strange_names import STRANGE_NAMES
 
-from benchmarks.pipeline.made_fleet import CLUSTER, Size, hour_before, job_name, write_fleet
+from benchmarks.pipeline.made_fleet import CLUSTER, VERTEX, Size, hour_before, job_name, write_fleet
 from controller.limits.limits_of_job import open_limits
 from fleet import recent_tables
 from fleet.bands import Band
 from fleet.loads import COARSE_S, LoadFact, coarsen_windows, load_of
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
+from include.flink.endpoints import requirements_body
+from include.kubernetes.overrides import form_patch
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.tables import CONTROL_LOG
@@ -337,6 +340,27 @@ def test_a_jobs_page_has_load_forecasts_plan_and_slots(many) -> None:
         assert f'class="{kind}"' in page, kind
     assert "15 min" in page
     assert "4,200,000 records wait" in page
+
+
+def test_beside_a_step_are_its_neighbours_and_what_would_be_sent(many) -> None:
+    page = many.get(f"/job?name={CLUSTER}/job-0069").text
+    step = page.partition('id="planned"')[2].partition("</tr>")[2].partition("</tr>")[0]
+    slots = int(re.search(r"8 → (\d+)</td>", step)[1])
+    assert f"safer: {slots + 1} slots, 4.0 slot-hours more, no late minute expected" in step
+    assert f"cheaper: {slots - 1} slots, 4.0 slot-hours fewer, 3 late minutes expected" in step
+    assert re.search("<p>PUT /jobs/0{30}45/resource-requirements</p>", step)
+    copies = [html.unescape(one) for one in re.findall("<pre>(.*?)</pre>", step, re.DOTALL)]
+    counts = [slots, slots + 1, slots - 1]
+    assert [json.loads(one) for one in copies[::2]] == [requirements_body({VERTEX: count}) for count in counts]
+    patches = [form_patch({}, {VERTEX: count}, "7", frozenset([VERTEX])) for count in counts]
+    assert [yaml.safe_load(one)["spec"] for one in copies[1::2]] == [one["spec"] for one in patches]
+
+
+def test_without_a_plan_a_chart_ends_now(world) -> None:
+    page, now_s = visit().get(f"/job?name={JOB}&hours=6").text, time.time()
+    charts = [json.loads(html.unescape(one)) for one in re.findall('data-chart="([^"]*)"', page)]
+    assert len(charts) == 4
+    assert all(abs(one["until"] - now_s) < 60 for one in charts)
 
 
 def test_what_is_older_than_a_day_is_the_same_in_half_hours(fleet, monkeypatch) -> None:
