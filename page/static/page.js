@@ -64,7 +64,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 for (const button of document.querySelectorAll("button.copy")) {
-  const text = button.nextElementSibling;
+  const text = button.parentElement.nextElementSibling;
   button.hidden = false;
   button.addEventListener("click", async () => {
     getSelection().selectAllChildren(text); // to copy by hand where the browser gives a page no clipboard

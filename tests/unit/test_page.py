@@ -348,7 +348,7 @@ def test_beside_a_step_are_its_neighbours_and_what_would_be_sent(many) -> None:
     slots = int(re.search(r"8 → (\d+)</td>", step)[1])
     assert f"safer: {slots + 1} slots, 4.0 slot-hours more, no late minute expected" in step
     assert f"cheaper: {slots - 1} slots, 4.0 slot-hours fewer, 3 late minutes expected" in step
-    assert re.search("<p>PUT /jobs/0{30}45/resource-requirements</p>", step)
+    assert re.search("<p>PUT /jobs/0{30}45/resource-requirements <button", step)
     copies = [html.unescape(one) for one in re.findall("<pre>(.*?)</pre>", step, re.DOTALL)]
     counts = [slots, slots + 1, slots - 1]
     assert [json.loads(one) for one in copies[::2]] == [requirements_body({VERTEX: count}) for count in counts]
