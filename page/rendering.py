@@ -31,8 +31,8 @@ from models.scheduling.figures import format_count, format_late
 from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
 from page.money import Price
-from page.shortfall import describe_shortfall, describe_slot_price
 from page.sent_copies import form_copies, name_request
+from page.shortfall import describe_shortfall, describe_slot_price
 from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
 

@@ -31,7 +31,7 @@ class SentCopy:
 
 
 def form_copies(step: StepFact, vertices: Mapping[str, str]) -> Iterator[SentCopy]:
-    """Yield the copies of a step and of its neighbours; of one with an operator whose vertex is not known there is none.
+    """Yield the copies of a step and of its neighbours, but of none with an operator whose vertex is not known.
 
     Args:
         step: of a plan.
