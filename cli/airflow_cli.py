@@ -19,14 +19,14 @@ from include.settings import SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from include.utc import format_utc
 
-INGEST = "tidewise_ingest"
+INGESTING = ("tidewise_hour", "tidewise_ingest")
 
 
 def find_started_dag(argv: Sequence[str]) -> str | None:
     """Return the DAG of which a command starts runs; None for any other command.
 
-    >>> find_started_dag(["backfill", "create", "--dag-id", "tidewise_ingest", "--from-date", "2026-11-20"])
-    'tidewise_ingest'
+    >>> find_started_dag(["backfill", "create", "--dag-id", "tidewise_hour", "--from-date", "2026-11-20"])
+    'tidewise_hour'
     >>> find_started_dag(["dags", "trigger", "tidewise_plan"]), find_started_dag(["dags", "list"])
     ('tidewise_plan', None)
     """
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     airflow = Path(sys.executable).with_name("airflow")
     code = subprocess.run([str(airflow), *argv], env=environment, check=False).returncode
     if dag_id and code == 0 and "--dry-run" not in argv:
-        for one in database.read_backfills(dag_id, known) if dag_id == INGEST else ():
+        for one in database.read_backfills(dag_id, known) if dag_id in INGESTING else ():
             hours = f"{format_utc(one.hours.start)} to {format_utc(one.hours.end)}"
             print(f"airflow: run {one.run_id} ingests {hours}", file=sys.stderr)
         for why in list_obstacles(database, dag_id, datetime.now(UTC)):

@@ -64,7 +64,7 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
     if not known:
         raise UsageError(
             "no cluster has a Prometheus: write [clusters.<name>.prometheus] url in tidewise.toml; raw files on disk "
-            "are ingested by a backfill: tidewise airflow backfill create --dag-id tidewise_ingest ..."
+            "are ingested by a backfill: tidewise airflow backfill create --dag-id tidewise_hour ..."
         )
     return known if cluster is None else [cluster]
 

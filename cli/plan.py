@@ -44,7 +44,7 @@ def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) ->
     newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
     lost = [fact.detail for fact in facts.health if fact.name == Fault.TABLE_LOST]
     if newest_s is None:
-        return lost or ["no plan was ever made: make run, or switch tidewise_plan on"]
+        return lost or ["no plan was ever made: make run, or switch tidewise_hour on"]
     stays = len(running) - len({(one.cluster, one.job) for one in steps}) - len(refused)
     made = f"{show_time(newest_s, facts.at_s)}, {describe_age(max(facts.at_s - newest_s, 0.0))} ago"
     stay = f"{stays} of {format_count(len(running), 'job')} {'stays as it is' if stays == 1 else 'stay as they are'}"

@@ -21,7 +21,7 @@ from include.control.interventions import Act, Intervention, record_intervention
 from include.place import place
 
 AFTER = """restore: done, and everything is on hold. Next:
-restore:   tidewise_ingest ingests missed hours, `tidewise airflow backfill create` older ones; then a plan is made:
+restore:   tidewise_hour ingests missed hours, `tidewise airflow backfill create` older ones; then a plan is made:
 restore:   no step of a plan of the backup is sent
 restore:   look at `tidewise status`, then `tidewise release --all`;
 restore:   each job is left alone for apply.foreign_change_hold_h"""

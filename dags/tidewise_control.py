@@ -1,7 +1,7 @@
 """Control the jobs: poll the clusters, evaluate every job between two plans, and rescale those that should change.
 
 One process without Spark. It polls each cluster every `poll_every_s` seconds and keeps the replies as raw files, which
-`tidewise_ingest` reads; replies that were not collected cannot be fetched later. Every `planner.timing.apply_every_s`
+`tidewise_hour` reads; replies that were not collected cannot be fetched later. Every `planner.timing.apply_every_s`
 seconds it evaluates all jobs with the metrics of the last minutes: the plan's due step goes out, it waits, or the
 reactive controller wants another parallelism (for example when a backlog grows). Then each job is compared with what
 its cluster says it runs at, and what was decided is written to `ops.control_log`.

@@ -6,21 +6,21 @@ again: a task that failed in one of them begins with the forecast and writes the
 **Feeds** `tidewise_control`. A job whose metrics, forecast or models are too old gets one row with status `refused` and
 the reason.
 
-**Schedule**: hourly by the clock, not on updates of the observations, because one ingest of a long history would then
-plan once for each of its hours. It plans from `as_of` onward and never for the past: a backfill of this DAG is refused.
+**Schedule**: none, unless `schedules.plan` has one of its own: `tidewise_hour` plans after each hour's ingestion. It
+plans from `as_of` onward and never for the past: a backfill of this DAG is refused.
 """
 
 from airflow.sdk import dag
 
 from include.orchestration.airflow_names import CronTriggerTimetable
-from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
+from include.orchestration.tasks import AS_OF_PARAM, dag_options, schedule_of, stage_step
 from include.settings import load_settings
 from include.stage_names import Stage
 
 
 @dag(
     dag_id="tidewise_plan",
-    schedule=CronTriggerTimetable(load_settings().schedules.plan, timezone="UTC"),
+    schedule=schedule_of(load_settings().schedules.plan, CronTriggerTimetable),
     params={"as_of": AS_OF_PARAM},
     **dag_options(__doc__, "plan"),
 )

@@ -8,7 +8,7 @@ and nothing but that page is missing when it fails. Both tasks come with the lab
 **Feeds** plans. When it fails the last champion stays in use; once no training has compared it for
 `planner.max_model_age_h` hours, plans widen its intervals and carry a warning.
 
-**Schedule**: nightly, and from `tidewise_ingest` for jobs that are in no model yet, with a plan after it (`then_plan`).
+**Schedule**: nightly, and from `tidewise_hour` for jobs that are in no model yet, with a plan after it (`then_plan`).
 `as_of` limits the observations that are used, so a training can be repeated exactly.
 """
 

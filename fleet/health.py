@@ -61,12 +61,12 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
     name = cluster.cluster
     controller = _judge_controller(cluster, limits, now_s)
     plan = _judge_age(
-        _Figure(Fault.PLAN_OLD, name, "does tidewise_plan run?"),
+        _Figure(Fault.PLAN_OLD, name, "does tidewise_hour run?"),
         *("the as-of of the newest plan", cluster.plan_as_of_s, now_s),
         most_h=limits.plan_old_h,
     )
     metrics = _judge_age(
-        _Figure(Fault.METRICS_OLD, name, "does tidewise_ingest run, and does anything collect? tidewise doctor"),
+        _Figure(Fault.METRICS_OLD, name, "does tidewise_hour run, and does anything collect? tidewise doctor"),
         *("the end of the last ingested hour", cluster.metrics_until_s, now_s),
         most_h=limits.metrics_old_h,
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from include.stage_catalogue import StageCatalogueError, stage_of
+from include.stage_catalogue import Span, StageCatalogueError, stage_of
 from include.stage_names import Stage
 from include.utc import Interval, IntervalError, format_utc, parse_utc
 
@@ -80,6 +80,7 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
         default="no",
         help="replace rows whose input is gone by what is left",
     )
+    parser.add_argument("--past", choices=["yes", "no"], default="no", help="only what is about hours: none is planned")
     result = parser.parse_args(argv)
     request = StageRequest(
         Stage.INGEST,
@@ -90,7 +91,8 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
         result.jobs,
         is_forced=result.force == "yes",
     )
-    return tuple(replace(request, stage=stage) for stage in result.stages)
+    stages = [one for one in result.stages if result.past == "no" or stage_of(one).span is Span.HOURS]
+    return tuple(replace(request, stage=stage) for stage in stages)
 
 
 def _known(name: str) -> str:

@@ -60,8 +60,8 @@ def read_notices(health: Iterable[Mapping[str, Any]]) -> list[Notice]:
 def format_notice(notice: Notice, page_url: str) -> str:
     """Return the message: its first line says where, what and what to do; the second is the link, if there is one.
 
-    >>> print(format_notice(Notice("plan_old", "prod", "", "the plan is 3 h old", "does tidewise_plan run?"), ""))
-    prod: plan old: the plan is 3 h old → does tidewise_plan run?
+    >>> print(format_notice(Notice("plan_old", "prod", "", "the plan is 3 h old", "does tidewise_hour run?"), ""))
+    prod: plan old: the plan is 3 h old → does tidewise_hour run?
     """
     first = f"{_place(notice.scope)}: {_words(notice.fault)}: {_cut(notice.detail)} → {_cut(notice.remedy)}"
     return _with_link(first, notice.scope, page_url)

@@ -68,7 +68,7 @@ def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | N
     if as_of:
         return format_utc(parse_utc(as_of))
     if run.run_type == "backfill":
-        raise IntervalError("plans are never made for the past: only tidewise_ingest can be backfilled")
+        raise IntervalError("plans are never made for the past: only tidewise_hour can be backfilled")
     return format_utc(interval_end or run.run_after)
 
 

@@ -91,7 +91,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
                 f"{' or '.join(self.stages)} failed (`{' '.join(asked)}`): {error}. The driver's log is with the "
                 f"service, whose run is named above. What to do: {RUNBOOK}"
             ) from error
-        self.summaries.update(read_counts(settings, self.stages))
+        self.summaries.update(read_counts(settings, [one.stage for one in parse_requests(asked)]))
 
     def _run_by_spark_submit(self, settings: Settings, master: str | None, asked: list[str], context: Any) -> None:
         """Run spark-submit here.

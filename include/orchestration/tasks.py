@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -79,7 +79,9 @@ MACROS = {
 FAILURE_NOTIFIER = WebhookNotifier(f"its log in Airflow; {RUNBOOK}")
 
 _INTERVAL = "params, data_interval_start | default(none), data_interval_end | default(none)"
+_PAST = "--past={{ 'yes' if dag_run.run_type == 'backfill' else 'no' }}"
 _FORCE = "--force={{ 'yes' if params.force else 'no' }}"
+END = f"{{{{ end_of({_INTERVAL}) }}}}"
 AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"
 
 
@@ -127,11 +129,17 @@ def _arguments(stages: Sequence[str]) -> list[str]:
     names = [str(stage) for stage in stages]
     spans = {stage_of(stage).span for stage in stages}
     if Span.HOURS in spans:
-        start, end = f"{{{{ start_of({_INTERVAL}) }}}}", f"{{{{ end_of({_INTERVAL}) }}}}"
-        return [*names, "--as-of", end, "--start", start, "--end", end, _FORCE]
+        start = f"{{{{ start_of({_INTERVAL}) }}}}"
+        past = [_PAST] if len(spans) > 1 else []
+        return [*names, "--as-of", END, "--start", start, "--end", END, _FORCE, *past]
     if Span.JOB in spans:
         return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
     return [*names, "--as-of", AS_OF]
+
+
+def schedule_of(cron: str, timetable: Callable[..., Any]) -> Any:
+    """Return a timetable in UTC; None where there is no cron expression."""
+    return timetable(cron, timezone="UTC") if cron else None
 
 
 def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperator:

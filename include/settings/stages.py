@@ -11,6 +11,7 @@ from include.settings.section import Days, Hours, Section, Text
 from include.utc import DAY_S, HOUR_S
 
 Cron = Annotated[str, AfterValidator(check_cron)]
+CronOrNone = Annotated[str, AfterValidator(lambda cron: cron and check_cron(cron))]
 
 
 class Backtest(Section):
@@ -118,21 +119,23 @@ class Apply(Section):
 
 
 class Schedules(Section):
-    """When each DAG runs: cron expressions in UTC, five fields."""
+    """When each DAG runs: cron expressions in UTC, five fields; an empty one: when it is triggered."""
 
     control: Cron = Field("*/15 * * * *", description="the controller is started again; a run lasts until the next")
-    ingest: Cron = Field("5 * * * *", description="raw files become tables")
+    hour: CronOrNone = Field("5 * * * *", description="raw files become tables, forecasts and plans are made")
+    ingest: CronOrNone = Field("", description="raw files become tables, where `hour` is empty")
     train: Cron = Field("30 2 * * *", description="models are trained")
-    plan: Cron = Field("15 * * * *", description="forecasts and plans are made")
+    plan: CronOrNone = Field("", description="forecasts and plans are made, where `hour` is empty")
     backtest: Cron = Field("0 4 * * 0", description="policies are compared; after a night's training")
     maintenance: Cron = Field("40 3 * * *", description="old rows go, small files are merged")
     watch: Cron = Field("*/10 * * * *", description="tidewise_watch asks whether something needs a person")
 
     @model_validator(mode="after")
     def _whole_hours(self) -> Schedules:
-        if shortest_interval_s(self.ingest) < HOUR_S:
-            raise ValueError(
-                f'ingest = "{self.ingest}" comes more often than every hour, and full hours are ingested; '
-                'write "5 * * * *", say'
-            )
+        for name, cron in (("hour", self.hour), ("ingest", self.ingest)):
+            if cron and shortest_interval_s(cron) < HOUR_S:
+                raise ValueError(
+                    f'{name} = "{cron}" comes more often than every hour, and full hours are ingested; '
+                    'write "5 * * * *", say'
+                )
         return self

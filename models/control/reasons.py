@@ -251,7 +251,7 @@ class Reason(NamedReason):
         "see the detail; report it to who wrote the policy",
     )
     EXPIRED = "expired", "the step is past its validity", "nothing"
-    STALE_PLAN = "stale_plan", "the plan is older than `apply.max_plan_age_h`", "does `tidewise_plan` run?"
+    STALE_PLAN = "stale_plan", "the plan is older than `apply.max_plan_age_h`", "does `tidewise_hour` run?"
     STALE_METRICS = "stale_metrics", "no observation within `planner.max_input_age_h`", "is the job running?"
     LOAD_OUTSIDE_BAND = (
         "load_outside_band",

@@ -11,6 +11,7 @@ DAG_FOLDER = Path(__file__).resolve().parents[2] / "dags"
 DAG_FILES = sorted(DAG_FOLDER.glob("tidewise_*.py"))
 DAG_IDS = {
     "tidewise_control",
+    "tidewise_hour",
     "tidewise_import",
     "tidewise_ingest",
     "tidewise_train",

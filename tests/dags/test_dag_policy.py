@@ -24,9 +24,8 @@ from include.stage_names import Stage
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = {
     "tidewise_control": (CronDataIntervalTimetable, "control"),
-    "tidewise_ingest": (CronDataIntervalTimetable, "ingest"),
+    "tidewise_hour": (CronDataIntervalTimetable, "hour"),
     "tidewise_train": (CronTriggerTimetable, "train"),
-    "tidewise_plan": (CronTriggerTimetable, "plan"),
     "tidewise_backtest": (CronTriggerTimetable, "backtest"),
     "tidewise_maintenance": (CronTriggerTimetable, "maintenance"),
     "tidewise_watch": (CronTriggerTimetable, "watch"),
@@ -73,7 +72,7 @@ def test_schedule(dags, dag_id):
 def test_every_other_dag_is_triggered_by_hand(dags):
     by_hand = set(dags) - set(SCHEDULES)
     # Nobody is asked for a yes unless some job is in mode approve.
-    assert by_hand == {"tidewise_profile", "tidewise_import", "tidewise_approve"}
+    assert by_hand == {"tidewise_profile", "tidewise_import", "tidewise_approve", "tidewise_ingest", "tidewise_plan"}
     assert all(type(dags[dag_id].timetable).__name__ == "NullTimetable" for dag_id in by_hand)
 
 
@@ -102,10 +101,29 @@ def test_after_training_policies_learn_and_a_plan_is_made_when_asked_for(dags):
     assert dag.params["then_plan"] is False
 
 
-def test_after_an_hour_new_jobs_are_trained_and_missed_hours_ingested(dags):
-    after = {task.task_id: task.downstream_task_ids for task in dags["tidewise_ingest"].tasks}
+@pytest.mark.parametrize(
+    ("variables", "expressions"),
+    [
+        ({}, "5 * * * * None None"),
+        ({"HOUR": "", "INGEST": "7 * * * *", "PLAN": "20 * * * *"}, "None 7 * * * * 20 * * * *"),
+    ],
+)
+def test_stages_have_a_schedule_of_their_own_where_one_is_set(run_python, variables, expressions):
+    code = """
+from dags.tidewise_hour import tidewise_hour
+from dags.tidewise_ingest import tidewise_ingest
+from dags.tidewise_plan import tidewise_plan
+print(*(getattr(dag().timetable, "expression", None) for dag in (tidewise_hour, tidewise_ingest, tidewise_plan)))
+"""
+    given = {f"TIDEWISE__SCHEDULES__{name}": cron for name, cron in variables.items()}
+    assert run_python(code, **given).splitlines()[-1] == expressions
+
+
+@pytest.mark.parametrize(("dag_id", "task_id"), [("tidewise_hour", "hour"), ("tidewise_ingest", "ingest")])
+def test_after_an_hour_new_jobs_are_trained_and_missed_hours_ingested(dags, dag_id, task_id):
+    after = {task.task_id: task.downstream_task_ids for task in dags[dag_id].tasks}
     assert after == {
-        "ingest": {"training_wanted", "find_missed_hours"},
+        task_id: {"training_wanted", "find_missed_hours"},
         "training_wanted": {"first_training"},
         "first_training": set(),
         "find_missed_hours": {"ingest_missed"},
@@ -115,7 +133,7 @@ def test_after_an_hour_new_jobs_are_trained_and_missed_hours_ingested(dags):
 
 @pytest.mark.covers("apply_review 24")
 def test_a_first_training_is_triggered_with_a_plan_after_it(dags):
-    trigger = dags["tidewise_ingest"].get_task("first_training")
+    trigger = dags["tidewise_hour"].get_task("first_training")
     assert trigger.trigger_dag_id == "tidewise_train"
     assert trigger.conf["then_plan"] is True
     assert trigger.conf["as_of"] in trigger.trigger_run_id  # one for each hour, whoever runs it again
@@ -126,9 +144,7 @@ def test_a_first_training_is_triggered_with_a_plan_after_it(dags):
 @pytest.mark.covers("apply_review 24")
 def test_only_scheduled_ingests_ask_whether_a_training_is_wanted(run_python):
     code = """
-import sys
-sys.path.insert(0, "dags")
-from dags.tidewise_ingest import training_is_wanted
+from include.orchestration.after_ingestion import training_is_wanted
 import include.training_need
 include.training_need.find_training_need = lambda settings, as_of: f"new jobs as of {as_of}"
 for kind in ("scheduled", "manual", "backfill"):
@@ -265,6 +281,17 @@ def test_assets_are_attached(dags):
     assert {"gold.forecasts", "gold.plans", "report.page"} <= {asset.name for asset in plan.outlets}
     assert "silver.observations" in {asset.name for asset in plan.inlets}
     assert "gold.forecasts" not in {asset.name for asset in plan.inlets}  # it is written by the same task
+
+
+def test_the_hour_is_one_task_and_one_application(dags):
+    task = dags["tidewise_hour"].get_task("hour")
+    assert task.stages == (Stage.INGEST, Stage.FORECAST, Stage.PLAN, Stage.REPORT)
+    assert task.retries == min(BUILT_IN[stage].retries for stage in task.stages)
+    assert task.priority_weight == max(BUILT_IN[stage].priority for stage in task.stages)
+    assert task.execution_timeout == timedelta(seconds=sum(BUILT_IN[stage].timeout_s for stage in task.stages))
+    assert {"silver.observations", "gold.plans"} <= {asset.name for asset in task.outlets}
+    assert {"raw.payloads", "mlflow.fleet_bundle"} <= {asset.name for asset in task.inlets}
+    assert "silver.observations" not in {asset.name for asset in task.inlets}
 
 
 def test_stages_of_one_application_share_a_task(dags):

@@ -16,7 +16,7 @@ from airflow.dag_processing.dagbag import DagBag
 bag = DagBag("dags", known_pools=None)
 print(sorted(bag.dags), sorted(task.task_id for task in bag.dags["tidewise_train"].tasks), bag.import_errors)
 """
-    kept = ["tidewise_approve", "tidewise_control", "tidewise_import", "tidewise_ingest", "tidewise_maintenance"]
-    kept += ["tidewise_plan", "tidewise_train", "tidewise_watch"]
+    kept = ["tidewise_approve", "tidewise_control", "tidewise_hour", "tidewise_import", "tidewise_ingest"]
+    kept += ["tidewise_maintenance", "tidewise_plan", "tidewise_train", "tidewise_watch"]
     answer = run_alone(code, AIRFLOW_HOME=str(tmp_path), AIRFLOW__CORE__LOAD_EXAMPLES="False")
     assert answer == f"{kept} ['first_plan', 'plan_wanted', 'train'] {{}}"

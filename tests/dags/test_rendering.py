@@ -26,7 +26,11 @@ class Run:
     run_after: datetime = SEVEN_OH_FIVE
 
 
-def rendered(dags, dag_id, task_id, *, params=None, run=None, **context) -> StageRequest:
+def rendered(dags, dag_id, task_id, **context) -> StageRequest:
+    return rendered_all(dags, dag_id, task_id, **context)[0]
+
+
+def rendered_all(dags, dag_id, task_id, *, params=None, run=None, **context) -> tuple[StageRequest, ...]:
     dag = dags[dag_id]
     given = dict.fromkeys(dag.params) | (params or {})
     environment = dag.get_template_env()
@@ -36,7 +40,7 @@ def rendered(dags, dag_id, task_id, *, params=None, run=None, **context) -> Stag
     ]
     requests = parse_requests(arguments)
     assert requests == tuple(replace(requests[0], stage=request.stage) for request in requests)
-    return requests[0]
+    return requests
 
 
 def test_hourly_ingest_takes_the_full_hour_of_its_interval(dags):
@@ -62,6 +66,21 @@ def test_explicit_hours_win_over_the_interval(dags):
         data_interval_end=SEVEN_OH_FIVE,
     )
     assert (request.start, request.end) == (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 8, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("run_type", "stages"),
+    [
+        ("scheduled", (Stage.INGEST, Stage.FORECAST, Stage.PLAN, Stage.REPORT)),
+        ("manual", (Stage.INGEST, Stage.FORECAST, Stage.PLAN, Stage.REPORT)),
+        ("backfill", (Stage.INGEST,)),  # no plan is made for the past
+    ],
+)
+def test_an_hour_is_ingested_and_planned_as_of_its_end(dags, run_type, stages):
+    interval = {"data_interval_start": SIX_OH_FIVE, "data_interval_end": SEVEN_OH_FIVE}
+    start, end = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (18, 19))
+    requests = rendered_all(dags, "tidewise_hour", "hour", run=Run(run_type), **interval)
+    assert requests == tuple(StageRequest(stage, end, start, end) for stage in stages)
 
 
 @pytest.mark.parametrize("dag_id", ["tidewise_ingest", "tidewise_import"])

@@ -105,7 +105,7 @@ def test_both_interfaces_answer(ui: Ui) -> None:
     assert ui.airflow in ui.printed
     assert ui.mlflow in ui.printed
     known = wait_until(lambda: {dag["dag_id"] for dag in ui.api("/dags?limit=50")["dags"]}, STARTS_WITHIN_S, 2)
-    assert {"tidewise_ingest", "tidewise_plan", "tidewise_control"} <= known
+    assert {"tidewise_hour", "tidewise_ingest", "tidewise_plan", "tidewise_control"} <= known
     assert {"tidewise_spark", "tidewise_control"} <= {pool["name"] for pool in ui.api("/pools")["pools"]}
     assert "<html" in fetch(f"{ui.airflow}/").lower()
     assert "<html" in fetch(f"{ui.mlflow}/").lower()
@@ -136,9 +136,9 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
 
 
 def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
-    wait_until(lambda: any(dag["dag_id"] == "tidewise_ingest" for dag in ui.api("/dags?limit=50")["dags"]), 120, 2)
+    wait_until(lambda: any(dag["dag_id"] == "tidewise_hour" for dag in ui.api("/dags?limit=50")["dags"]), 120, 2)
     dates = ["--from-date", "2026-11-20T17:00:00Z", "--to-date", "2026-11-20T18:30:00Z"]
-    asked = ["backfill", "create", "--dag-id", "tidewise_ingest", *dates]
+    asked = ["backfill", "create", "--dag-id", "tidewise_hour", *dates]
     command = [sys.executable, "-m", "cli.console", "airflow", *asked]
     done = subprocess.run(
         [*command, "--max-active-runs", "1"],
@@ -149,17 +149,18 @@ def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    ui.api("/dags/tidewise_ingest", "PATCH", {"is_paused": False})
+    ui.api("/dags/tidewise_hour", "PATCH", {"is_paused": False})
     wait_until(lambda: len(ended(states(ui.world))) == HOURS, BACKFILL_WITHIN_S, 1)
     assert sorted(states(ui.world).values()) == ["success"] * HOURS, states(ui.world)
     rows = [json.loads(row) for row in read_rows(ui.world.out / "lake", OBSERVATIONS)]
     assert {row["hour"] for row in rows} == {17, 18}
-    assert read_rows(ui.world.out / "lake", PLANS) is None
+    plans = [json.loads(row) for row in read_rows(ui.world.out / "lake", PLANS) or ()]
+    assert [row for row in plans if row["as_of"].startswith("2026-11-20")] == []  # the hour of now has one of its own
 
 
 def states(world: World) -> dict[str, str]:
     """Return run id -> state of the backfill's runs, from Airflow's tables."""
-    query = "select run_id, state from dag_run where dag_id = 'tidewise_ingest' and run_type = 'backfill'"
+    query = "select run_id, state from dag_run where dag_id = 'tidewise_hour' and run_type = 'backfill'"
     with sqlite3.connect(f"file:{world.out / 'airflow' / 'airflow.db'}?mode=ro", uri=True, timeout=60) as database:
         return dict(database.execute(query).fetchall())
 

@@ -18,6 +18,7 @@ MOST_MODULES = {
     "controller": 356,
     "page": 152,
     "DAG tidewise_plan": 110,
+    "DAG tidewise_hour": 112,
     "command run": 105,
     "command status": 131,
     "command plan": 132,

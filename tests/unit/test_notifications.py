@@ -19,7 +19,7 @@ from include.orchestration.webhook_connection import form_url
 NOW_S = 1_795_000_000.0
 HOUR_S, MINUTE_S = 3600.0, 60.0
 PAGE = "https://airflow.example/tidewise"
-OLD = Notice("plan_old", "prod", "", "the as-of of the newest plan was 3.0 h ago", "does tidewise_plan run?")
+OLD = Notice("plan_old", "prod", "", "the as-of of the newest plan was 3.0 h ago", "does tidewise_hour run?")
 REFUSED = Notice("steps_refused", "prod/a b", "", "9 decisions were refused", "tidewise why prod/a b")
 
 

@@ -62,7 +62,7 @@ def test_status_says_what_runs_what_is_old_and_what_to_do(world, capsys) -> None
     assert code == 1
     assert re.search(r"live: 1 job \(1 auto\), 4 slots; controller \d+ s ago, plan never", shown)
     assert "Plan old (plan_old)" in shown
-    assert "-> does tidewise_plan run?" in shown
+    assert "-> does tidewise_hour run?" in shown
     assert "Controller late" not in shown
     (job,) = ask_json(capsys, "status")["jobs"]
     assert (job["cluster"], job["job"], job["mode"], job["state"], job["slots_now"]) == (
