@@ -1,6 +1,7 @@
-"""One hourly pass of a large fleet: the two ``spark-submit`` applications that the DAGs start.
+"""One hourly pass of a large fleet: the ``spark-submit`` application that the DAG starts.
 
-One ingests the hour, the other forecasts, plans and reports.
+It ingests the hour, forecasts, plans and reports. ``python -m benchmarks.pipeline.hour_applications`` measures the same
+stages in an application each beside it.
 
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
 rates in ``silver.observations``, the fleet trained, and the first of the two hours: ingested, forecast and planned.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,7 +42,8 @@ BIN_S = 300
 MASTER = "local[2]"
 GOAL_S = 90.0
 PLANNING = (Stage.FORECAST, Stage.PLAN, Stage.REPORT)
-"""Stages of the second application."""
+HOURLY = (Stage.INGEST, *PLANNING)
+"""Stages of the application."""
 
 
 @contextmanager
@@ -121,13 +123,10 @@ def prepare(work: Path, jobs: int, operators: int) -> None:
     submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:])
 
 
-def run_pass(work: Path) -> dict[str, float]:
+def run_pass(work: Path, *applications: Sequence[Stage]) -> dict[str, float]:
     """Run one pass over the second hour; returns seconds by stage, and ``pass_s, cpu_s, peak_gib``."""
-    usages = [
-        submit(Stage.INGEST, work, END, (END - HOUR, END)),
-        submit(PLANNING[0], work, END, None, *PLANNING[1:]),
-    ]
-    summaries = {stage: work / "out" / "stages" / f"{stage}.json" for stage in (Stage.INGEST, *PLANNING)}
+    usages = [submit(one[0], work, END, (END - HOUR, END), *one[1:]) for one in applications or (HOURLY,)]
+    summaries = {stage: work / "out" / "stages" / f"{stage}.json" for stage in HOURLY}
     return {
         **{str(stage): json.loads(file.read_text())["seconds"] for stage, file in summaries.items()},
         "pass_s": sum(usage.seconds for usage in usages),
