@@ -27,7 +27,7 @@ SINGLE = [
     ("schedules>control", "*/0 * * * *", "no cron expression"),
     ("schedules>control", "61 * * * *", "no cron expression"),
     ("schedules>control", "0 0 31 2 *", "never comes"),
-    ("schedules>plan", "", "five"),
+    ("schedules>train", "", "five"),
     ("schedules>train", "0 0 * * * *", "five"),
     ("schedules>ingest", "*/20 * * * *", "every hour"),
     ("clusters>a>rest_url", "ftp://jobmanager:8081", "http"),
