@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -17,12 +16,25 @@ from models.scheduling.figures import format_clock, format_count, format_duratio
 
 _SHOWN: Final = 24  # steps: two hours
 _SCORE: Final = 1.2816  # of the band that is shown, 10% to 90%
+_LEAST_SHOWN: Final = 0.05  # with one digit
 _SOURCES: Final = {
     "": "level held",
     "champion": "the forecast's shape at the measured height",
     "yesterday": "yesterday's shape at the measured height",
     "profile": "the usual day's shape at the measured height",
 }
+
+
+class Expected(NamedTuple):
+    """What is expected after a decision while it is compared with staying.
+
+    Attributes:
+        late_minutes: in that time.
+        slot_hours: of whole TaskManagers.
+    """
+
+    late_minutes: float
+    slot_hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,7 @@ class Choice:
         load_per_s: highest load expected in that time.
         capacity_per_s: what the size sustains, with caution.
         lasts_s: for so long a decision is compared with staying.
-        late_minutes, stay_late_minutes: expected in that time, and by staying.
+        late_minutes, stay_late_minutes: expected in that time with what is decided later, and by staying all the time.
         age_s: of the backlog.
         is_behind: whether that is half of what is late, or more.
         path: what the load is expected to follow; empty where its level is held.
@@ -49,7 +61,7 @@ class Choice:
         forecast_missed: usual relative error of that forecast an hour ahead, NaN without one.
         event: what events that people know of make of the load; empty without any.
         wait_s: how long the change waits for slots and a checkpoint, while the job goes on as before.
-        paid_less: slots of whole TaskManagers that it gives up.
+        saved_slot_hours: of whole TaskManagers in that time.
     """
 
     place: int
@@ -73,7 +85,7 @@ class Choice:
     forecast_missed: float
     event: str = ""
     wait_s: float = 0.0
-    paid_less: int = 0
+    saved_slot_hours: float = 0.0
 
 
 def find_best(values: Values) -> int:
@@ -93,7 +105,7 @@ def choose_size(
     outlook: LoadOutlook,
     terms: Terms,
     *,
-    expect_late: Callable[[int], float],
+    expected: tuple[Expected, Expected],
     lasts_s: int,
     age_s: float,
     now_s: int,
@@ -106,7 +118,7 @@ def choose_size(
         values: of the programme.
         outlook: of the load.
         terms: of the job.
-        expect_late: returns the late minutes that are expected with a size, by its place.
+        expected: after the decision, and by staying at the running size.
         lasts_s: in this time.
         age_s: of the oldest record.
         now_s: epoch seconds.
@@ -116,7 +128,7 @@ def choose_size(
     gain = values.stay - float(values.go[best]) if best else 0.0
     saved = values.stay - float(values.go[place]) if place else -gain
     unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)
-    before, after = terms.count_paid(sizes.slots[[0, place]]).tolist()
+    after, staying = expected
     return Choice(
         place=place,
         slots_from=round(float(sizes.slots[0])),
@@ -130,16 +142,16 @@ def choose_size(
         load_per_s=float(outlook.quantile_per_s(0.0, _SHOWN).max()),
         capacity_per_s=float(np.exp(sizes.log_capacity[place, 0])),
         lasts_s=lasts_s,
-        late_minutes=expect_late(place),
-        stay_late_minutes=expect_late(0),
+        late_minutes=after.late_minutes,
+        stay_late_minutes=staying.late_minutes,
         age_s=age_s,
         is_behind=age_s > terms.late_after_s / 2,
         path=outlook.followed.source,
         forecast_weight=outlook.followed.forecast_weight,
         forecast_missed=outlook.forecast_missed,
         event=outlook.event,
-        wait_s=terms.find_wait_s(before, after),
-        paid_less=round(before - after),
+        wait_s=terms.find_wait_s(*sizes.slots[[0, place]].tolist()),
+        saved_slot_hours=staying.slot_hours - after.slot_hours,
     )
 
 
@@ -175,8 +187,8 @@ def _describe_purpose(choice: Choice, high: str) -> str:
     change = f"{choice.slots_from} -> {format_count(choice.slots_to, 'slot')}"
     prevented = choice.stay_late_minutes - choice.late_minutes
     gain = f"prevents {format_late(prevented)}" if prevented >= 1 else "cheaper than staying"
-    if choice.paid_less > 0:
-        gain = f"saves {choice.paid_less * choice.lasts_s / 3600:.1f} slot-hours"
+    if choice.slots_to < choice.slots_from and choice.saved_slot_hours >= _LEAST_SHOWN:
+        gain = f"saves {choice.saved_slot_hours:.1f} slot-hours"
     elif choice.is_behind:
         return f"{change} to catch up: {gain}"
     return f"{change}: load up to {high}/s, {gain}"
@@ -187,7 +199,7 @@ def _describe_cost(choice: Choice, now_s: int) -> str:
     if not choice.place and choice.other_slots == choice.slots_to:
         return ""
     other = "staying costs" if choice.place else f"{choice.other_slots} would cost"
-    amount = f"{abs(choice.saved):.1f}" if abs(choice.saved) >= 0.05 else "less than 0.1"
+    amount = f"{abs(choice.saved):.1f}" if abs(choice.saved) >= _LEAST_SHOWN else "less than 0.1"
     more, until = f"{amount} {choice.saved_unit}", format_clock(choice.until_s, now_s)
     if choice.saved < 0:
         return f"{other} {more} less by {until}, and is late if the load is as expected"

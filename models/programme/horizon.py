@@ -15,6 +15,8 @@ STEPS: Final = (1,) * 8 + (2,) * 5 + (4,) * 5 + (12,) * 4
 """(J,) evaluations in each step of the programme: 86 in all, 7 h 10 min of 5 minutes."""
 LEVELS: Final = (-3.0, -2.0, -1.3, -0.65, 0.0, 0.65, 1.3, 2.0, 2.8, 3.8, 6.0)
 """(Z,) standardised levels of the load."""
+EXPECTED: Final = LEVELS.index(0.0)
+"""Place of the expected one."""
 EVALUATIONS: Final = int(sum(STEPS))
 
 

@@ -18,11 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats
-from models.programme.horizon import LEVELS
+from models.programme.horizon import EXPECTED
 from models.programme.problem import Costs
 from models.programme.window_tables import weigh_age
-
-EXPECTED = LEVELS.index(0.0)
 
 
 @dataclass(frozen=True, slots=True)

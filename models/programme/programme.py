@@ -15,23 +15,56 @@ plan, is priced as it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from include.utc import MINUTE_S
-from models.arrays import Floats
 from models.programme.error_shapes import Weights
-from models.programme.horizon import LEVELS, Levels
-from models.programme.load_paths import STEP_S
-from models.programme.problem import Problem, Sizes, Terms, Values, code_spreads, tabulate
+from models.programme.horizon import EXPECTED, Levels
+from models.programme.problem import Costs, Problem, Sizes, Terms, Values
 from models.programme.waits import Changes, price_changes
-from models.programme.window_tables import GRID, WORK_OFF, find_places, list_ages, weigh_age
+from models.programme.window_tables import WORK_OFF, weigh_age
 
 
-def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms) -> Values:
-    """Return what staying and going cost from now on.
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The programme of a job, solved.
+
+    Attributes:
+        problem: of the job.
+        age_s: of the oldest record now.
+        costs: of staying and going at each step.
+    """
+
+    problem: Problem
+    age_s: float
+    costs: Costs
+
+    @property
+    def values(self) -> Values:
+        """What staying and going cost from now on."""
+        problem, now = self.problem, weigh_age(self.age_s, self.problem.ages)
+        going = price_changes(problem, self.costs, step=0, place=0, begin=now[None, None])[0]
+        return Values(float(self.costs[0][0][0, 0] @ now), going + problem.terms.rescale_price)
+
+    def decide(self, step: int, place: int, age_s: float) -> int:
+        """Return the size after a step's begin, where its change could stop the job, under the expected load.
+
+        Args:
+            step: not the first.
+            place: of the size that runs.
+            age_s: of the backlog then.
+        """
+        weights = weigh_age(age_s, self.problem.ages)
+        stay, go = (one[:, EXPECTED] for one in self.costs[step])
+        after = go @ weights + self.problem.terms.rescale_price
+        best = int(after.argmin())
+        return best if after[best] < stay[place] @ weights else place
+
+
+def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms) -> Solution:
+    """Return the programme, solved.
 
     Args:
         sizes: K of them.
@@ -41,10 +74,7 @@ def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Ter
         terms: of the job.
     """
     problem = Problem(sizes, levels, shape, terms)
-    costs = {step: (stay, go) for step, stay, go in walk_back(problem)}
-    now = weigh_age(age_s, problem.ages)
-    going = price_changes(problem, costs, step=0, place=0, begin=now[None, None])[0]
-    return Values(float(costs[0][0][0, 0] @ now), going + terms.rescale_price)
+    return Solution(problem, age_s, {step: (stay, go) for step, stay, go in walk_back(problem)})
 
 
 def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -71,46 +101,3 @@ def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
                 waiting = np.matmul(chances, passed.reshape(*places.shape[1:], -1)) + held
                 value[..., 1 : 1 + passed.shape[2], :count] = waiting.reshape(passed.shape)
             changes.add_best(value[..., :count], stay, go, step)
-
-
-def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:
-    """Return (K,) the age of the backlog after a step under the expected load.
-
-    Args:
-        age_s: at its beginning.
-        stop_s: (K,) during which a size is down.
-        length_s: of the step.
-        ratio: (K,) capacity over load.
-    """
-    return np.asarray(np.maximum(age_s + stop_s + (length_s - stop_s) * (1.0 - ratio), 0.0))
-
-
-def expect_late_minutes(
-    sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms, *, path: Sequence[int]
-) -> Floats:
-    """Return late minutes that are expected in each step of a path: those that the programme prices.
-
-    The backlog is the one that the expected load leads to.  In a step the load is spread as far as it is not known one
-    step before: whatever else it becomes until then, the programme would answer.
-
-    Args:
-        sizes: of the job, the running one first.
-        levels: of the load.
-        shape: of the transients.
-        age_s: of the oldest record now.
-        terms: of the job.
-        path: the size in each step, as many steps as are asked for.
-    """
-    terms = replace(terms.at_once, late_price=terms.late_price or 1.0)
-    ages, (sds, which) = np.array(list_ages(terms.late_after_s)), code_spreads(sizes)
-    place, late_minutes = 0, []
-    for step, after in enumerate(path):
-        length_s, stop_s = levels.steps[step] * STEP_S, terms.rescale_s * (after != place)
-        table = tabulate(sds, shape, terms if step == 0 else replace(terms, down_s=0.0), levels.steps[step])
-        rows = which[after] * len(GRID) + find_places(levels.log_load[step] - sizes.log_capacity[after, step])
-        late = table[rows].reshape(len(rows), -1, 2, len(ages))[:, -1, int(after != place)] @ weigh_age(age_s, ages)
-        known = levels.chances[step][0 if step == 0 else LEVELS.index(0.0)]
-        late_minutes.append(min(float(known @ late) / terms.late_price, length_s / MINUTE_S))
-        ratio = np.exp(sizes.log_capacity[after, step] - known @ levels.log_load[step])
-        age_s, place = float(age_after(age_s, np.array(stop_s), length_s, ratio)), after
-    return np.array(late_minutes)

@@ -15,12 +15,13 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Floats
-from models.programme.horizon import LEVELS, Levels, list_firsts
+from models.programme.expected_path import age_after, expect_path
+from models.programme.horizon import EXPECTED, LEVELS, Levels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
-from models.programme.path_costs import EXPECTED, PathCosts, charge
+from models.programme.path_costs import PathCosts, charge
 from models.programme.problem import Costs, Problem, Sizes, Terms, Values
-from models.programme.programme import age_after, expect_late_minutes, walk_back
+from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps, price_changes
 from models.programme.window_tables import weigh_age
 from models.scheduling.step_band import StepBand
@@ -71,27 +72,20 @@ class Trajectory:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class Day(Solution):
     """The programme of a day, solved.
 
     Attributes:
-        problem: of the day.
         outlook: of the day's load, from which it was made.
-        age_s: of the oldest record now.
-        costs: of staying and going at each step.
     """
 
-    problem: Problem
     outlook: LoadOutlook
-    age_s: float
-    costs: Costs
 
     @classmethod
     def solve(cls, sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, age_s: float) -> Day:
         """Solve it."""
-        problem = Problem(sizes, levels, outlook.shape, terms)
-        costs = {step: (stay, go) for step, stay, go in walk_back(problem)}
-        return cls(problem, outlook, age_s, costs)
+        solved = solve(sizes, levels, outlook.shape, age_s, terms)
+        return cls(solved.problem, age_s, solved.costs, outlook)
 
     @property
     def terms(self) -> Terms:
@@ -105,8 +99,7 @@ class Day:
 
     def expect_late(self, path: Sequence[int]) -> Floats:
         """Return the late minutes that are expected in each step of a path."""
-        problem = self.problem
-        return expect_late_minutes(problem.sizes, problem.levels, problem.shape, self.age_s, problem.terms, path=path)
+        return expect_path(self.problem, self.age_s, len(path), lambda step, *_: path[step])[0]
 
     def follow(self, tolerance: float, paid: Floats | None = None, *, avoids_lateness: bool = False) -> Trajectory:
         """Return what the programme decides while the load is as expected.

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from models.programme.choice import Choice, describe_choice
+from models.programme.expected_path import expect_path
 from models.programme.horizon import spread_levels
-from models.programme.programme import expect_late_minutes
+from models.programme.problem import Problem
+from models.programme.programme import solve
 from models.scheduling.figures import format_count, format_late
 from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
 
@@ -37,13 +39,13 @@ CHOICE = Choice(
     path="",
     forecast_weight=0.0,
     forecast_missed=float("nan"),
-    paid_less=10,
+    saved_slot_hours=30.0,
 )
 
 
 def expect(place: int, steps: int = 14, age_s: float = 0.0, load: float = 1e5, **changed: float) -> np.ndarray:
     levels, terms = spread_levels(outlook(load)), replace(TERMS, **changed)
-    return expect_late_minutes(sizes(), levels, MIXED, age_s, terms, path=[place] * steps)
+    return expect_path(Problem(sizes(), levels, MIXED, terms), age_s, steps, lambda *_: place)[0]
 
 
 def test_larger_sizes_are_late_for_fewer_minutes_and_none_for_longer_than_the_step() -> None:
@@ -67,6 +69,19 @@ def test_lateness_is_expected_whatever_it_costs() -> None:
     assert expect(1, age_s=600.0, load=2e4)[0] > expect(1, load=2e4)[0]
 
 
+def test_what_makes_a_fall_right_later_is_expected_of_it() -> None:
+    """A fall for an hour, before a rise that is expected: the rise is made in time, so little is late."""
+    flat = outlook(2e4)
+    rising = np.where(np.arange(len(flat.mean)) < 12, flat.mean, np.log(1e5 + flat.offset))
+    solved, small = solve(sizes(), spread_levels(replace(flat, mean=rising)), MIXED, 0.0, TERMS), 1
+    problem = solved.problem
+    stays, _ = expect_path(problem, 0.0, 14, lambda *_: small)
+    late, path = expect_path(problem, 0.0, 14, lambda step, *runs: solved.decide(step, *runs) if step else small)
+    assert sizes().slots[path[0]] < sizes().slots[path[-1]]
+    assert stays.sum() > 30
+    assert late.sum() < 5
+
+
 def test_every_head_is_a_sentence_of_twelve_words_with_one_target() -> None:
     for place, to, late, is_behind in product((0, 1), (1, 13, 40), (0.0, 1.2, 900.0), (False, True)):
         choice = replace(CHOICE, place=place, slots_to=to, stay_late_minutes=late, is_behind=is_behind, age_s=4800.0)
@@ -84,9 +99,9 @@ def test_a_decision_says_what_why_and_what_it_saves_or_prevents() -> None:
         "staying; load of 90k to 120k/s for 2 h (level held); 13 slots carry 130k/s; staying costs 2.5 slot-hours more "
         "by 00:00 on 1970-01-02, late minutes and stops at their prices"
     )
-    within = replace(CHOICE, paid_less=0)  # TaskManagers that other slots of the job need
+    within = replace(CHOICE, saved_slot_hours=0.0)  # TaskManagers that other slots of the job need
     assert describe_choice(within, 0).startswith("23 -> 13 slots: load up to 120k/s, cheaper than staying; ")
-    up = replace(CHOICE, slots_to=30, stay_late_minutes=15.0, paid_less=-7)
+    up = replace(CHOICE, slots_to=30, stay_late_minutes=15.0, saved_slot_hours=-21.0)
     assert describe_choice(up, 0).startswith("23 -> 30 slots: load up to 120k/s, prevents 12 late minutes; ")
     assert describe_choice(replace(up, is_behind=True, age_s=80.0), 0).startswith(
         "23 -> 30 slots to catch up: prevents 12 late minutes; "

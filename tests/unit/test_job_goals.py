@@ -79,7 +79,7 @@ def test_what_only_the_planner_asks_is_refused_under_the_programme_alone(planner
 
 def choose(goal: RecoveryGoal | None, load: float = 7400.0) -> float:
     rows, seen = sizes(8.0, STEPS), outlook(np.full(288, load))
-    values = solve(rows, spread_levels(seen), SHAPE, 0.0, replace(TERMS, recovery=goal))
+    values = solve(rows, spread_levels(seen), SHAPE, 0.0, replace(TERMS, recovery=goal)).values
     best = 1 + int(values.go[1:].argmin())
     return float(rows.slots[best] if values.go[best] < values.stay else 8.0)
 

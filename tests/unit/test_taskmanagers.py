@@ -62,8 +62,8 @@ def test_a_reason_counts_the_slots_that_are_given_up() -> None:
     values: dict[str, Any] = dict.fromkeys(Choice.__dataclass_fields__, 0.0)
     values |= {"place": 1, "slots_from": 9, "slots_to": 8, "saved_unit": "slot-hours", "path": "", "event": ""}
     values |= {"lasts_s": 7200, "forecast_missed": float("nan"), "is_behind": False}
-    assert "saves 8.0 slot-hours" in describe_choice(Choice(**values | {"paid_less": 4}), 0)
-    assert "saves" not in describe_choice(Choice(**values | {"slots_from": 8, "slots_to": 7, "paid_less": 0}), 0)
+    assert "saves 8.0 slot-hours" in describe_choice(Choice(**values | {"saved_slot_hours": 8.0}), 0)
+    assert "saves" not in describe_choice(Choice(**values | {"slots_from": 8, "slots_to": 7}), 0)
 
 
 def test_savings_of_a_plan_are_those_of_whole_taskmanagers() -> None:

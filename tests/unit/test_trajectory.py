@@ -52,7 +52,7 @@ def day(
 def decide(running: float, loads: np.ndarray) -> float:
     """Return the slots that an evaluation chooses."""
     seen, rows = outlook(loads), sizes(running, STEPS)
-    values = solve(rows, spread_levels(seen), SHAPE, 0.0, TERMS)
+    values = solve(rows, spread_levels(seen), SHAPE, 0.0, TERMS).values
     best = 1 + int(values.go[1:].argmin())
     return float(rows.slots[best] if values.go[best] < values.stay else running)
 

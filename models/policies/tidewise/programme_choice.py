@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from include.utc import HOUR_S
 from models.arrays import Floats, Ints
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.backlog_changes import list_backlog_changes
@@ -20,14 +21,15 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.policies.tidewise.taken_back import TakenBack
 from models.programme.capacity_belief import CapacityBelief, measure
-from models.programme.choice import Choice, choose_size, find_best
+from models.programme.choice import Choice, Expected, choose_size, find_best
 from models.programme.event_path import raise_outlook
+from models.programme.expected_path import expect_path
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.problem import RecoveryGoal, Sizes, Terms, Values
-from models.programme.programme import expect_late_minutes, solve
+from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
@@ -126,12 +128,8 @@ def choose(
     age_s, terms = problem.age_s, list_terms(job, problem.carried_per_s)
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     levels = spread_levels(outlook)
-    values = solve(rows, levels, outlook.shape, age_s, terms)
-
-    def expect_late(place: int) -> float:
-        waits = count_waiting_steps(terms.find_wait_s(*rows.slots[[0, place]].tolist()), STEPS, 0)[0]
-        path = [*[0] * waits, *[place] * (_COMPARED - waits)][:_COMPARED]
-        return float(expect_late_minutes(rows, levels, outlook.shape, age_s, terms, path=path).sum())
+    solved = solve(rows, levels, outlook.shape, age_s, terms)
+    values = solved.values
 
     place = _find_sufficient(job, rows, values) if falls_behind(job) and not is_stuck else None
     place = find_best(values) if place is None else place
@@ -139,11 +137,25 @@ def choose(
         carrying = problem.find_carrying(float(np.quantile(law.loads[-_REMEMBERED:], 0.9)))
         place = carrying if rows.slots[carrying] > rows.slots[place] else place
     lasts_s, now_s = sum(STEPS[:_COMPARED]) * STEP_S, job.now_s
+    after, staying = _expect(solved, place), _expect(solved, 0, stays=True)
     choice = choose_size(
-        rows, values, outlook, terms, expect_late=expect_late, lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
+        rows, values, outlook, terms, expected=(after, staying), lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
     )
     measured = Measured.of(outlook, age_s, rows, values, keeps_slots=keeps or is_paused)
     return Chosen(problem.sizes, choice, problem.belief, measured, memory.taken_back.follow(choice, terms, job.now_s))
+
+
+def _expect(solved: Solution, place: int, *, stays: bool = False) -> Expected:
+    """Return what is expected of a decision with what the programme would decide later, or of a size that stays."""
+    terms, paid = solved.problem.terms, solved.problem.paid_slots
+    waits = count_waiting_steps(terms.find_wait_s(*solved.problem.sizes.slots[[0, place]].tolist()), STEPS, 0)[0]
+
+    def decide(step: int, runs: int, age_s: float) -> int:
+        return solved.decide(step, runs, age_s) if step > waits and not stays else place if step >= waits else 0
+
+    late_minutes, path = expect_path(solved.problem, solved.age_s, _COMPARED, decide)
+    requested = [place if step < waits and paid[place] > paid[0] else size for step, size in enumerate(path)]
+    return Expected(float(late_minutes.sum()), float(paid[requested] @ STEPS[:_COMPARED]) * STEP_S / HOUR_S)
 
 
 def _find_sufficient(job: Snapshot, rows: Sizes, values: Values) -> int | None:

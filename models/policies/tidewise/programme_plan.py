@@ -18,7 +18,7 @@ from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, sprea
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.programme.choice import Choice, choose_size, describe_choice
+from models.programme.choice import Choice, Expected, choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
@@ -186,12 +186,17 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: i
     rows = day.problem.rows
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     at_s = _apply_at_s(day, turn)
+
+    def expect(place: int) -> Expected:
+        slot_hours = float(day.terms.count_paid(rows.slots[[place]])[0]) * (end_s - at_s) / HOUR_S
+        return Expected(_expect_late(day, turn, path, until, place), slot_hours)
+
     choice = choose_size(
         here,
         Values(turn.values.stay, turn.values.go[order]),
         look_from(day.outlook, turn.first),
         day.terms,
-        expect_late=lambda place: _expect_late(day, turn, path, until, order[place]),
+        expected=(expect(turn.place_to), expect(turn.place_from)),
         lasts_s=end_s - at_s,
         age_s=turn.age_s,
         now_s=day.start_s + STEP_S * turn.first,

@@ -1,0 +1,60 @@
+"""What a job goes through under the expected load: its sizes step by step, and the late minutes that are expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from include.utc import MINUTE_S
+from models.arrays import Floats
+from models.programme.horizon import EXPECTED
+from models.programme.load_paths import STEP_S
+from models.programme.problem import Problem, code_spreads, tabulate
+from models.programme.window_tables import GRID, find_places, list_ages, weigh_age
+
+Decide = Callable[[int, int, float], int]
+"""Step, place of the size that runs, age of the backlog -> place of the size in that step."""
+
+
+def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:
+    """Return (K,) the age of the backlog after a step under the expected load.
+
+    Args:
+        age_s: at its beginning.
+        stop_s: (K,) during which a size is down.
+        length_s: of the step.
+        ratio: (K,) capacity over load.
+    """
+    return np.asarray(np.maximum(age_s + stop_s + (length_s - stop_s) * (1.0 - ratio), 0.0))
+
+
+def expect_path(problem: Problem, age_s: float, steps: int, decide: Decide) -> tuple[Floats, tuple[int, ...]]:
+    """Return the late minutes that are expected in each step, those that the programme prices, and the sizes.
+
+    The backlog is the one that the expected load leads to.  In a step the load is spread as far as it is not known one
+    step before: whatever else it becomes until then, the programme would answer.
+
+    Args:
+        problem: of the job, the running size first.
+        age_s: of the oldest record now.
+        steps: of the programme, so many of them.
+        decide: on the size of each.
+    """
+    sizes, levels = problem.sizes, problem.levels
+    terms = replace(problem.terms.at_once, late_price=problem.terms.late_price or 1.0)
+    ages, (sds, which) = np.array(list_ages(terms.late_after_s)), code_spreads(sizes)
+    late_minutes, path = list[float](), [0]
+    for step, steps_long in enumerate(levels.steps[:steps]):
+        after = decide(step, path[-1], age_s)
+        length_s, stop_s = steps_long * STEP_S, terms.rescale_s * (after != path[-1])
+        table = tabulate(sds, problem.shape, terms if step == 0 else replace(terms, down_s=0.0), steps_long)
+        rows = which[after] * len(GRID) + find_places(levels.log_load[step] - sizes.log_capacity[after, step])
+        late = table[rows].reshape(len(rows), -1, 2, len(ages))[:, -1, int(after != path[-1])] @ weigh_age(age_s, ages)
+        known = levels.chances[step][0 if step == 0 else EXPECTED]
+        late_minutes.append(min(float(known @ late) / terms.late_price, length_s / MINUTE_S))
+        ratio = np.exp(sizes.log_capacity[after, step] - known @ levels.log_load[step])
+        age_s = float(age_after(age_s, np.array(stop_s), length_s, ratio))
+        path.append(after)
+    return np.array(late_minutes), tuple(path[1:])
