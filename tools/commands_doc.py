@@ -94,7 +94,7 @@ def describe_commands(makefile: str) -> str:
     parts = [_list_commands((f"tidewise {name}", verb.meaning) for name, verb in VERBS.items())]
     for name, verb in VERBS.items():
         if (parser := find_parser(find_module(name), verb.words)) is not None:
-            parts += [f"### tidewise {name}", describe_options(parser, verb.words)]
+            parts += [f"## tidewise {name}", describe_options(parser, verb.words)]
     for title, targets in read_groups(makefile):
         parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
     long = ((f"make {name}", f"{part.meaning} (at most {part.minutes} minutes)") for name, part in read_parts().items())

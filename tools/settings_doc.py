@@ -1,4 +1,4 @@
-"""``make docs``: docs/settings.md from the settings and the policies' parameters themselves."""
+"""``make docs``: docs/settings.md from the settings, lab/settings.md from the policies' parameters."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
 from include.settings.refusals import model_in, show_value
 
-PAGE = PROJECT / "docs" / "settings.md"
+PAGE, LAB_PAGE = PROJECT / "docs" / "settings.md", PROJECT / "lab" / "settings.md"
 _HEAD = """# Settings
 
-<!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
+<!-- Made by `make docs` from `include/settings`; edit that. -->
 
 Every key has a default, unless its table says `required`. `tidewise.toml` in the working directory, or the file that
 `TIDEWISE_SETTINGS` names, overrides it, and a variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is
@@ -30,11 +30,12 @@ Every key has a default, unless its table says `required`. `tidewise.toml` in th
 used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
+A heading with several sections has the keys of each. A key that is unset by default may be left out.
 """
 _POLICIES = """## Policies
 
 `planner.policy` is the policy of every job that `[planner.policies]` does not name. A section `[policies.<name>]` sets
-a policy's parameters:
+a policy's [parameters](../lab/settings.md):
 
 ```toml
 [planner.policies]
@@ -47,8 +48,12 @@ alpha = 5
 A policy of your own is a Python package with an entry point of the group `tidewise.policies`: its name is the policy's,
 its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). Install it where Airflow and Spark run.
 """
+_LAB_HEAD = """# Parameters of the policies
 
+<!-- Made by `make docs` from the policies' parameters; edit those. -->
 
+Keys of the sections `[policies.<name>]` of the [settings](../docs/settings.md#policies).
+"""
 _LIMITS = ("gt", "ge", "lt", "le")
 
 
@@ -64,31 +69,47 @@ class Key:
 
 def page() -> str:
     """Return the whole page."""
-    parts = [_HEAD, *sections(Settings), _POLICIES, _table(("policy", "", "decides"), _policy_rows())]
+    parts = [_HEAD]
+    for model, paths in sections().items():
+        if own := [key for name, field in model.model_fields.items() if (key := _setting(name, field)) is not None]:
+            parts += [f"## {', '.join(f'[{path}]' for path in paths)}", _sentence(model), _keys(own)]
+    return _join([*parts, _POLICIES, _table(("policy", "", "decides"), _policy_rows())])
+
+
+def lab_page() -> str:
+    """Return the page of the policies' parameters."""
+    parts = [_LAB_HEAD]
     for name, kind, users in parameter_classes():
-        parts += [f"### [policies.{name}]", *_presets(users), _keys(parameter_keys(kind))]
+        parts += [f"## [policies.{name}]", *_presets(users), _keys(parameter_keys(kind))]
+    return _join(parts)
+
+
+def _join(parts: Iterable[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def sections(model: type[BaseModel], path: str = "") -> Iterator[str]:
-    """Yield heading, what it is for, and table of every section."""
-    own = [key for name, field in model.model_fields.items() if (key := _setting(name, field)) is not None]
-    if path and own:
-        yield f"## [{path}]"
-        yield _sentence(model)
-        yield _keys(own)
-    for name, field in model.model_fields.items():
-        inside = model_in(field.annotation)
-        if inside is not None:
-            table = "" if field.annotation is inside else ".<name>"
-            yield from sections(inside, f"{path}.{name}{table}".lstrip("."))
+def sections() -> dict[type[BaseModel], list[str]]:
+    """Return each class of sections -> its sections, in the order of the settings."""
+    result: dict[type[BaseModel], list[str]] = {}
+
+    def add(model: type[BaseModel], path: str) -> None:
+        if path:
+            result.setdefault(model, []).append(path)
+        for name, field in model.model_fields.items():
+            inside = model_in(field.annotation)
+            if inside is not None:
+                table = "" if field.annotation is inside else ".<name>"
+                add(inside, f"{path}.{name}{table}".lstrip("."))
+
+    add(Settings, "")
+    return result
 
 
 def _setting(name: str, field: FieldInfo) -> Key | None:
     if model_in(field.annotation) is not None:
         return None
     default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
-    return Key(name, default, _describe_allowed(field.annotation, field.metadata), field.description or "")
+    return Key(name, default, _describe_allowed(field.annotation, field.metadata, default), field.description or "")
 
 
 def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]]]:
@@ -114,7 +135,8 @@ def parameter_keys(kind: type[Any], within: str = "") -> Iterator[Key]:
             yield from parameter_keys(base, f"{within}{field.name}.")
             continue
         limits, meaning = (about.metadata, about.description or "") if about else ([], "")
-        yield Key(f"{within}{field.name}", _default(field), _describe_allowed(base, limits), meaning)
+        default = _default(field)
+        yield Key(f"{within}{field.name}", default, _describe_allowed(base, limits, default), meaning)
         if get_origin(base) is tuple and hasattr(get_args(base)[0], "__dataclass_fields__"):
             yield from parameter_keys(get_args(base)[0], f"{within}{field.name}[].")
 
@@ -141,7 +163,7 @@ def _policy_rows() -> Iterator[tuple[str, ...]]:
         yield f"`{name}`", entry.title, str(entry.decides)
 
 
-def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
+def _describe_allowed(annotation: Any, metadata: Iterable[Any], default: str = "") -> str:
     base, inner = _plain(annotation)
     limits = _limits([*inner, *metadata])
     if get_origin(base) is Literal:
@@ -150,14 +172,17 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
         return ", ".join(f"`{one.value}`" for one in base)
     if get_origin(base) in {Union, UnionType}:
         parts = [_describe_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
-        return " or ".join(parts) + ("; unset" if NoneType in get_args(base) else "")
-    kind = {bool: "`true`, `false`", int: "whole number", float: "number", str: "text", datetime: "time"}.get(base, "")
+        return " or ".join(parts) + ("; unset" if NoneType in get_args(base) and default != "unset" else "")
+    kind = {bool: "`true`, `false`", int: "integer", float: "number", str: "text", datetime: "time"}.get(base, "")
     if get_origin(base) is dict:
         kind = "table"
     elif get_origin(base) is tuple:
         kind = "list of tables" if hasattr(get_args(base)[0], "__dataclass_fields__") else "list"
-    words = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
-    return " ".join([kind, *(f"{word} {_bare(limits[name])}" for name, word in words.items() if name in limits)])
+    if limits and kind == "number":
+        kind = ""
+    words = {"ge": "", "gt": "above ", "le": "to ", "lt": "below "}
+    bounds = (f"{word}{_bare(limits[name])}" for name, word in words.items() if name in limits)
+    return " ".join(filter(None, [kind, *bounds]))
 
 
 def _limits(metadata: Iterable[Any]) -> dict[str, float]:
@@ -200,14 +225,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write the page, or with ``--check`` say whether it is stale."""
     parser = argparse.ArgumentParser(prog="python -m tools.settings_doc", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is stale")
-    made = page()
+    made = {PAGE: page(), LAB_PAGE: lab_page()}
+    stale = [path.name for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     if parser.parse_args(argv).check:
-        stale = not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made
         if stale:
-            print("docs/settings.md is stale; run make docs", file=sys.stderr)
-        return int(stale)
-    PAGE.write_text(made, encoding="utf-8")
-    print(f"written: {PAGE.relative_to(PROJECT)}")
+            print(f"{', '.join(stale)}: stale; run make docs", file=sys.stderr)
+        return int(bool(stale))
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
+    print(f"written: {', '.join(str(path.relative_to(PROJECT)) for path in made)}")
     return 0
 
 

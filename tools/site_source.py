@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from include.settings import PROJECT
@@ -19,9 +20,16 @@ MOVED = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+    "lab/settings.md": "policy_parameters.md",
     f"{RESULTS}/papers.md": "papers/index.md",
 }
 """Path in the repository -> path in the site."""
+RECORDS = (
+    *("adr/*", "papers/*", "replay/*"),
+    *("changelog.md", "chaos.md", "live.md", "nexmark.md", "performance.md", "policy_parameters.md", "replay.md"),
+)
+"""Pages of the site whose tables and histories would stand above the guides that a search is for."""
+NO_SEARCH = "---\nnosearch: true\n---\n\n"
 _CODE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -71,6 +79,11 @@ def _split_code(text: str) -> Iterator[tuple[str, bool]]:
     yield text[at:], False
 
 
+def is_record(place: str) -> bool:
+    """Return whether a page of the site is left out of its search."""
+    return any(fnmatch(place, pattern) for pattern in RECORDS)
+
+
 def write_sources(target: Path, root: Path = PROJECT) -> int:
     """Write the site's sources into an empty folder; returns the number of pages."""
     places = list_sources(root)
@@ -83,5 +96,5 @@ def write_sources(target: Path, root: Path = PROJECT) -> int:
         page = rewrite_links((root / source).read_text(encoding="utf-8"), source, places)
         if place == "papers/index.md":
             page += "\n```{toctree}\n:glob:\n:hidden:\n\n*\n```\n"
-        written.write_text(page, encoding="utf-8")
+        written.write_text(NO_SEARCH + page if is_record(place) else page, encoding="utf-8")
     return sum(place.endswith(".md") for place in places.values())

@@ -188,12 +188,12 @@ def test_the_printed_table_has_the_next_steps_and_how_many_there_are(main_run):
 def test_what_one_reads_when_one_tries_it(main_run, capsys):
     """The commands of docs/try_it.md after `make run`, at the time of its data."""
     whole = find_commands(read_page("try_it").split("What you would save")[0])
-    reading = [one for one in whole if "--at" in one.arguments or "--until" in one.arguments or one.target == "models"]
-    assert [one.target for one in reading] == ["status", "plan", "log", "quarantine", "models"]
+    reading = [one for one in whole if "--at" in one.arguments or "--until" in one.arguments or one.verb == "models"]
+    assert [one.verb for one in reading] == ["status", "plan", "log", "quarantine", "models"]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in below(main_run.out).items():
             patch.setenv(name, value)  # the commands set them for their process
-        codes = {one.target: one.run({"out": str(main_run.out)}) for one in reading}
+        codes = {one.verb: one.run({"out": str(main_run.out)}) for one in reading}
     shown = capsys.readouterr()
     assert codes == dict.fromkeys(codes, 0) | {"status": 1}, shown
     ahead = next(row["job"] for row in main_run.plans if row["status"] == "planned" and row["apply_at"] > row["as_of"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tools import commands_doc
 from tools.site import SiteError, build_site
-from tools.site_source import write_sources
+from tools.site_source import is_record, write_sources
 
 pytestmark = pytest.mark.long
 
@@ -53,6 +54,15 @@ def test_every_link_of_the_built_pages_leads_somewhere_here(site: Path) -> None:
             if not wanted.exists() or (anchor and known and unquote(anchor) not in known.anchors | {""}):
                 broken.append(f"{page.relative_to(site)}: {target}")
     assert broken == []
+
+
+def test_a_search_leads_to_guides(site: Path) -> None:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    names = [f"{name}.md" for name in index["docnames"]]
+    listed = [places if isinstance(places, list) else [places] for places in index["terms"].values()]
+    searched = {names[place] for places in listed for place in places}
+    assert searched == {name for name in names if not is_record(name)}
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from include.policy_catalogue import catalogue
 from include.settings import Settings
 from include.settings.refusals import key_paths
-from tools.settings_doc import PAGE, main, page
+from tools.settings_doc import LAB_PAGE, PAGE, lab_page, main, page
 
 
 def test_the_page_is_not_stale() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run make docs"
+    assert LAB_PAGE.read_text(encoding="utf-8") == lab_page(), "run make docs"
     assert main(["--check"]) == 0
 
 
@@ -19,12 +20,14 @@ def test_every_key_stands_there_with_its_meaning() -> None:
         if path == "policies":
             continue
         section, _, key = path.rpartition(".")
-        below = lines[lines.index(f"## [{section}]") :]
+        heading = next(at for at, line in enumerate(lines) if line.startswith("## ") and f"[{section}]" in line)
+        below = lines[heading:]
         row = next(line for line in below if line.startswith(f"| `{key}` |"))
         assert row.rstrip("| ").count("|") >= 4, row
+    of_policies = [line for line in lab_page().splitlines() if line.startswith("## ")]
     for name, entry in catalogue().items():
-        assert any(f"[policies.{name}]" in line for line in lines) == (entry.parameters is not None)
-    assert not [line for line in lines if line.endswith("|  |")]
+        assert any(f"[policies.{name}]" in line for line in of_policies) == (entry.parameters is not None)
+    assert not [line for line in (*lines, *lab_page().splitlines()) if line.endswith("|  |")]
 
 
 def test_no_section_has_more_than_fourteen_keys() -> None:

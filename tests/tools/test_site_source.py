@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from cli import hold
+from cli.console import VERBS
 from include.tables import BY_PERSONS, CONTROLLED, TABLES
 from tools import metrics_doc, tables_doc
-from tools.commands_doc import MAKEFILE, PAGE, describe_options, find_parser, list_targets, read_groups
-from tools.site_source import list_sources, rewrite_links, write_sources
+from tools.commands_doc import PAGE, describe_options, find_parser
+from tools.gone_targets import list_targets
+from tools.long_parts import read_parts
+from tools.site_source import NO_SEARCH, RECORDS, list_sources, rewrite_links, write_sources
 
 PLACES = list_sources()
 
@@ -30,6 +34,15 @@ def test_every_page_is_in_one_table_of_contents(tmp_path: Path) -> None:
     pages = {place.removesuffix(".md") for place in PLACES.values() if place.endswith(".md")}
     assert listed.keys() == pages - {"index"}
     assert set(listed.values()) == {1}
+
+
+def test_the_search_finds_guides_and_no_records(tmp_path: Path) -> None:
+    write_sources(tmp_path)
+    pages = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.md")}
+    left_out = {place for place, text in pages.items() if text.startswith(NO_SEARCH)}
+    assert {"adr/index.md", "papers/index.md", "replay/tables.md", "performance.md", "changelog.md"} <= left_out
+    assert {"faq.md", "on_call.md", "settings.md", "limits.md", "reliability.md", "versions.md"}.isdisjoint(left_out)
+    assert not [pattern for pattern in RECORDS if not any(fnmatch(place, pattern) for place in left_out)]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +78,10 @@ def test_every_table_says_what_it_is_and_is_listed() -> None:
     assert [name for name, meaning in meanings.items() if not meaning] == []
 
 
-def test_commands_are_those_of_the_makefile() -> None:
-    page, groups = PAGE.read_text(), dict(read_groups(MAKEFILE.read_text()))
-    assert [title for title, targets in groups.items() if list_targets(targets) not in page] == [], "run make docs"
-    named = {one.name for targets in groups.values() for one in targets}
-    assert named == set(re.findall(r"^([a-z-]+):.*##", MAKEFILE.read_text(), re.MULTILINE))
+def test_commands_are_the_verbs_the_targets_and_the_long_parts() -> None:
+    named = re.findall(r"^\| `((?:tidewise|make) [a-zA-Z=_ -]+)` \|", PAGE.read_text(), re.MULTILINE)
+    targets = [f"make {name}" for name in (*list_targets(), *read_parts())]
+    assert sorted(named) == sorted([*(f"tidewise {name}" for name in VERBS), *targets]), "run make docs"
 
 
 def test_arguments_are_those_of_the_parser() -> None:
