@@ -1,6 +1,6 @@
 """Which windows tell a capacity that depends on load: rules compared on made operators of known saturation.
 
-``python -m benchmarks.capacity.load [--page docs/models.md]``
+``python -m benchmarks.capacity.load [--page docs/models/tables.md]``
 
 An operator runs two weeks at one parallelism, in windows of five minutes; its load has a daily course with a peak of 42
 to 95% busy.  What one busy second does depends on the busy share b, beside noise of 1 to 5% and slow change; the truth
@@ -128,9 +128,9 @@ def _fixed_cost(course: Course, windows: int) -> float:
 
 
 RULES: Final[Mapping[str, Callable[[Course], float]]] = {
-    "recent windows above 15% (before)": lambda course: _threshold(course, BEFORE, 1.0),
+    "recent windows above 15%": lambda course: _threshold(course, BEFORE, 1.0),
     "within 80% of the busiest, or above 40%": lambda course: _threshold(course, 0.4, 0.8),
-    f"within {OF_BUSIEST:.0%} of the busiest, or above {BUSY_ENOUGH:.0%} (now)": _the_rule,
+    f"within {OF_BUSIEST:.0%} of the busiest, or above {BUSY_ENOUGH:.0%} (the rule)": _the_rule,
     "within 90% of the busiest": lambda course: _threshold(course, 1.0, 0.9),
     "all of two days, weighted by busy share squared": lambda course: _weighted(course, 2.0),
     "all of two days, weighted by its fourth power": lambda course: _weighted(course, 4.0),

@@ -1,6 +1,6 @@
 """The forecast beside quantile LightGBM alone and MSTL with AutoETS, and how good it is after one season.
 
-``python -m benchmarks.forecasting.comparison [--side tuning|test] [--methods NAME ...] [--page docs/models.md]``
+``python -m benchmarks.forecasting.comparison [--side tuning|test] [--methods NAME ...] [--page docs/models/tables.md]``
 
 The traces are those of ``replay/split.toml``; those that are not shipped are written by ``benchmarks.replay.unseen``.
 All methods forecast a day ahead from the same origins: every six hours of the last third, of the last 70 days of longer

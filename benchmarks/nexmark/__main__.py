@@ -36,7 +36,7 @@ from lab.local_flink.nexmark import QUERIES
 from lab.local_flink.processes import end_process, start_process
 from tools.marked_page import put_between_marks
 
-DOCUMENT = PROJECT / "docs" / "nexmark.md"
+DOCUMENT = PROJECT / "docs" / "nexmark" / "tables.md"
 MARKS = ("<!-- nexmark: begin -->", "<!-- nexmark: end -->")
 DEFAULT_QUERIES = ("q2", "q3", "q5", "q8")
 _TRUTH_SHARE = 0.25

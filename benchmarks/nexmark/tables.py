@@ -1,4 +1,4 @@
-"""The tables of ``docs/nexmark.md``."""
+"""The tables of ``docs/nexmark/tables.md``."""
 
 from __future__ import annotations
 

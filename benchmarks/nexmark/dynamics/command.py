@@ -24,7 +24,7 @@ from include.flink.faults import FlinkError
 from include.settings import PROJECT
 from tools.marked_page import put_between_marks
 
-DOCUMENT = PROJECT / "docs" / "nexmark.md"
+DOCUMENT = PROJECT / "docs" / "nexmark" / "tables.md"
 MARKS = ("<!-- dynamics: begin -->", "<!-- dynamics: end -->")
 
 
