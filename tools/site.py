@@ -51,7 +51,7 @@ def build_site(target: Path, *, external: bool = False) -> int:
 def _run_sphinx(builder: str, sources: Path, made: Path) -> None:
     options = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "--fresh-env"]
     command = [sys.executable, "-m", "sphinx", "--builder", builder, *options, str(sources), str(made)]
-    environment = os.environ | {"PYTHONPATH": f"{PROJECT}:/tmp/w/F/docsite", "SOURCE_DATE_EPOCH": "0"}
+    environment = os.environ | {"PYTHONPATH": str(PROJECT), "SOURCE_DATE_EPOCH": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SiteError((done.stderr or done.stdout).replace(f"{sources}/", "").strip())

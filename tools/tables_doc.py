@@ -19,7 +19,6 @@ from tools.marked_page import put_between_marks
 PAGE = PROJECT / "docs" / "tables.md"
 FOLDER = PROJECT / "include" / "tables"
 MARKS = ("<!-- tables: written by `make docs` from include/tables -->", "<!-- end of tables -->")
-DATES = {"date": "for reading some days alone", "hour": "for reading some hours alone"}
 LAYERS = {
     "bronze": "raw replies of Flink, parsed",
     "silver": "measurements of each job",
@@ -81,15 +80,21 @@ def describe_table(table: Table, meaning: str, columns: Mapping[tuple[str, str],
     keys = ", ".join(f"`{one}`" for one in table.keys)
     parts = ", ".join(f"`{one}`" for one in table.partition_by)
     lines += [f"A row is one {keys}; " + (f"partitioned by {parts}." if parts else "not partitioned."), ""]
-    rows = (
-        (f"`{name}`", f"`{kind}`", columns.get((table.name, name), "") or DATES.get(name, ""))
-        for name, kind in table.columns.items()
-    )
-    lines += [format_table(("column", "type", "meaning"), rows)]
+    explained = {name: columns[table.name, name] for name in table.columns if columns.get((table.name, name))}
+    by_type: dict[str, list[str]] = {}
+    for name, kind in table.columns.items():
+        if name not in explained:
+            by_type.setdefault(kind, []).append(f"`{name}`")
+    if explained:
+        rows = ((f"`{name}`", f"`{table.columns[name]}`", meaning) for name, meaning in explained.items())
+        lines += [format_table(("column", "type", "meaning"), rows), ""]
+    if by_type:
+        others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
+        lines += [f"{'Besides: ' if explained else ''}{others}.", ""]
     if table.checks:
-        lines += ["", "No row is written that breaks one of these:", ""]
+        lines += ["No row is written that breaks one of these:", ""]
         lines += [f"- `{condition}`" for condition in table.checks.values()]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
 
 
 def describe_tables() -> str:
