@@ -1,17 +1,19 @@
 """``python -m benchmarks.replay.times_table --rows JSON ...``: the default policy where slots take their time to come.
 
-Rows of ``python -m benchmarks.replay --scenario slots_0s slots_180s slots_600s --json JSON``: tables of docs/replay.md,
-of tuning traces and of test traces, with a line per trace and wait, and in it the cost of each candidate after day one.
+Rows of ``python -m benchmarks.replay --scenario slots_180s taskmanagers_4 --json JSON``: tables of docs/replay.md, of
+tuning traces and of test traces, with a line per trace and scenario, and in it what each candidate costs after day one.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from benchmarks.arguments import readable_file
 from benchmarks.replay.best_form_table import read_rows
+from benchmarks.replay.replay_candidates import BOUND
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.replay_tables import compute_mean
 from benchmarks.replay.split import read_split
@@ -25,6 +27,7 @@ PAGE = PROJECT / "docs" / "replay.md"
 MARKS = "<!-- waits: written by benchmarks.replay.times_table -->\n", "<!-- end of waits -->"
 _SEGMENT = "after_first_day"
 _FIRST = "programme"
+_SCENARIOS = {"slots": "slots after {} s", "taskmanagers": "TaskManagers of {}"}
 
 
 def build_table(rows: Sequence[Row]) -> list[list[str]]:
@@ -35,28 +38,36 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
     """
     counted = [row for row in rows if row["segment"] == _SEGMENT]
     policies = sorted({str(row["policy"]) for row in counted}, key=lambda name: (name != _FIRST, name))
-    cells = [["trace", "slots come after", "seeds", *policies, "rises ahead"]]
-    for name in sorted({str(row["trace"]) for row in counted}, key=_read_wait):
-        trace, wait_s = _read_wait(name)
+    cells = [["trace", "scenario", "seeds", *policies, "rises ahead"]]
+    for name in sorted({str(row["trace"]) for row in counted}, key=_read_scenario):
+        trace, kind, value = _read_scenario(name)
         own = {
             policy: [one for one in counted if (one["trace"], one["policy"]) == (name, policy)] for policy in policies
         }
-        costs = [
-            f"{compute_mean(mine, 'cost'):.0f} ({compute_mean(mine, 'late_minutes_per_day'):.0f})" if mine else "-"
-            for mine in own.values()
-        ]
+        costs = [_format_cost(policy, mine) if mine else "-" for policy, mine in own.items()]
         share, minutes = (compute_mean(own[_FIRST], f"rises_ahead_{one}") for one in ("share", "minutes"))
         seeds = len({row["seed"] for row in own[_FIRST]})
         cells.append(
-            [trace, f"{wait_s} s", str(seeds), *costs, f"{share:.0%}, by {minutes:.0f} min" if share > 0 else "none"]
+            [
+                *(trace, _SCENARIOS[kind].format(value), str(seeds), *costs),
+                f"{share:.0%}, by {minutes:.0f} min" if share > 0 else "none",
+            ]
         )
     return cells
 
 
-def _read_wait(name: str) -> tuple[str, int]:
-    """Return the trace, and after how many seconds slots come."""
+def _format_cost(policy: str, rows: Sequence[Row]) -> str:
+    """Return what a candidate costs and for how long a day it is late; of the bound what it is, not its schedule's."""
+    if policy == BOUND:
+        return f"{compute_mean(rows, 'bound'):.0f}"
+    return f"{compute_mean(rows, 'cost'):.0f} ({compute_mean(rows, 'late_minutes_per_day'):.0f})"
+
+
+def _read_scenario(name: str) -> tuple[str, str, int]:
+    """Return the trace, what is varied, and its value."""
     trace, _, scenario = name.partition("+")
-    return trace, int(scenario.removeprefix("slots_").removesuffix("s"))
+    kind, _, value = scenario.partition("_")
+    return trace, kind, int(value.removesuffix("s"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,8 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     rows, tested = read_rows(options.rows), read_split("test").traces
     parts = []
-    for side, is_test in (("Tuning", False), ("Test", True)):
-        mine = [row for row in rows if (str(row["trace"]).partition("+")[0] in tested) == is_test]
+    for kind, (side, is_test) in product(_SCENARIOS, (("Tuning", False), ("Test", True))):
+        named = [(*_read_scenario(str(row["trace"])), row) for row in rows]
+        mine = [row for trace, own, _, row in named if own == kind and (trace in tested) == is_test]
         parts += [f"{side} traces:\n\n{format_table(build_table(mine))}"] if mine else []
     page = options.page.read_text(encoding="utf-8")
     write_text(options.page, put_between_marks(page, MARKS, "\n{}\n".format("\n\n".join(parts))))

@@ -12,10 +12,16 @@ def test_a_line_has_each_candidate_of_a_trace_and_a_wait() -> None:
         {**shared, **rises, "policy": "programme", "cost": 100.4},
         {**shared, **rises, "policy": "controller_alone", "cost": 120.0},
         {**shared, **rises, "policy": "programme", "cost": 1.0, "segment": "all"},
-        {**shared, **rises, "policy": "programme", "cost": 90.0, "trace": "b+slots_0s"},
+        {**shared, **rises, "policy": "programme", "cost": 90.0, "trace": "b+taskmanagers_4"},
     ]
     assert build_table(rows) == [
-        ["trace", "slots come after", "seeds", "programme", "controller_alone", "rises ahead"],
-        ["a", "180 s", "1", "100 (7)", "120 (7)", "50%, by 10 min"],
-        ["b", "0 s", "1", "90 (7)", "-", "50%, by 10 min"],
+        ["trace", "scenario", "seeds", "programme", "controller_alone", "rises ahead"],
+        ["a", "slots after 180 s", "1", "100 (7)", "120 (7)", "50%, by 10 min"],
+        ["b", "TaskManagers of 4", "1", "90 (7)", "-", "50%, by 10 min"],
     ]
+
+
+def test_the_bound_is_what_it_is_and_not_what_its_schedule_costs() -> None:
+    row = {"trace": "a+slots_0s", "segment": "after_first_day", "policy": "bound", "cost": 266.0, "bound": 149.2}
+    row |= {"late_minutes_per_day": 94.0, "seed": 0, "rises_ahead_share": 0.0, "rises_ahead_minutes": 0.0}
+    assert build_table([row, {**row, "policy": "programme"}])[1][3:5] == ["266 (94)", "149"]
