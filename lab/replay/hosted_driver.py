@@ -50,12 +50,14 @@ class HostedDriver:
         policy: the same, which makes the plans.
         changed: settings of the planner that are other than the run's, as ``costs.late_weight``.
         makes_plans: whether plans are made at all.
+        knows_load: plans are made on the true load in place of its forecast.
     """
 
     hosted: HostedPolicy
     policy: Policy[Any]
     changed: Mapping[str, object] = field(default_factory=dict)
     makes_plans: bool = True
+    knows_load: bool = False
 
     @classmethod
     def of(cls, name: str, chosen: Policy[Any], changed: Mapping[str, object] | None = None) -> HostedDriver:
@@ -111,7 +113,7 @@ class HostedDriver:
             job = snapshot.take(options, options.observed_h, until_s, reads_models=self.hosted.reads_models)
             is_visible = job.up and len(job.observations)
             return build_live_situation(job, reads_models=self.hosted.reads_models) if is_visible else None
-        models, forecast = snapshot.models, snapshot.forecast
+        models, forecast = snapshot.models, snapshot.true_load if self.knows_load else snapshot.forecast
         if models is None or forecast is None or (self.hosted.is_corrected and forecast.fallback is not None):
             return None
         job = snapshot.take(options, options.observed_h, until_s)

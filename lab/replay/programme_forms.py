@@ -1,4 +1,4 @@
-"""The programme without what it foresees, or without the times of changes, to see what these are worth."""
+"""The programme without what it foresees, with a perfect forecast, or without the times of changes."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class WithoutTaskManagers(Programme):
 _PROGRAMME: Final = HostedDriver.of(_NAME, Programme())
 FORMS: Final[Mapping[str, HostedDriver]] = {
     "programme_no_forecast": replace(_PROGRAMME, makes_plans=False),
+    "programme_true_load": replace(_PROGRAMME, knows_load=True),
     "programme_flat": replace(HostedDriver.of(_NAME, WithoutShapes()), makes_plans=False),
     "programme_not_told": replace(
         HostedDriver.of(_NAME, WithoutTaskManagers()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -108,6 +109,21 @@ class TickSnapshot:
     def forecast(self) -> SourceForecast | None:
         """Made from the windows up to the last full plan interval; None before there are any."""
         return self._state.find_forecast(self.ingested_s)
+
+    @property
+    def true_load(self) -> SourceForecast | None:
+        """The load in place of its forecast, as if it were certain; after the replay's end as on its last day."""
+        made, rates = self.forecast, self._state.arrivals_per_s
+        if made is None:
+            return None
+        bins, day = len(next(iter(made.quantiles.values()))[0]), min(DAY_S // made.bin_s, len(rates))
+        places = (made.start_s - self._state.start_s) // made.bin_s + np.arange(bins)
+        known = np.where(places < len(rates), places, len(rates) - day + (places - len(rates)) % day)
+        quantiles = {
+            name: np.tile(rates[known, row], (len(made.quantiles[name]), 1))
+            for row, name in enumerate(self.graph.sources)
+        }
+        return replace(made, quantiles=quantiles, fallback=None)
 
     @property
     def looks(self) -> Observations:

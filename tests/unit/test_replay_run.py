@@ -44,6 +44,7 @@ class Probe:
                 "models": snapshot.models,
                 "trained": snapshot.trained_s,
                 "forecast": snapshot.forecast,
+                "true": snapshot.true_load,
                 "running": snapshot.running["work"],
                 "ingested": snapshot.ingested_s,
             }
@@ -76,6 +77,20 @@ def test_a_snapshot_shows_nothing_from_later() -> None:
     assert forecast[MONDAY + 3600] is None
     assert forecast[MONDAY + 4500].start_s == MONDAY + 3600
     assert forecast[MONDAY + 8000 // 300 * 300].start_s == MONDAY + 3600
+
+
+def test_the_true_load_begins_where_the_forecast_does_and_is_what_arrives_then() -> None:
+    probe = Probe()
+    arrived_per_s = run(probe, 0.3).arrivals_per_s[:, 0]
+    one = next(one for one in probe.snapshots if one["now"] == MONDAY + 4500)
+    true, made = one["true"], one["forecast"]
+    first = (made.start_s - MONDAY) // 300
+    assert {name: values.shape for name, values in true.quantiles.items()} == {
+        name: values.shape for name, values in made.quantiles.items()
+    }
+    for quantile in true.quantiles["in"]:
+        assert quantile[: len(arrived_per_s) - first] == pytest.approx(arrived_per_s[first:])
+    assert np.isfinite(true.quantiles["in"]).all()
 
 
 def test_a_trace_may_begin_between_hours() -> None:
