@@ -50,13 +50,14 @@ def check_scope(scope: str, settings: Settings, jobs: set[str]) -> None:
     clusters = {*settings.clusters, *(job.partition("/")[0] for job in jobs)}
     cluster, slash, _ = scope.partition("/")
     if cluster not in clusters:
-        raise UnknownNameError(f"there is no cluster {cluster!r}; {_near(cluster, clusters)}")
+        raise UnknownNameError(f"there is no cluster {cluster!r}; {name_near(cluster, clusters)}")
     if slash and scope not in jobs:
         of_cluster = {job for job in jobs if job.startswith(f"{cluster}/")}
-        raise UnknownNameError(f"there is no job {scope!r}; {_near(scope, of_cluster)}")
+        raise UnknownNameError(f"there is no job {scope!r}; {name_near(scope, of_cluster)}")
 
 
-def _near(name: str, known: set[str]) -> str:
+def name_near(name: str, known: set[str]) -> str:
+    """Return what to write in the place of a name that nobody knows."""
     folded = {one.lower(): one for one in sorted(known)}
     near = [folded[one] for one in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
     shown = near or sorted(known)[:5]

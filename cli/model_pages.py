@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+from cli.known_jobs import name_near
 from include.lake_table import LakeTable, is_in
 from include.model_registry import CHALLENGER, CHAMPION, PINNED
 from include.tables import MODEL_JOBS, MODEL_VERSIONS
-from models.scheduling.figures import format_count
+from models.bundle.job_models import CapacityCurve
+from models.scheduling.figures import format_count, format_rate
 from models.training.gate import Verdict
 from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, Reviewed
 from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
-from spark_jobs.model_store import NOTE_TAG, ModelStore
+from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 from spark_jobs.train.changes import describe_bundles, list_capacity_changes
 
 SHOWN = 30
+_Z = 1.2816  # of an interval of 80%
 ALIASES = (CHAMPION, CHALLENGER, PINNED)
 
 
@@ -26,7 +29,7 @@ def list_lines(store: ModelStore) -> list[str]:
     numbers = {alias: store.find_number(alias) for alias in ALIASES}
     lines = ["version  model             gate      marks"]
     for one in versions[::-1][:SHOWN]:
-        gate = store.read_tags(one.number).get("tidewise.gate", "-") if one.is_ours else "-"
+        gate = store.read_tags(one.number).get(GATE_TAG, "-") if one.is_ours else "-"
         marks = [alias for alias, number in numbers.items() if number == one.number] + _say(one)
         model = one.tags.get(VERSION_TAG, "not of this project")
         lines.append(f"{one.number:7}  {model:16}  {gate:8}  {'; '.join(marks)}".rstrip())
@@ -62,6 +65,43 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
         f"{'/'.join(map(str, job))}: {row['models']}, {row['detail']}" for job, row in details.items() if row["detail"]
     ]
     return [*lines, "", *tags.get(NOTE_TAG, "").splitlines()]
+
+
+def describe_operator(store: ModelStore, job: str, operator: str | None = None) -> list[str]:
+    """Return what the champion's models say of a job (``cluster/job``): its operators, or the curve of one."""
+    champion = store.read_champion()
+    if champion.registered is None or champion.bundle is None:
+        raise ActRefusedError("there is no champion; see make models ARGS=list")
+    cluster, _, name = job.partition("/")
+    bundle, known = champion.bundle, dict(champion.bundle.versions_of_jobs())
+    _require(job, {"/".join(one) for one in known}, "job")
+    models = bundle.for_job(cluster, name)
+    if operator:
+        _require(operator, set(models.selectivity), "operator")
+    lines = [f"version {champion.registered.number}, models of {known[cluster, name]}"]
+    for one in [operator] if operator else sorted(models.selectivity):
+        curve = models.capacity.get(one)
+        lines += ["", one, *(describe_curve(curve) if curve else ["its capacity was never measured"])]
+    return lines
+
+
+def _require(name: str, known: set[str], what: str) -> None:
+    if name not in known:
+        raise ActRefusedError(f"the champion knows no {what} {name!r}; {name_near(name, known)}")
+
+
+def describe_curve(curve: CapacityCurve) -> list[str]:
+    """Return the capacity where it was measured, and at the next parallelism, with intervals of 80%."""
+    shown = [*curve.observed.tolist(), int(curve.observed.max(initial=0)) + 1]
+    measured = dict(zip(curve.observed.tolist(), curve.observed_per_s.tolist(), strict=True))
+    lines = ["parallelism  expected/s  80% interval             measured/s"]
+    for at in (one for one in shown if one <= len(curve.parallelism)):
+        mean, half = float(curve.mean_per_s[at - 1]), _Z * float(curve.sd_per_s[at - 1])
+        band = f"{format_rate(max(mean - half, 0.0))} to {format_rate(mean + half)}"
+        lines.append(
+            f"{at:11}  {format_rate(mean):>10}  {band:23}  {format_rate(measured[at]) if at in measured else '-'}"
+        )
+    return lines
 
 
 def describe_difference(store: ModelStore, name: str, other: str | None = None) -> list[str]:

@@ -19,7 +19,6 @@ from cli.printing import print_lines
 from cli.questions import cluster_and_job
 from include.control.interventions import Act, Intervention, record_intervention
 from include.settings import Settings
-from models.bundle.fleet_bundle import BundleError
 
 if TYPE_CHECKING:
     from spark_jobs.model_acts import Done, ModelActs
@@ -54,6 +53,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     _check(options)
     from mlflow.exceptions import MlflowException  # takes seconds to load
 
+    from models.bundle.fleet_bundle import BundleError
     from spark_jobs.model_acts import ActRefusedError
     from spark_jobs.model_store import ModelStore
 
@@ -72,10 +72,12 @@ def run(options: argparse.Namespace, now_s: float) -> int:
 
 
 def _ask(store: ModelStore, options: argparse.Namespace) -> list[str]:
-    from cli.model_pages import describe_difference, describe_version, list_lines
+    from cli.model_pages import describe_difference, describe_operator, describe_version, list_lines
 
     if options.act == "list":
         return list_lines(store)
+    if _names_job(options):
+        return describe_operator(store, *options.version)
     return (describe_version if options.act == "show" else describe_difference)(store, *options.version)
 
 
@@ -100,7 +102,7 @@ def _do(store: ModelStore, settings: Settings, options: argparse.Namespace, now_
 
 
 def _check(options: argparse.Namespace) -> None:
-    count, most = len(options.version), 2 if options.act == "diff" else 1
+    count, most = len(options.version), 2 if options.act == "diff" or _names_job(options) else 1
     least = {"list": 0, "show": 0, "rollback": 0}.get(options.act, 1)
     if options.act == "list" and count:
         raise UsageError("list takes no version")
@@ -109,6 +111,10 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.act} takes {wanted}, as list shows it")
     if options.job and options.act not in OF_JOBS:
         raise UsageError(f"--job goes with {', '.join(OF_JOBS)}")
+
+
+def _names_job(options: argparse.Namespace) -> bool:
+    return options.act == "show" and "/" in "".join(options.version[:1])
 
 
 def _act(acts: ModelActs, name: str, version: str | None, jobs: Sequence[tuple[str, str]]) -> Done:
@@ -139,7 +145,11 @@ def _record(settings: Settings, options: argparse.Namespace, by: str, now_s: flo
 
 def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("act", choices=(*QUESTIONS, *ACTS), help="what to ask or to do")
-    parser.add_argument("version", nargs="*", help="number or model version; show: default the champion")
+    parser.add_argument(
+        "version",
+        nargs="*",
+        help="number or model version; show: default the champion, or cluster/job and an operator of it",
+    )
     parser.add_argument(
         "--job", action="append", type=cluster_and_job, help="cluster/job: reject, pin or lift it alone"
     )

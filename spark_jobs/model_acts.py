@@ -24,7 +24,7 @@ from models.training.model_review import (
     read_names,
     write_names,
 )
-from spark_jobs.model_store import NOTE_TAG, ModelStore, Registered
+from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore, Registered
 
 REVIEW_TAG = "tidewise.review"  # the last act on a version, who and when, for MLflow's pages
 
@@ -214,7 +214,7 @@ class ModelActs:
         done = self._store.find_finished(made.model_version)
         if done is None:
             text = f"{note}; by {self._by}, {self._at}."
-            with self._store.run(made.model_version, {NOTE_TAG: text, "tidewise.gate": str(Verdict.REVIEWED)}):
+            with self._store.run(made.model_version, {NOTE_TAG: text, GATE_TAG: str(Verdict.REVIEWED)}):
                 self._store.log_bundle(made)
             done = self._store.find_finished(made.model_version)
         if done is None:

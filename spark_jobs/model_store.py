@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import pkgutil
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +44,9 @@ log = logging.getLogger(__name__)
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as the description of a run or an experiment, in Markdown
 FITTED = "fitted"  # folder of the bundle that was fitted, where it is not the one that is registered
 JOB_TABLE = "jobs.json"  # a row for each job: whose models it has, and why
+GATE_TAG = "tidewise.gate"  # the verdict
+JOB_TAG = "job "  # before the names of the tags of the registered model, one for each job
+TAG_NAME_LETTERS, TAG_LETTERS = 250, 5000  # as much as MLflow has of a tag
 KIND_TAG = (
     "mlflow.experimentKind"  # without it MLflow takes an experiment for one of language models, and shows no runs
 )
@@ -175,19 +179,31 @@ class ModelStore:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
         known = self.client.search_model_versions(f"name = '{name}' and run_id = '{run.info.run_id}'")
-        version = known[0] if known else self._create_version(run, model_version)
+        version = known[0] if known else self._create_version(run)
         return Registered(int(version.version), model_version)
 
-    def _create_version(self, run: Run, model_version: str) -> ModelVersion:
+    def _create_version(self, run: Run) -> ModelVersion:
         source = run.data.tags["tidewise.model_uri"]
         return self.client.create_model_version(
             self.settings.registered_model,
             source=source,
             run_id=run.info.run_id,
             model_id=_logged_id(source),  # a server of MLflow refuses to look it up in the source
-            tags={VERSION_TAG: model_version},
+            tags={name: run.data.tags[name] for name in (VERSION_TAG, GATE_TAG) if name in run.data.tags},
             description=run.data.tags.get(NOTE_TAG),
         )
+
+    def name_operators(self, bundle: FleetBundle) -> None:
+        """Let the registered model have a tag for each job, with its operators, as a person looks for them."""
+        name = self.settings.registered_model
+        wanted = {_tag_of(cluster, job): ", ".join(operators)[:TAG_LETTERS] for cluster, job, operators in bundle.index}
+        present = self.client.get_registered_model(name).tags
+        for tag in present.keys() - wanted.keys():
+            if tag.startswith(JOB_TAG):
+                self.client.delete_registered_model_tag(name, tag)
+        for tag, value in wanted.items():
+            if present.get(tag) != value:
+                self.client.set_registered_model_tag(name, tag, value)
 
     def find_aliased(self, alias: str) -> Registered | None:
         """Return the version that an alias names, None when it names none, or one that is not of this project."""
@@ -364,6 +380,16 @@ def champion(settings: Settings) -> FleetBundle | None:
         return load_bundle(settings)
     except NoModelError:
         return None
+
+
+def _tag_of(cluster: str, job: str) -> str:
+    """Return the name of a job's tag, in the letters that MLflow lets a tag have.
+
+    >>> _tag_of("eu", "orders (v2)")
+    'job eu/orders _v2_'
+    """
+    names = (re.sub(r"[^\w.\- :]|^\.+$", "_", name) for name in (cluster, job))
+    return f"{JOB_TAG}{'/'.join(names)}"[:TAG_NAME_LETTERS]
 
 
 def _logged_id(source: str) -> str | None:

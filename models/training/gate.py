@@ -19,6 +19,8 @@ from models.arrays import Floats
 
 CHANCE_SD: Final = 2.0
 """A mean difference within so many of its standard deviations may be chance."""
+LEAST_ROWS: Final = 10
+"""Fewer rows tell nothing of a mean error, whatever it is."""
 LARGE_ERROR: Final = 1.0
 """A mean relative error that is larger exceeds what is predicted: of no use, whatever it is compared with."""
 
@@ -59,9 +61,16 @@ class Criterion:
     decides: bool = True
 
     @property
+    def lack(self) -> str:
+        """Why nothing can be said; empty where something can."""
+        if not (self.count > 0 and math.isfinite(self.challenger) and math.isfinite(self.reference)):
+            return "nothing to compare with"
+        return "" if self.count >= LEAST_ROWS else "too few rows to judge"
+
+    @property
     def is_comparable(self) -> bool:
-        """Whether both were measured on some row."""
-        return self.count > 0 and math.isfinite(self.challenger) and math.isfinite(self.reference)
+        """Whether both were measured on rows enough to judge by."""
+        return not self.lack
 
     @property
     def is_worse(self) -> bool:
@@ -77,8 +86,11 @@ class Criterion:
     def reason(self) -> str:
         """One clause for a person."""
         if not self.is_comparable:
-            known = f"{self.challenger:.2%}, " if math.isfinite(self.challenger) else ""
-            return f"{self.meaning}: {known}nothing to compare with"
+            pair = ((self.challenger, ""), (self.reference, f" of the {self.against}"))
+            known = " against ".join(f"{error:.2%}{of}" for error, of in pair if math.isfinite(error))
+            return (
+                f"{self.meaning}: {known}{', ' if known else ''}{self.lack}{f' ({self.count})' if self.count else ''}"
+            )
         if self.is_equal:
             return f"{self.meaning} {self.challenger:.2%}, no difference from the {self.against} on {self.count} rows"
         relation = "beyond" if self.is_worse else "within"
@@ -143,13 +155,14 @@ def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: 
     compared, retained = sum(one.count for one in decisive), tuple(criteria)
     if worse := [one for one in decisive if one.is_worse]:
         return Gate(Verdict.FAILED, "; ".join(one.reason for one in worse), compared, retained)
-    reasons = "; ".join(one.reason for one in decisive)
+    names = ", ".join(one.name for one in decisive)
+    reasons = f"no worse than the {decisive[0].against}: {names}" if decisive else ""
     if not has_champion or not champion_knows:
         why = "the champion knows none of the jobs that run" if has_champion else "no champion yet"
         return Gate(Verdict.FIRST, f"{why}; {reasons or _UNPROVEN}", compared, retained)
     if decisive:
         return Gate(Verdict.PASSED, reasons, compared, retained)
-    return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, retained)
+    return Gate(Verdict.KEPT, "too few held-back rows that both models know; the champion stays", 0, retained)
 
 
 def name_large_errors(errors: Mapping[str, float | None]) -> str:
@@ -168,4 +181,4 @@ def warn_of_errors(gate: Gate, errors: Mapping[str, float | None]) -> Gate:
     return replace(gate, detail=f"{gate.detail}; but {named}") if named else gate
 
 
-_UNPROVEN = "nothing was held back to compare it with, so its intervals are widened"
+_UNPROVEN = "too few rows were held back to compare it on, so its intervals are widened"

@@ -3,7 +3,7 @@
 A mean over the fleet does not show it: the errors of one job among hundreds vanish in it.  So each job's errors are
 compared on its own rows, by the mean of paired differences.  Of many comparisons some are worse by chance, so a
 difference counts beyond the quantile of Student's t at RISK divided by the number of comparisons (Bonferroni 1936,
-"Teoria statistica delle classi e calcolo delle probabilita"); one row alone proves nothing.
+"Teoria statistica delle classi e calcolo delle probabilita"), and fewer rows than LEAST_ROWS prove nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 
 from models.arrays import Bools, Floats, Ints
 from models.bundle.fleet_bundle import JobKey
-from models.training.gate import Criterion, Gate, Verdict, judge
+from models.training.gate import LEAST_ROWS, Criterion, Gate, Verdict, judge
 
 RISK: Final = 0.05
 """Share of trainings in which some job of a fleet is found worse although none is."""
@@ -93,12 +93,12 @@ def judge_jobs(
         tolerance: by which the mean error of a job may be larger.
     """
     compared = [_compare(one, known, len(jobs), tolerance) for one in measured]
-    pairs = sum(int((one.count > 1).sum()) for one in compared)
+    pairs = sum(int((one.count >= LEAST_ROWS).sum()) for one in compared)
     rows = np.sum([one.count for one in compared], axis=0) if compared else np.zeros(len(jobs), np.int64)
     worse: list[list[Criterion]] = [[] for _ in jobs]
     for one in compared:
         chance = one.find_chance(RISK / max(pairs, 1))
-        beyond = (one.count > 1) & (one.challenger - one.reference > one.tolerance + chance)
+        beyond = (one.count >= LEAST_ROWS) & (one.challenger - one.reference > one.tolerance + chance)
         for at in np.flatnonzero(beyond).tolist():
             worse[at].append(one.name_criterion(at, "champion" if known[at] else "linear model", float(chance[at])))
     chosen = [

@@ -29,7 +29,9 @@ def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate)
         _criteria("Better", [one for one in gate.criteria if _is_better(one)]),
         _criteria("Worse, within the tolerance", [one for one in gate.criteria if _is_slightly_worse(one)]),
         _criteria("Worse, beyond the tolerance", [one for one in gate.criteria if one.is_worse]),
-        "Not comparable: " + (", ".join(one.name for one in gate.criteria if not one.is_comparable) or "nothing") + ".",
+        "Not judged: "
+        + (", ".join(f"{one.name} ({one.lack})" for one in gate.criteria if one.lack) or "nothing")
+        + ".",
     ]
     return lines[:MOST_LINES]
 

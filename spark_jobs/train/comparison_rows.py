@@ -35,7 +35,7 @@ def list_comparison(trained: Trained, as_of: datetime) -> dict[str, Any]:
 def describe_criterion(one: Criterion) -> dict[str, object]:
     """Return a row of the gate; figures that read the same are no difference."""
     if not one.is_comparable:
-        result, colour = "not comparable", ""
+        result, colour = one.lack, ""
     elif one.is_equal:
         result, colour = "no difference", ""
     elif one.is_worse:

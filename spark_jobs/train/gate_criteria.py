@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -135,15 +137,15 @@ def _forecast(record: pd.DataFrame) -> list[Criterion]:
             loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
         if not all(map(len, loss.values())):
             loss = dict.fromkeys(loss, np.zeros(0))
-        result.append(
-            compare(
-                name,
-                meaning,
-                loss[CHAMPIONS],
-                loss[NAIVE_FORECAST],
-                against="season before",
-                tolerance=FORECAST_TOLERANCE,
-                decides=False,
-            )
+        compared = compare(
+            name,
+            meaning,
+            loss[CHAMPIONS],
+            loss[NAIVE_FORECAST],
+            against="season before",
+            tolerance=FORECAST_TOLERANCE,
+            decides=False,
         )
+        # The one row of a method is the mean over its series.
+        result.append(replace(compared, count=int(newest["series"].max()) if compared.count else 0))
     return result

@@ -28,7 +28,7 @@ def gate_table(gate: Gate) -> pd.DataFrame:
         [
             {
                 "criterion": one.name,
-                "result": "worse" if one.is_worse else "not worse" if one.is_comparable else "not comparable",
+                "result": one.lack or ("worse" if one.is_worse else "not worse"),
                 "decides": one.decides,
                 "challenger": one.challenger,
                 "reference": one.reference,
@@ -72,7 +72,7 @@ def _draw_criteria(axis: Axes, criteria: Sequence[Criterion]) -> None:
             values = f"{one.challenger:.2%} against {one.reference:.2%}"
             text = f"  {values} of the {plot_text(one.against, 16)}, {one.count} rows"
         else:
-            text = "  nothing to compare with"
+            text = f"  {one.lack}"
         axis.annotate(text, (1.0, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
     axis.set_yticks(range(len(names)), names, fontsize=8)
     axis.set(

@@ -218,6 +218,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     registered = store.register(done)
     not_in_use = promote(store, registered, result, settings.training.promotion, request.as_of)
     bundle = store.read(registered)
+    store.name_operators(bundle)
     write_rows(lake, request, result, bundle, store.read_judged(done))
     champion = store.find_aliased(CHAMPION)
     return {

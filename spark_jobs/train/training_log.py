@@ -17,7 +17,7 @@ from include.tables import OBSERVATIONS
 from include.version import stage_version
 from models.training.job_gate import Choice, JobJudgement
 from spark_jobs.comparison_page import COMPARISON_PAGE, COMPARISON_ROWS, render_comparison
-from spark_jobs.model_store import JOB_TABLE, NOTE_TAG, ModelStore
+from spark_jobs.model_store import GATE_TAG, JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.comparison_rows import list_comparison
@@ -67,17 +67,17 @@ def log_training(
         trained: what came of it.
         forecasts: of forecast_scores.forecast_record.
     """
+    run_id = mlflow.active_run().info.run_id
     fitted, bundle, result = trained.assembled.bundle, trained.bundle, trained.result
     tags = {
         **{f"tidewise.version.{table}": str(number) for table, number in inputs.versions.items()},
         "tidewise.observations_hash": str(result["observations_hash"]),
         "tidewise.code_version": stage_version(Stage.TRAIN),
-        "tidewise.gate": str(result["gate"]),
+        GATE_TAG: str(result["gate"]),
         RESULT_TAG: json.dumps(result),
     }
     number = inputs.versions[OBSERVATIONS.name]
     path = f"{settings.paths.lake}/{OBSERVATIONS.relative_path}"
-    where = f"{path}, Delta version {number}"
     changes = describe_changes(bundle, trained.champion, trained.gate)
     note = describe_training(
         inputs,
@@ -85,7 +85,8 @@ def log_training(
         result,
         trained.measured,
         gate=trained.gate,
-        source=where,
+        source=f"{OBSERVATIONS.name}, Delta version {number}",
+        run_id=run_id,
         changes=changes,
     )
     source = DeltaDatasetSource(path=path, delta_table_version=number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from benchmarks.pipeline.packed_models import pack_models
 from include.settings import Mlflow
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from spark_jobs.model_store import NOTE_TAG, ModelStore
+from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 
 KIND = ("mlflow.experimentKind", "custom_model_development")  # as MLflow's pages spell it
 NOTE = "Models of 1 job in one bundle."
@@ -45,13 +47,28 @@ def test_an_experiment_of_before_becomes_one_and_a_person_may_change_it(store):
 
 
 def test_run_version_and_model_have_descriptions(store):
-    with store.run("v1", {NOTE_TAG: NOTE}):
+    with store.run("v1", {NOTE_TAG: NOTE, GATE_TAG: "passed"}):
         store.log_bundle(bundle())
     run = store.find_finished("v1")
     assert run.data.tags["mlflow.note.content"] == NOTE
     number = store.register(run).number
     name = store.settings.registered_model
     assert store.client.get_model_version(name, str(number)).description == NOTE
+    assert store.client.get_model_version(name, str(number)).tags["tidewise.gate"] == "passed"
     assert "alias `champion` names the version that plans use" in " ".join(
         store.client.get_registered_model(name).description.split()
     )
+
+
+def test_the_operators_of_each_job_are_tags_of_the_model_and_go_with_it(store):
+    name = store.settings.registered_model
+
+    def read_tags() -> dict[str, str]:
+        return dict(store.client.get_registered_model(name).tags)
+
+    store.client.set_registered_model_tag(name, "team", "ours")
+    one = bundle()
+    store.name_operators(replace(one, index=(("c", "a job (v2)/..", ("map", "sink")),)))
+    assert read_tags() == {"team": "ours", "job c/a job _v2__..": "map, sink"}
+    store.name_operators(one)
+    assert read_tags() == {"team": "ours", "job c/orders": "map"}

@@ -129,6 +129,24 @@ def test_the_row_of_models_for_the_night_goes_back_and_lifts_it_again(out: Path,
     assert lifted.run({"3": rejected}, "--out", str(out)) == 0
 
 
+def test_an_operator_is_found_by_the_names_of_its_job(out: Path, capsys, monkeypatch) -> None:
+    for name, value in command_environment(out).items():
+        monkeypatch.setenv(name, value)
+    store = ModelStore(load_settings().mlflow)
+    in_use = store.read_champion().bundle
+    assert in_use is not None
+    code, text = ask(capsys, out, "show", "eu/orders", "map")
+    rate = in_use.for_job("eu", "orders").capacity["map"].observed_per_s[0]
+    assert code == 0
+    assert re.search(rf"\n +2 +{rate:.0f} +{rate - 3:.0f} to {rate + 3:.0f} +{rate:.0f}\n", text)
+    assert ask(capsys, out, "show", "eu/orders") == (0, text)  # it has no other
+    for argv, near in ((("eu/ordrs", "map"), "'eu/orders'"), (("eu/orders", "mop"), "'map'")):
+        code, text = ask(capsys, out, "show", *argv)
+        assert (code, text.count("\n")) == (2, 1)
+        assert f"write {near}" in text
+    assert ask(capsys, out, "diff", "eu/orders", "map")[0] == 2
+
+
 def test_what_is_wrong_is_one_line_and_does_nothing(out: Path, capsys, monkeypatch) -> None:
     for name, value in command_environment(out).items():
         monkeypatch.setenv(name, value)

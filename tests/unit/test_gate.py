@@ -17,7 +17,7 @@ from include.settings import Training
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
-from models.training.gate import Criterion, Gate, Verdict, compare, judge, warn_of_errors
+from models.training.gate import LEAST_ROWS, Criterion, Gate, Verdict, compare, judge, warn_of_errors
 from models.training.job_tests import LEAST_S, find_since
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores, capacity_errors
@@ -143,7 +143,7 @@ def test_a_worse_interval_fails_a_model_of_the_same_error() -> None:
 
 def test_a_bad_forecast_is_shown_and_refuses_no_model() -> None:
     record = pd.DataFrame(
-        {"date": [AS_OF.date()] * 2, "method": [CHAMPIONS, "seasonal_naive"], "pinball_q90": [0.9, 0.1]}
+        {"date": AS_OF.date(), "method": [CHAMPIONS, "seasonal_naive"], "series": 18, "pinball_q90": [0.9, 0.1]}
     )
     criteria = list_criteria(
         held(0.05, 0.05), NO_LATENCY, ForwardScores.none(), record, has_champion=True, tolerance=0.02
@@ -170,6 +170,15 @@ def test_a_gate_always_has_a_verdict_that_a_reader_can_follow(
         assert one.challenger > one.reference + 0.02
     same = compare("x", "error", np.array(ours), np.array(ours), against="champion", tolerance=0.0)
     assert not same.is_worse
+
+
+@pytest.mark.parametrize("error", [0.05, 0.9])
+def test_two_rows_judge_nothing_whatever_they_say(error: float) -> None:
+    few = verdict(nothing_held(), has_champion=True, forward=forward("unseen", error, 0.1, rows=2))
+    assert (few.verdict, few.compared) == (Verdict.KEPT, 0)
+    assert few.criteria[2].reason.endswith(f"{error:.2%} against 10.00% of the champion, too few rows to judge (2)")
+    enough = verdict(nothing_held(), has_champion=True, forward=forward("unseen", error, 0.1, rows=LEAST_ROWS))
+    assert enough.verdict is (Verdict.PASSED if error < 0.1 else Verdict.FAILED)
 
 
 def test_few_rows_of_unlike_size_are_no_proof() -> None:
@@ -220,14 +229,14 @@ def test_the_figure_and_the_table_hold_every_criterion() -> None:
     assert table["result"].to_dict() == {
         "capacity_held": "not worse",
         "capacity_seen": "worse",
-        "capacity_unseen": "not comparable",
+        "capacity_unseen": "nothing to compare with",
         "coverage": "not worse",
-        "coverage_95": "not comparable",
-        "recovery": "not comparable",
-        "recovery_coverage": "not comparable",
-        "latency": "not comparable",
-        "forecast": "not comparable",
-        "forecast_coverage": "not comparable",
+        "coverage_95": "nothing to compare with",
+        "recovery": "nothing to compare with",
+        "recovery_coverage": "nothing to compare with",
+        "latency": "nothing to compare with",
+        "forecast": "nothing to compare with",
+        "forecast_coverage": "nothing to compare with",
     }
     assert all(table["reason"])
     assert isinstance(gate.criteria[0], Criterion)

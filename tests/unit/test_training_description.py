@@ -21,12 +21,19 @@ RESULT = {
     "operators": 72,
     "observations": 394_474,
     "trained_from": "2026-10-30 20:00:00",
+    "model_version": "b6a1",
+    "champion_before": "c7d2",
 }
 ERRORS, OTHERS = np.full(50, 0.0163), np.full(50, 0.0170)
 HELD = compare(
     "capacity_held", "capacity error of held-back windows", ERRORS, OTHERS, against="champion", tolerance=0.02
 )
 AHEAD = compare("recovery", "error of recovery times ahead", OTHERS[:0], OTHERS[:0], against="champion", tolerance=0.1)
+UNSEEN = compare(
+    *("capacity_unseen", "capacity error of the hours ahead", ERRORS[:2], OTHERS[:2]),
+    against="champion",
+    tolerance=0.02,
+)
 MEASURED = {
     "capacity_mape": 0.0163,
     "capacity_held": 5000.0,
@@ -41,23 +48,27 @@ MEASURED = {
 
 def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
     inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, [], ("", ""), {})
-    gate = judge([HELD, AHEAD], has_champion=True, champion_knows=1)
-    source = "out/lake/silver/observations, Delta version 3"
-    note = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source)
-    text = " ".join(note.split())
+    gate = judge([HELD, AHEAD, UNSEEN], has_champion=True, champion_knows=1)
+    source = "silver.observations, Delta version 3"
+    text = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source, run_id="4f2e")
     for reported in (
-        "Models of 14 jobs in one bundle: a capacity curve for 70 of 72 operators",
+        "**Models** of 14 jobs in one bundle: a capacity curve for 70 of 72 operators",
         "394,474 undisturbed observation windows from 2026-10-30 20:00:00 UTC up to 2026-11-20T20:00:00Z",
-        "`out/lake/silver/observations, Delta version 3`; 20% of them were held back",
-        "**Gate**: passed; capacity error of held-back windows 1.63% against 1.70% of the champion on 50 rows",
+        "`silver.observations, Delta version 3`; 20% of them were held back",
+        "**Verdict: passed.** No criterion found it worse than the champion, and plans use it from now on.\n\n"
+        "**Reason**: no worse than the champion: capacity_held.\n\n"
+        "**What to do**: nothing. `tidewise models diff b6a1 c7d2`",
+        "\n\n![gate.png](get-artifact?path=gate.png&run_uuid=4f2e)\n\n",
+        "- `capacity_held`: capacity error of held-back windows 1.63% against 1.70% of the champion on 50 rows",
+        "- `capacity_unseen`: capacity error of the hours ahead: 1.63% against 1.70% of the champion, "
+        "too few rows to judge (2)\n",
         "- `recovery`: error of recovery times ahead: nothing to compare with",
-        "No criterion found it worse than the champion, and plans use it from now on.",
-        "`gate.png` and `gate.json`",
+        "`gate.json`",
         "capacity 1.6% of 5,000 observations, 81.0% of them inside the 80% band",
         "recovery time unknown of 0 events, each predicted from those before it",
         "of them inside the 80% interval; latency 7.9%",
-        "`capacity_curves.png`",
-        "`recovery.png`",
+        "path=capacity_curves.png&",
+        "path=recovery.png&",
         "`operators.json`",
     ):
         assert reported in text
@@ -89,7 +100,7 @@ def test_ten_lines_tell_what_changed_since_the_champion() -> None:
         "rescale 40.0 -> 30.0 s",
         "Better: capacity_held 1.63% against 1.70%.",
         "Worse, beyond the tolerance: latency 51.70% against 1.63%.",
-        "Not comparable: recovery.",
+        "Not judged: recovery (nothing to compare with).",
     ):
         assert reported in text
     assert describe_changes(champion, None, gate) == ["There was no champion before: this is the first model."]
