@@ -47,7 +47,7 @@ def describe_training(
         f"**Reason**: {gate.detail}.",
         f"**What to do**: {_TO_DO.get(gate.verdict, 'nothing.').format(version)} `tidewise models diff {both}` has "
         f"what differs from the champion, `tidewise models reject {version} --job CLUSTER/JOB --yes --reason ...` "
-        "gives one job the models that it had, and `tidewise models show CLUSTER/JOB OPERATOR` has the curve of an operator.",
+        "gives one job the models that it had, and `tidewise models show CLUSTER/JOB OPERATOR` an operator's curve.",
         _show(run_id, GATE_PLOT),
         "**Since the champion**:",
         "\n".join(f"- {line}" for line in changes or ["nothing is known of a champion"]),

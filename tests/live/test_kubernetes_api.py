@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
-from local_kubernetes import running_api_server
+import yaml
+from kubernetes.dynamic import DynamicClient
+from local_kubernetes import find_part, running_api_server
 
 from cli.doctor.findings import Level
 from cli.doctor.kubernetes import check_resources
@@ -18,6 +23,8 @@ from include.settings.kubernetes import Kubernetes
 
 A, B = "a" * 32, "b" * 32
 NAME = "orders"
+ROOT = Path(__file__).parents[2]
+CHART, TOML = ROOT / "deploy" / "helm", ROOT / "tidewise.toml"
 CLUSTER = Cluster(rest_url="http://x:1", actuator="kubernetes", kubernetes={"kind": SESSION_JOB})
 
 
@@ -123,21 +130,51 @@ def test_an_api_server_that_is_gone_is_told_without_credentials(server, tmp_path
     assert "admin-token" not in str(reported.value)
 
 
-def test_the_api_server_accepts_the_controllers_pod(server):
-    """By server-side apply that changes nothing: fields that Kubernetes does not know are refused."""
-    settings = Settings(clusters={"prod": CLUSTER})
-    files = form_controller(settings, Placement(namespace="default"), ControllerPod("tidewise:1", ["prod"]))
-    deployment, policy = files["controller.yaml"]
-    paths = {
-        "Deployment": "/apis/apps/v1/namespaces/default/deployments",
-        "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
-    }
+def check(server, manifest):
+    """Apply on the server's side what changes nothing: a field that Kubernetes does not know is refused."""
+    resource = DynamicClient(server.client).resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+    path = resource.path(name=manifest["metadata"]["name"], namespace="default")
     options = "dryRun=All&fieldManager=tidewise&force=true&fieldValidation=Strict"
-    for one in (deployment, policy):
-        path = f"{paths[one['kind']]}/{one['metadata']['name']}?{options}"
-        reply = server.call("PATCH", path, one, "application/apply-patch+yaml")
-        assert reply["metadata"]["name"] == one["metadata"]["name"]
-    wrong = {**deployment, "spec": {**deployment["spec"], "replica": 1}}
-    path = f"{paths['Deployment']}/{deployment['metadata']['name']}?{options}"
+    reply = server.call("PATCH", f"{path}?{options}", manifest, "application/apply-patch+yaml")
+    assert reply["metadata"]["name"] == manifest["metadata"]["name"]
+
+
+def test_the_api_server_accepts_every_manifest_of_kinds_that_it_has(server):
+    settings = Settings(clusters={"prod": CLUSTER})
+    placement = Placement(namespace="default")
+    files = form_controller(settings, placement, ControllerPod("tidewise:1", ["prod"]))
+    files |= form_manifests("prod", CLUSTER, placement)
+    manifests = [one for file in files.values() for one in file if "." not in one["apiVersion"].split(".k8s.io")[0]]
+    assert {one["kind"] for one in manifests} == {
+        *("Deployment", "NetworkPolicy", "ServiceAccount", "Role", "RoleBinding", "Service")
+    }
+    for one in manifests:
+        check(server, one)
+    deployment = manifests[0]
     with pytest.raises(Exception, match="replica"):
-        server.call("PATCH", path, wrong, "application/apply-patch+yaml")
+        check(server, {**deployment, "spec": {**deployment["spec"], "replica": 1}})
+
+
+def test_the_api_server_accepts_the_chart_and_helm_installs_upgrades_and_removes_it(server):
+    helm = [str(find_part("HELM", "helm"))]
+
+    def run(*arguments):
+        command = [*helm, *arguments, "--namespace", "default", "--kubeconfig", str(server.kubeconfig())]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    given = ("tidewise", str(CHART), "--set", "image=tidewise:1")
+    shown = [one for one in yaml.safe_load_all(run("template", *given)) if one]
+    for one in shown:
+        check(server, one)
+    assert "port-forward" in run("install", *given)
+    assert "REVISION: 2" in run("upgrade", *given, "--set", "storage=20Gi", "--set-file", f"settings={TOML}")
+    (deployed,) = server.call("GET", "/apis/apps/v1/namespaces/default/deployments")["items"]
+    made = next(one for one in shown if one["kind"] == "Deployment")
+    names = [one["name"] for one in made["spec"]["template"]["spec"]["containers"]]
+    assert [one["name"] for one in deployed["spec"]["template"]["spec"]["containers"]] == names
+    settings = server.call("GET", "/api/v1/namespaces/default/configmaps/tidewise")["data"]["tidewise.toml"]
+    assert settings == TOML.read_text()
+    run("uninstall", "tidewise")
+    assert not server.call("GET", "/apis/apps/v1/namespaces/default/deployments")["items"]
+    volumes = server.call("GET", "/api/v1/namespaces/default/persistentvolumeclaims")["items"]
+    assert [one["metadata"]["name"] for one in volumes] == ["tidewise"]  # what was learnt stays
