@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from cli.jar_fetch import fetch_jars
 from cli.moved_checkout import is_in_place, move_scripts, note_place
 from cli.preflight import Jdk, PreflightError, check_machine
 from cli.setup_stamp import forget_ready, note_ready
@@ -150,32 +151,8 @@ def compile_spark_zip() -> None:
             add_byte_code(packed)
 
 
-def _maven(jar: Jar) -> list[str]:
-    options = ["-Dmdep.useBaseVersion=true", f"-DoutputDirectory={JARS}"]
-    return ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={jar.coordinates}", *options]
-
-
-def _ivy(jar: Jar, jdk: Jdk) -> list[str]:
-    """Return a call of the Ivy that PySpark ships; it needs nothing but Java."""
-    ivy = next(VENV.glob("lib/python*/site-packages/pyspark/jars/ivy-*.jar"))
-    dependency = ["-dependency", jar.group, jar.artifact, jar.version, "-notransitive", "-confs", "default"]
-    pattern = f"{JARS}/[artifact]-[revision].[ext]"
-    return [str(jdk.java), "-jar", str(ivy), "-cache", str(CACHE / "ivy"), *dependency, "-retrieve", pattern]
-
-
-def fetch_jars(jdk: Jdk, jars: Sequence[Jar] = ALL_JARS) -> None:
-    """Fetch jars from Maven Central: with Maven when it is there and works, with Ivy otherwise."""
-    JARS.mkdir(parents=True, exist_ok=True)
-    remedy = f"check the network, or put {', '.join(jar.file_name for jar in jars)} into {JARS} yourself"
-    for jar in unusable_jars(JARS, jars):
-        (JARS / jar.file_name).unlink(missing_ok=True)
-        if shutil.which("mvn"):
-            try:
-                run(_maven(jar), remedy)
-            except SetupError:
-                print(f"setup: Maven could not fetch {jar.coordinates}, trying Ivy", flush=True)
-        if jar in unusable_jars(JARS, jars):
-            run(_ivy(jar, jdk), remedy)
+def _fetch_jars(jdk: Jdk, jars: Sequence[Jar] = ALL_JARS) -> None:
+    fetch_jars(JARS, jdk.java, next(VENV.glob("lib/python*/site-packages")), jars)
 
 
 def _archive_stamp(jdk: Jdk) -> str:
@@ -219,7 +196,7 @@ def compile_flink_job() -> None:
 def prepare_spark(jdk: Jdk) -> None:
     """Do what Spark needs beside its package."""
     step("Byte code into Spark's Python zip", _has_byte_code, compile_spark_zip)
-    step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
+    step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: _fetch_jars(jdk))
     step(
         "Archive of Spark's classes (a minute)",
         lambda: stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
@@ -232,7 +209,7 @@ def prepare_s3(jdk: Jdk) -> None:
     step(
         "Spark's jars for S3 into .cache/jars (645 MB)",
         lambda: not unusable_jars(JARS, S3_JARS),
-        lambda: fetch_jars(jdk, S3_JARS),
+        lambda: _fetch_jars(jdk, S3_JARS),
     )
     build: list[str | Path] = [VENV / "bin" / "python", "-m", "cli.log_store", JARS]
     step(

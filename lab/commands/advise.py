@@ -26,9 +26,11 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment,
 from cli.embedded import below
 from cli.import_hours import SETTLED
 from cli.out_lock import hold_folder
+from cli.preflight import PreflightError
 from cli.progress import ProgressLog
 from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
 from cli.run_table import open_console
+from cli.setup_steps import SetupError
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.client import PrometheusError
@@ -41,7 +43,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
 from lab.commands.policy_lines import policy_lines
-from lab.commands.spark_application import ApplicationError, run_application
+from lab.commands.spark_application import ApplicationError, bring_jars, run_application
 from models.scheduling.figures import format_count
 
 FOLDER = "advise"
@@ -238,6 +240,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     source, work = find_source(options), options.out / FOLDER
     set_environment(options, work, source)
     settings = load_settings()
+    bring_jars(settings)
     set_up_folder(work, source)
     taken = {"ingest"} if source.raw is None else set()
     parts = {name: about for name, about in PARTS.items() if name not in taken}
@@ -317,8 +320,10 @@ def main(argv: Sequence[str]) -> int:
         SettingsError,
         IntervalError,
         ValidationError,
+        PreflightError,
         PrometheusError,
         SavedGraphError,
+        SetupError,
     ) as error:
         print(f"advise: {error}", file=sys.stderr)
         return 1

@@ -5,20 +5,37 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cli.embedded import LOOPBACK
+from cli.jar_fetch import fetch_jars
+from cli.preflight import find_jdk
 from cli.process_group import end_group
 from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
+from include.spark.jars import unusable_jars
 from include.spark.submission import prepare_submission
 from include.stages import StageRequest
 
 _STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
 _PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")
 _CAUSE = re.compile(r"^tidewise: stage \S+ failed: .*")
+
+
+def bring_jars(settings: Settings) -> None:
+    """Fetch the jars that Spark needs beside its own where they are missing, as after an installation by pip.
+
+    Raises:
+        PreflightError: there is no Java of a version that Spark runs on.
+        SetupError: they could not be fetched.
+    """
+    folder, jdk = PROJECT / settings.spark.jars_dir, find_jdk()
+    if lacking := unusable_jars(folder):
+        print(f"{len(lacking)} jars are fetched into {folder}, once (10 MB)", flush=True)
+        fetch_jars(folder, jdk.java, Path(sysconfig.get_path("purelib")), lacking)
 
 
 class ApplicationError(RuntimeError):
