@@ -17,6 +17,7 @@ from cli.command import add_person, command, read_settings
 from cli.permission import require_role
 from cli.printing import print_lines
 from cli.questions import cluster_and_job
+from include.backup.registry_copy import list_numbers
 from include.control.interventions import Act, Intervention, record_intervention
 from include.settings import Settings
 
@@ -51,6 +52,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     """
     settings = read_settings(options)
     _check(options)
+    _check_numbers(settings, options.version)
     from mlflow.exceptions import MlflowException  # takes seconds to load
 
     from models.bundle.fleet_bundle import BundleError
@@ -102,6 +104,8 @@ def _do(store: ModelStore, settings: Settings, options: argparse.Namespace, now_
 
 
 def _check(options: argparse.Namespace) -> None:
+    if options.act != "show" and any("/" in one for one in options.version):
+        raise UsageError(f"{options.act} takes versions; a job is named by --job")
     count, most = len(options.version), 2 if options.act == "diff" or _names_job(options) else 1
     least = {"list": 0, "show": 0, "rollback": 0}.get(options.act, 1)
     if options.act == "list" and count:
@@ -111,6 +115,16 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.act} takes {wanted}, as list shows it")
     if options.job and options.act not in OF_JOBS:
         raise UsageError(f"--job goes with {', '.join(OF_JOBS)}")
+
+
+def _check_numbers(settings: Settings, versions: Sequence[str]) -> None:
+    """Refuse a number that is not registered, where that is known without loading MLflow."""
+    known = list_numbers(settings.mlflow)
+    for name in versions:
+        if known is not None and name.isdecimal() and int(name) not in known:
+            from models.training.model_review import name_missing  # loads scipy
+
+            raise UsageError(name_missing(name, known))
 
 
 def _names_job(options: argparse.Namespace) -> bool:

@@ -21,6 +21,7 @@ from models.training.model_review import (
     VERSION_TAG,
     Review,
     Reviewed,
+    name_missing,
     read_names,
     write_names,
 )
@@ -72,7 +73,7 @@ class ModelActs:
         named = [one for one in known.values() if one.tags.get(VERSION_TAG) == name]
         one = max(named, key=lambda each: each.number) if named else known.get(int(name)) if name.isdecimal() else None
         if one is None:
-            raise ActRefusedError(f"there is no version {name}; there are: {', '.join(map(str, known)) or 'none'}")
+            raise ActRefusedError(name_missing(name, known))
         if not one.is_ours:
             raise ActRefusedError(f"version {name} is not of this project's trainings: it has no tag {VERSION_TAG}")
         return one

@@ -106,6 +106,16 @@ def database_file(mlflow: Mlflow) -> Path | None:
     return Path(mlflow.tracking_uri.removeprefix(_SQLITE).partition("?")[0])
 
 
+def list_numbers(mlflow: Mlflow) -> list[int] | None:
+    """Return the versions that MLflow's SQLite file has, without loading MLflow; None of another database."""
+    file = database_file(mlflow)
+    if file is None or not file.is_file():
+        return None if file is None else []
+    asked = "SELECT version FROM model_versions WHERE name = ? ORDER BY version"
+    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        return [int(number) for (number,) in database.execute(asked, (mlflow.registered_model,))]
+
+
 def artifact_folder(mlflow: Mlflow) -> Path:
     """Return the root of the artifacts."""
     return local_folder(mlflow.artifact_root) or place(mlflow.artifact_root)

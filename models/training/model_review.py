@@ -29,6 +29,11 @@ WHOLE: Final = "all"
 _PINNED_TO: Final = "pinned to version "
 
 
+def name_missing(name: str, known: Iterable[int]) -> str:
+    """Return the sentence that says which versions there are in the place of one that is not."""
+    return f"there is no version {name}; there are: {', '.join(map(str, known)) or 'none'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Reviewed:
     """A registered version.

@@ -48,12 +48,12 @@ def gate_figure(gate: Gate, hours: pd.DataFrame) -> Figure:
         gate: the verdict.
         hours: ForwardScores.capacity.
     """
-    figure = Figure(figsize=(11, 3.4 + 0.4 * len(gate.criteria)), layout="constrained")
+    figure = Figure(figsize=(8, 3.4 + 0.4 * len(gate.criteria)), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(max(len(gate.criteria), 3), 6))
     _draw_criteria(above, gate.criteria)
     reference = "champion_error" if any(one.against == "champion" for one in gate.criteria) else "linear_error"
     _draw_hours(below, busy_or_all(hours), reference)
-    figure.suptitle(escape_dollars(shorten_text(f"gate: {gate.verdict}; {gate.detail}", 120)))
+    figure.suptitle(escape_dollars(shorten_text(f"gate: {gate.verdict}; {gate.detail}", 90)))
     return figure
 
 
@@ -89,7 +89,7 @@ def _draw_hours(axis: Axes, hours: pd.DataFrame, reference: str) -> None:
             by_hour = mine.groupby("hour")[column].mean().dropna()
             if len(by_hour):
                 axis.plot(by_hour.index, by_hour, style, color=colour, marker=".", label=f"{name}, {place}")
-    axis.set_ylabel("capacity error, share, mean of the hour")
+    axis.set_ylabel("capacity error, hourly mean")
     axis.set_ylim(bottom=0)
     if axis.lines:
         axis.legend(fontsize=8)

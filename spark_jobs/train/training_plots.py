@@ -54,7 +54,7 @@ def capacity_figure(bundle: FleetBundle) -> Figure:
     names = bundle.operators()
     chosen = [names[row] for row in order if bundle.arrays["grid_count"][row]]
     rows = max(1, math.ceil(len(chosen) / _COLUMNS))
-    figure = Figure(figsize=(5.5 * _COLUMNS, 3.4 * rows), layout="constrained")
+    figure = Figure(figsize=(4 * _COLUMNS, 2.8 * rows), layout="constrained")
     axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
         _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
@@ -82,7 +82,7 @@ def latency_figure(bundle: FleetBundle, errors: pd.DataFrame) -> Figure:
 
     The jobs are those whose latency is highest at a utilisation of 0.8, where it begins to matter.
     """
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(8, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     models = {job: bundle.for_job(*job).latency for job in bundle.jobs()}
     known = {job: one for job, one in models.items() if len(one.knots)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -144,7 +146,17 @@ def test_an_operator_is_found_by_the_names_of_its_job(out: Path, capsys, monkeyp
         code, text = ask(capsys, out, "show", *argv)
         assert (code, text.count("\n")) == (2, 1)
         assert f"write {near}" in text
-    assert ask(capsys, out, "diff", "eu/orders", "map")[0] == 2
+    assert ask(capsys, out, "diff", "eu/orders", "map") == (2, "models: diff takes versions; a job is named by --job\n")
+
+
+def test_a_version_that_is_not_there_is_refused_without_loading_mlflow(out: Path) -> None:
+    code = (
+        "import sys; from cli.models import main; code = main(sys.argv[1:])"
+        "; sys.exit(code if 'mlflow' not in sys.modules else 99)"
+    )
+    command = [sys.executable, "-c", code, "reject", "99", "--yes", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=DOCUMENT.parents[1])
+    assert (done.returncode, done.stderr[:34]) == (2, "models: there is no version 99; th")
 
 
 def test_what_is_wrong_is_one_line_and_does_nothing(out: Path, capsys, monkeypatch) -> None:
