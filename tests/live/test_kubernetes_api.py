@@ -155,26 +155,43 @@ def test_the_api_server_accepts_every_manifest_of_kinds_that_it_has(server):
         check(server, {**deployment, "spec": {**deployment["spec"], "replica": 1}})
 
 
-def test_the_api_server_accepts_the_chart_and_helm_installs_upgrades_and_removes_it(server):
-    helm = [str(find_part("HELM", "helm"))]
+@pytest.fixture
+def helm(server):
+    """Run Helm on the chart; returns what it prints."""
+    program = str(find_part("HELM", "helm"))
 
-    def run(*arguments):
-        command = [*helm, *arguments, "--namespace", "default", "--kubeconfig", str(server.kubeconfig())]
+    def run(verb, *arguments):
+        chart = [] if verb == "uninstall" else [str(CHART), "--set", "image=tidewise:1"]
+        command = [program, verb, "tidewise", *chart, *arguments, "--namespace", "default"]
+        command += ["--kubeconfig", str(server.kubeconfig())]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    given = ("tidewise", str(CHART), "--set", "image=tidewise:1")
-    shown = [one for one in yaml.safe_load_all(run("template", *given)) if one]
-    for one in shown:
+    return run
+
+
+def test_the_api_server_accepts_the_chart_and_a_namespace_of_restricted_pods_its_pod(server, helm):
+    made = {one["kind"]: one for one in yaml.safe_load_all(helm("template")) if one}
+    assert set(made) == {"ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "ServiceAccount"}
+    for one in made.values():
         check(server, one)
-    assert "port-forward" in run("install", *given)
-    assert "REVISION: 2" in run("upgrade", *given, "--set", "storage=20Gi", "--set-file", f"settings={TOML}")
-    (deployed,) = server.call("GET", "/apis/apps/v1/namespaces/default/deployments")["items"]
-    made = next(one for one in shown if one["kind"] == "Deployment")
-    names = [one["name"] for one in made["spec"]["template"]["spec"]["containers"]]
-    assert [one["name"] for one in deployed["spec"]["template"]["spec"]["containers"]] == names
-    settings = server.call("GET", "/api/v1/namespaces/default/configmaps/tidewise")["data"]["tidewise.toml"]
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    server.call("POST", "/api/v1/namespaces", {"metadata": {"name": "strict", "labels": label}})
+    spec, path = made["Deployment"]["spec"]["template"]["spec"], "/api/v1/namespaces/strict/pods?dryRun=All"
+    assert server.call("POST", path, {"metadata": {"name": "one"}, "spec": spec})["metadata"]["name"] == "one"
+    with pytest.raises(Exception, match="runAsNonRoot"):
+        server.call("POST", path, {"metadata": {"name": "two"}, "spec": {**spec, "securityContext": {}}})
+
+
+def test_helm_installs_upgrades_and_removes_the_chart_and_what_was_learnt_stays(server, helm):
+    assert "port-forward" in helm("install")
+    assert "REVISION: 2" in helm("upgrade", "--set-file", f"settings={TOML}")
+    deployments, own = "/apis/apps/v1/namespaces/default/deployments", "/api/v1/namespaces/default"
+    (deployed,) = server.call("GET", deployments)["items"]
+    names = [one["name"] for one in deployed["spec"]["template"]["spec"]["containers"]]
+    assert names == ["controller", "page"]
+    settings = server.call("GET", f"{own}/configmaps/tidewise")["data"]["tidewise.toml"]
     assert settings == TOML.read_text()
-    run("uninstall", "tidewise")
-    assert not server.call("GET", "/apis/apps/v1/namespaces/default/deployments")["items"]
-    volumes = server.call("GET", "/api/v1/namespaces/default/persistentvolumeclaims")["items"]
-    assert [one["metadata"]["name"] for one in volumes] == ["tidewise"]  # what was learnt stays
+    helm("uninstall")
+    assert not server.call("GET", deployments)["items"]
+    (volume,) = server.call("GET", f"{own}/persistentvolumeclaims")["items"]
+    assert volume["metadata"]["name"] == "tidewise"
