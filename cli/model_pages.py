@@ -71,7 +71,7 @@ def describe_operator(store: ModelStore, job: str, operator: str | None = None) 
     """Return what the champion's models say of a job (``cluster/job``): its operators, or the curve of one."""
     champion = store.read_champion()
     if champion.registered is None or champion.bundle is None:
-        raise ActRefusedError("there is no champion; see make models ARGS=list")
+        raise ActRefusedError("there is no champion; see tidewise models list")
     cluster, _, name = job.partition("/")
     bundle, known = champion.bundle, dict(champion.bundle.versions_of_jobs())
     _require(job, {"/".join(one) for one in known}, "job")

@@ -1,5 +1,6 @@
 """Training from synthetic silver tables: what is learnt, how it is judged, and that it may be killed and repeated."""
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -249,7 +250,13 @@ def test_run_holds_what_a_reviewer_needs(trainings: Trainings, finished: Run) ->
     assert measured["gate/capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
     assert measured["gate/capacity_seen"] < measured["gate/capacity_seen_reference"]
     note = finished.data.tags["mlflow.note.content"]
-    assert note.startswith("**Gate**: first; no champion yet; capacity error of held-back windows")
+    reason = "**Reason**: no champion yet; no worse than the linear model: capacity_held"
+    assert note.startswith("**Verdict: first.** ")
+    assert note.split("\n\n")[1].startswith(reason)
+    assert len(note) <= 5000  # as much as a database has of a version's description
+    assert set(re.findall(r"get-artifact\?path=(\S+)&run_uuid=" + finished.info.run_id, note)) <= files
+    model = client.get_registered_model(trainings.settings.mlflow.registered_model)
+    assert model.tags["job c5m/rides"] == ", ".join(sorted(CHAIN))
     assert finished.info.run_name == f"{AS_OF:%Y-%m-%d %H:%M} first"
     table = client.load_table(finished.info.experiment_id, "operators.json", run_ids=[finished.info.run_id])
     rides = table[table["job"] == "rides"]
