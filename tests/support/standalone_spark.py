@@ -33,7 +33,7 @@ def standalone_spark(folder: Path, workers: int, memory: str) -> Iterator[str]:
         for number in range(workers):
             options = ("--cores", "1", "--memory", memory, "--webui-port", str(free_port()))
             running.enter_context(_process(folder / f"worker-{number}", "Worker", *options, url))
-        if not wait_until(lambda: _count_workers(page) == workers, 90, 0.5):
+        if not wait_until(lambda: _count_workers(page) == workers, 300, 0.5):
             raise TimeoutError(f"not {workers} workers came: see {folder}")
         yield url
 
