@@ -27,11 +27,13 @@ class Usage:
         seconds: by the clock.
         peak_bytes: the highest sum of their resident memory.
         cpu_s: processor seconds of all of them, up to ``SAMPLE_EVERY_S`` before the end.
+        samples: epoch second, processor seconds so far and resident bytes, every ``SAMPLE_EVERY_S``.
     """
 
     seconds: float
     peak_bytes: int
     cpu_s: float
+    samples: Sequence[tuple[float, float, int]] = ()
 
 
 def tree_bytes(process: psutil.Process) -> int:
@@ -67,23 +69,23 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     with log.open("wb") as output:
         started = time.monotonic()
         child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT)
-        peak, cpu_s = [0], [0.0]
-        watcher = threading.Thread(target=_watch, args=(child, peak, cpu_s), daemon=True)
+        samples: list[tuple[float, float, int]] = []
+        watcher = threading.Thread(target=_watch, args=(child, samples), daemon=True)
         watcher.start()
         code = child.wait()
         seconds = time.monotonic() - started
         watcher.join()
     if code != 0:
         raise CommandFailedError(f"{' '.join(command)} exited with {code}:\n{log.read_text(errors='replace')[-2000:]}")
-    return Usage(seconds, peak[0], cpu_s[0])
+    cpu_s, peak = (max((one[place] for one in samples), default=0) for place in (1, 2))
+    return Usage(seconds, int(peak), cpu_s, samples)
 
 
-def _watch(child: subprocess.Popen[bytes], peak: list[int], cpu_s: list[float]) -> None:
+def _watch(child: subprocess.Popen[bytes], samples: list[tuple[float, float, int]]) -> None:
     try:
         process = psutil.Process(child.pid)
         while child.poll() is None:
-            cpu_s[0] = max(cpu_s[0], tree_cpu_s(process))
-            peak[0] = max(peak[0], tree_bytes(process))
+            samples.append((time.time(), tree_cpu_s(process), tree_bytes(process)))
             time.sleep(SAMPLE_EVERY_S)
     except psutil.NoSuchProcess:
         return

@@ -13,11 +13,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +27,7 @@ from pyspark.sql import functions as F
 from benchmarks.measurement import Measurement
 from benchmarks.processes import Usage, measure
 from include.settings import load_settings
+from include.spark.code_zip import build_package
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
 from include.stages import StageRequest
@@ -97,21 +100,36 @@ def source_history(spark: SparkSession, sources: DataFrame, until: datetime) -> 
 
 
 def submit(
-    stage: Stage, work: Path, as_of: datetime, interval: tuple[datetime, datetime] | None = None, *others: Stage
+    stage: Stage,
+    work: Path,
+    as_of: datetime,
+    interval: tuple[datetime, datetime] | None = None,
+    *others: Stage,
+    master: str = MASTER,
+    code: Path | None = None,
 ) -> Usage:
-    """Run a stage, and others after it, as one process and measure it."""
+    """Run a stage, and others after it, as one process and measure it; with ``code``, those of another checkout."""
     start, end = interval or (None, None)
     requests = [StageRequest(one, as_of, start, end) for one in (stage, *others)]
-    submission = prepare_submission(load_settings(), MASTER)
+    submission = prepare_submission(load_settings(), master)
+    if code is not None:
+        script, package = code / "spark_jobs" / "launch.py", build_package(code, work / "tidewise.zip")
+        submission = replace(submission, application=str(script), package=str(package))
     command = submission.command(form_argv(requests))
     return measure(command, submission.environment, work / "logs" / f"{stage}-{as_of:%H}.log")
 
 
-def prepare(work: Path, jobs: int, operators: int) -> None:
-    """Make everything that the pass finds when it begins."""
-    raw = work / "raw"
+def write_fleet(raw: Path, jobs: int, operators: int) -> None:
+    """Write two hours of one cluster."""
     write_history(HistoryRequest(2, END, raw, CLUSTER, scale_jobs=jobs, operators=operators, window_s=60))
-    submit(Stage.INGEST, work, END - HOUR, (END - 2 * HOUR, END - HOUR))
+
+
+def prepare(
+    work: Path, jobs: int, operators: int, write: Callable[[Path, int, int], None] = write_fleet, **how: Any
+) -> None:
+    """Make everything that the pass finds when it begins; ``how`` goes to :func:`submit`."""
+    write(work / "raw", jobs, operators)
+    submit(Stage.INGEST, work, END - HOUR, (END - 2 * HOUR, END - HOUR), **how)
     settings = load_settings()
     spark = start_session(settings, "benchmark")
     lake = Lake(spark, settings.paths.lake)
@@ -119,8 +137,8 @@ def prepare(work: Path, jobs: int, operators: int) -> None:
     rows = source_history(spark, newest, END - 2 * HOUR).repartition(8, "date")
     rows.write.format("delta").mode("append").save(lake.path(OBSERVATIONS))
     spark.stop()
-    submit(Stage.TRAIN, work, END - HOUR)
-    submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:])
+    submit(Stage.TRAIN, work, END - HOUR, **how)
+    submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:], **how)
 
 
 def run_pass(work: Path, *applications: Sequence[Stage]) -> dict[str, float]:
