@@ -1,7 +1,7 @@
 """The hour by stage, of a fleet of any size, before and after: ``python -m benchmarks.pipeline.pass_sizes``.
 
-Commits pass over copies of one lake, which the first of them has made, one after the other. Figures of a fleet and a commit
-stand in ``results/pass_sizes.json`` until they are measured again, and as a table in ``results/pass_sizes.md``.
+Commits pass over copies of one lake, which the first of them has made, one after the other. Figures of a fleet and a
+commit stand in ``results/pass_sizes.json`` until they are measured again; ``results/pass_sizes.md`` is their table.
 """
 
 from __future__ import annotations
