@@ -10,6 +10,7 @@ from typing import Any
 from fleet.acts.undo import check_not_held, list_undo_warnings, read_undoable
 from fleet.explanation import Explanation, explain
 from fleet.fleet_reader import FleetReader
+from fleet.frontier import Frontier, read_frontier
 from fleet.history import HistoryLine, line_of_act, select_acts
 from fleet.loads import LoadFact
 from fleet.log_tables import rows_of_job
@@ -19,6 +20,8 @@ from include.control.approvals import WaitingStep
 from include.control.pins import PersonalPin, find_pin
 from include.lake_table import timestamp_of
 from include.orchestration.waiting_steps import find_waiting
+from include.place import place
+from include.settings.planner import RECOVERS
 from include.utc import HOUR_S
 from page.charts import Chart
 from page.curves import Curve
@@ -75,6 +78,8 @@ class JobView:
     names: Mapping[str, str]
     vertices: Mapping[str, str]
     job_id: str
+    frontier: Frontier | None
+    goal: str
 
 
 def read_view(
@@ -122,6 +127,8 @@ def read_view(
         standing=next((text for text in map(describe_standing, plan) if text), ""),
         names=names_of(plan, [one.operator for one in curves]),
         vertices=reader.tables.read_vertices(cluster, job, now) if facts.steps else {},
+        frontier=read_frontier(place(settings.paths.out), cluster, job),
+        goal=settings.planner.goal_of(cluster, job) if settings.planner.policy_of(cluster, job) == RECOVERS else "",
         job_id=next((row.job_id for row in plan if row.job_id), ":jobid"),
     )
 

@@ -30,6 +30,7 @@ from models.control.log_lines import describe_change
 from models.scheduling.figures import format_count, format_late
 from page.charts import draw_strip
 from page.fleet_view import SHOWS, SORTS, JobLine
+from page.frontier_chart import FrontierChart
 from page.money import Price
 from page.sent_copies import form_copies, name_request
 from page.shortfall import describe_shortfall, describe_slot_price
@@ -84,6 +85,7 @@ def _environment() -> jinja2.Environment:
         neighbours=describe_neighbours,
         copies=form_copies,
         put=name_request,
+        frontier=FrontierChart,
         meaning_of_price=describe_slot_price,
     )
     result.globals.update(shows=SHOWS, sorts=SORTS, modes=("off", "dry-run", "approve", "auto"))

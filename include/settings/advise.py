@@ -36,6 +36,11 @@ class Advise(Section):
         min_length=1,
         description="policies that are appraised, beside what ran and the best constant; the first is Tidewise's",
     )
+    frontier: bool = Field(
+        True,
+        description="named goals, and other policies over their headroom, are replayed as well, and shown on a job's "
+        "page too: slot-hours against late minutes; it more than doubles the time",
+    )
     objectives: dict[JobKey, JobGoals] = Field(
         default_factory=dict,
         description='`[advise.objectives."cluster/job"]`: goals as in `[planner.jobs]`, of which is shown what they '

@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from fleet.frontier import PolicyCurve
 from include.settings import Advise, Settings
 from include.settings.planner import RECOVERS, JobGoals
+from lab.advice.frontier import build_variants, form_curves
 from lab.advice.history import History
 from lab.advice.objective import WITH, WITHOUT, ObjectiveCost, compare_objective, describe_goals
 from lab.advice.objective import build_drivers as build_objective_drivers
@@ -25,6 +27,7 @@ from lab.backtest.comparison import (
 from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts
 from lab.replay.conditions import Conditions, Prices
 from lab.replay.drivers import ScheduleDriver
+from lab.replay.forecasts import Forecasts
 from lab.replay.rate_series import interpolate_steps
 from lab.replay.replay_run import ReplayRun
 from lab.replay.scores import Ledger
@@ -87,6 +90,7 @@ class Replayed:
         rows: option -> its rows.
         run: the replay, for its forecasts.
         objective: what an objective that is asked for would take more; None without one, and where it failed.
+        curves: of the frontier; empty where none is asked for.
     """
 
     spans: Spans
@@ -97,6 +101,7 @@ class Replayed:
     rows: dict[str, slice]
     run: ReplayRun
     objective: ObjectiveCost | None = None
+    curves: tuple[PolicyCurve, ...] = ()
 
 
 def list_constants(workload: Workload, scored: slice) -> dict[str, Ints]:
@@ -148,23 +153,26 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
         drivers |= {name: IsolatedDriver(one) for name, one in asked.items()}
     seeds = [zlib.crc32(f"{subject.cluster}/{subject.job}/{seed}".encode()) for seed in range(settings.advise.seeds)]
     good = {name: one for name, one in drivers.items() if isinstance(one, IsolatedDriver)}
-    run = ReplayRun(
-        workload,
-        [CandidatePolicy(name, one, asks_in_restarts(one.driver)) for name, one in good.items()],
-        seeds,
-        conditions,
-        past_per_s=subject.rates_per_s[: spans.before],
-        forecast_methods=default_registry(),
-    )
+
+    def start(chosen: Mapping[str, IsolatedDriver], drawn: Sequence[int], known: Forecasts | None) -> ReplayRun:
+        return ReplayRun(
+            workload,
+            [CandidatePolicy(name, one, asks_in_restarts(one.driver)) for name, one in chosen.items()],
+            drawn,
+            conditions,
+            past_per_s=subject.rates_per_s[: spans.before],
+            forecast_methods=default_registry(),
+            forecasts=known,
+        )
+
+    run = start(good, seeds, None)
     ledger = run.run().ledger
     rows = {name: slice(place * len(seeds), (place + 1) * len(seeds)) for place, name in enumerate(good)}
     days = spans.scored // DAY_BINS
     last = spans.learning + spans.scored
     bins = slice(last - days * DAY_BINS, last)
-    costs = {
-        name: None if one.error else compute_days(ledger, rows[name], bins, conditions.prices, subject.slots_max)
-        for name, one in good.items()
-    }
+    prices = conditions.prices, subject.slots_max
+    costs = {name: None if one.error else compute_days(ledger, rows[name], bins, *prices) for name, one in good.items()}
     best = min(constants, key=lambda name: mean_cost(costs[name]))
     options = []
     for name in (RAN, *settings.advise.policies, best):
@@ -178,7 +186,17 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
         options.append(Option(shown, result, slots, detail, steps))
     first_s = workload.start_s + bins.start * BIN_S
     objective = None if goals is None else _price_objective(goals, costs, settings)
-    return Replayed(spans, first_s, days, options, ledger, rows, run, objective)
+    curves: tuple[PolicyCurve, ...] = ()
+    if settings.advise.frontier:
+        variants = {key: IsolatedDriver(one) for key, one in build_variants(settings.planner, workload, conditions)}
+        chosen = {" ".join(key): one for key, one in variants.items()}
+        beside = start(chosen, seeds[:1], run.state.forecasts).run().ledger
+        took = {
+            key: None if one.error else list_arrays(compute_days(beside, slice(row, row + 1), bins, *prices))
+            for row, (key, one) in enumerate(variants.items())
+        }
+        curves = form_curves(took)
+    return Replayed(spans, first_s, days, options, ledger, rows, run, objective, curves)
 
 
 def _price_objective(

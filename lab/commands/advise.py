@@ -32,6 +32,7 @@ from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
 from cli.run_table import open_console
 from cli.setup_steps import SetupError
 from cli.workers import exit_on_sigterm
+from fleet import frontier
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
@@ -252,7 +253,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     whence = "what `make run` has ingested" if source.raw is None else str(source.raw)
     progress.say(f"{settings.advise.days} days up to {format_utc(source.end)} of {whence}")
     appraise(source, settings, progress, work)
-    for name in (PAGE, FIGURES):
+    for name in (PAGE, FIGURES, frontier.FILE):
         with replace_atomically(options.out / name) as temporary:
             shutil.copy(work / name, temporary)
     advice = json.loads((options.out / FIGURES).read_text())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from fleet.frontier import PolicyCurve, sum_curves
 from include.settings import Settings
 from models.arrays import Floats
 from models.intervals import estimate
@@ -37,10 +39,16 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         "totals": describe_totals(whole, settings),
         "totals_of": len(whole),
         "calibration": describe_calibration(jobs),
+        "curves": [asdict(one) for one in sum_curves([map_curves(job) for job in jobs if job["curves"]])],
         "planner_policies": choose_policies(jobs, settings),
         "jobs": jobs,
         "skipped": skipped,
     }
+
+
+def map_curves(job: Mapping[str, Any]) -> tuple[PolicyCurve, ...]:
+    """Return the curves of a job's frontier."""
+    return tuple(map(PolicyCurve.of, job["curves"]))
 
 
 def choose_policies(jobs: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, str]:

@@ -99,6 +99,7 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
         "options": [describe_option(result, place) for place in range(len(result.options))],
         "calibration": asdict(calibrate(subject, history, result, measured, prices)),
         "verdict": describe_verdict(judge(result.options)),
+        "curves": [asdict(one) for one in result.curves],
         "objective": None if result.objective is None else asdict(result.objective),
     }
 

@@ -14,9 +14,10 @@ from include.place import place
 from include.settings import Settings
 from include.utc import parse_utc
 from lab.stages.advise.drawing import calibration_svg, week_svg
-from lab.stages.advise.fleet import MONTH_DAYS
+from lab.stages.advise.fleet import MONTH_DAYS, map_curves
 from lab.stages.advise.shown_names import mark_name, name_jobs
 from models.intervals import LEAST_DAYS, LEVEL
+from page.frontier_chart import FrontierChart
 
 TEMPLATE = "page.html.j2"
 LABELS = {"take": "saves", "other": "another is cheaper", "keep": "what ran is cheaper", "open": "cannot be told"}
@@ -32,20 +33,25 @@ REASONS = {
 def render(advice: Mapping[str, Any], settings: Settings) -> str:
     """Return the page as HTML text; the same advice gives the same text."""
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(number=number, percent=percent, day=day, signed=format_signed, name=mark_name)
     source = importlib.resources.files("lab.stages.advise").joinpath(TEMPLATE).read_text(encoding="utf-8")
     chosen = settings.advise
     monthly = chosen.price_per_slot_hour * MONTH_DAYS
     shown = [
-        {"job": job, "anchor": f"job-{place}", "week": Markup(week_svg(job))}
+        {"job": job, "anchor": f"job-{place}", "week": Markup(week_svg(job)), "frontier": _chart(job)}
         for place, job in enumerate(advice["jobs"][: chosen.shown])
     ]
     return environment.from_string(source).render(
         advice=advice,
         names=name_jobs(one["job"] for one in (*advice["jobs"], *advice["skipped"])),
         sections=shown,
+        frontier=_chart(advice),
         against=[one for one in shown if one["job"]["verdict"]["is_against"]],
         totals={row["name"]: row for row in advice["totals"]},
         own=chosen.policies[0],
@@ -66,6 +72,11 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
         has_report=(place(settings.paths.out) / "report.html").is_file(),
         days_of=day_names(parse_utc(advice["first"]), advice["days"]),
     )
+
+
+def _chart(of: Mapping[str, Any]) -> FrontierChart | None:
+    """Return the drawing of the frontier of a job, or of all together; None without one."""
+    return FrontierChart(map_curves(of)) if of["curves"] else None
 
 
 def day_names(first: datetime, days: int) -> Sequence[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from fleet import frontier
 from include.atomic_write import write_json, write_text
 from include.place import place
 from include.settings import Settings
@@ -66,6 +67,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)
     out = place(settings.paths.out)
     write_json(out / "advice.json", json.loads(json.dumps(advice, default=str)))
+    curves = {f"{one['cluster']}/{one['job']}": one["curves"] for one in advice["jobs"] if one["curves"]}
+    write_json(out / frontier.FILE, {"as_of": made["as_of"], "days": made["days"], "jobs": curves})
     write_text(out / "advice.html", render(advice, settings))
     return {
         "jobs": jobs,

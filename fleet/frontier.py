@@ -1,0 +1,81 @@
+"""What slots and lateness trade for on a job's own last days: the file that the laboratory's ``advise`` leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FILE = "goals.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a policy took in a day, in the mean of the days.
+
+    Attributes:
+        label: a named goal, or what the policy aims at.
+    """
+
+    label: str
+    slot_hours: float
+    late_minutes: float
+    rescales: float
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCurve:
+    """A policy over the weight of its late minutes, or over its headroom."""
+
+    policy: str
+    title: str
+    points: tuple[Point, ...]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> PolicyCurve:
+        """Return the curve that JSON holds."""
+        return cls(values["policy"], values["title"], tuple(Point(**one) for one in values["points"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The curves of a job, or of all together; the first is that of the named goals.
+
+    Attributes:
+        as_of: end of the days, ISO 8601.
+        days: so many.
+    """
+
+    as_of: str
+    days: int
+    curves: tuple[PolicyCurve, ...]
+
+
+def sum_curves(jobs: Iterable[Sequence[PolicyCurve]]) -> tuple[PolicyCurve, ...]:
+    """Return what jobs take together, of the points that each of them has."""
+    listed = list(jobs)
+    by_label = [{(curve.policy, one.label): one for curve in curves for one in curve.points} for curves in listed]
+    common = set.intersection(*map(set, by_label)) if by_label else set()
+
+    def add(policy: str, label: str) -> Point:
+        each = [one[policy, label] for one in by_label]
+        sums = (sum(getattr(one, name) for one in each) for name in ("slot_hours", "late_minutes", "rescales"))
+        return Point(label, *sums)
+
+    result = []
+    for curve in listed[0] if listed else ():
+        points = [add(curve.policy, one.label) for one in curve.points if (curve.policy, one.label) in common]
+        result += [PolicyCurve(curve.policy, curve.title, tuple(points))] if points else []
+    return tuple(result)
+
+
+def read_frontier(out: Path, cluster: str, job: str) -> Frontier | None:
+    """Return the frontier of a job as it was made last; None where none was, or it cannot be read."""
+    try:
+        made = json.loads((out / FILE).read_text(encoding="utf-8"))
+        curves = made["jobs"][f"{cluster}/{job}"]
+        return Frontier(made["as_of"], made["days"], tuple(map(PolicyCurve.of, curves)))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
