@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fleet.frontier import Point, PolicyCurve, sum_curves
 from include.domain.graph import JobGraph, Operator
 from include.settings import Advise, Backtest, Settings
 from include.short_names import shorten_text
 from lab.advice import appraisal
-from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, replay, weigh
+from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, prepare, replay, weigh
 from lab.advice.calibration import Measured, calibrate, compare_capacity
+from lab.advice.frontier import build_variants
 from lab.advice.history import History, fill_forward
 from lab.advice.verdict import Advice, Difference, describe, judge
 from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
 from lab.replay.conditions import Cadence, Disturbances, Prices
+from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws
 from lab.stages.advise.fleet import choose_policies, describe_fleet
 from lab.stages.advise.job_advice import tidy
@@ -31,7 +34,7 @@ from models.intervals import Estimate, estimate
 
 START_S = 1_767_225_600  # 2026-01-01
 DAYS, SLOTS_MAX = 4, 16
-BROKEN = "ds2"  # the policy that fails
+BROKEN, TUNED = "ds2", "flink_autoscaler_tuned"  # the policy that fails, and the quickest
 SHORT = Settings(
     backtest=Backtest(learning_days=0.5, history_days_min=1.0),
     advise=Advise(days=2, seeds=2, policies=("planner", "flink_autoscaler_tuned", BROKEN)),
@@ -115,6 +118,12 @@ def test_costs_are_slot_hours_that_cost_as_much():
     assert float(result) == pytest.approx(24.0 + 12.0 * 0.4 / 0.75)
 
 
+def quick_variants(*of: Any) -> Any:
+    """Yield the points of the policy that takes the least time, and one that fails."""
+    quick = [one for one in build_variants(*of) if one[0][0] == TUNED]
+    return [*quick, ((TUNED, "fails"), ScheduleDriver(np.zeros(1, np.int64), ("src",), None))]
+
+
 @pytest.fixture(scope="module")
 def wasteful() -> Any:
     """A job that runs with half as many slots again as its peak needs, beside policies of which one fails."""
@@ -125,6 +134,7 @@ def wasteful() -> Any:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(appraisal, "isolate", broken)
+        patch.setattr(appraisal, "build_variants", quick_variants)
         return ran, replay(subject(), ran, SHORT)
 
 
@@ -144,6 +154,35 @@ def test_what_ran_is_replayed_as_it_was(wasteful):
     assert constant.costs.cost.mean() <= costs.cost.mean()
     assert "map" in constant.detail
     assert len(result.options[1].slots) == 48
+
+
+def test_the_points_of_a_frontier_meet_the_same_load_as_the_options(wasteful):
+    _, result = wasteful
+    (curve,), option = result.curves, result.options[2]
+    assert (curve.policy, [one.label for one in curve.points]) == (TUNED, [f"aims at {n}% used" for n in (70, 80, 90)])
+    slots = [one.slot_hours for one in curve.points]
+    assert slots == sorted(slots, reverse=True)
+    same = curve.points[1]  # the tuned form aims at 80%
+    first = {name: getattr(option.costs, name)[:, 0].mean() for name in ("slot_hours", "late_minutes", "rescales")}
+    assert {name: getattr(same, name) for name in first} == pytest.approx(first, abs=0.001)
+
+
+def test_a_frontier_has_the_named_goals_and_the_headroom_of_others():
+    workload, conditions = prepare(subject(), history(), SHORT)[1:]
+    made = dict(build_variants(SHORT.planner, workload, conditions))
+    goals = {label: one.changed["costs.late_weight"] for (name, label), one in made.items() if name == "programme"}
+    assert goals == pytest.approx({"cheap": 0.1, "balanced": 0.4, "on_time": 1.6})
+    assert {name for name, _ in made} == {"programme", "controller_alone", TUNED}
+
+
+def test_jobs_are_summed_over_the_points_that_all_have():
+    def curve(*labels: str) -> PolicyCurve:
+        return PolicyCurve("programme", "Tidewise", tuple(Point(one, 10.0, 2.0, 1.0) for one in labels))
+
+    assert sum_curves([[curve("cheap", "on_time")], [curve("cheap")]]) == (
+        PolicyCurve("programme", "Tidewise", (Point("cheap", 20.0, 4.0, 2.0),)),
+    )
+    assert sum_curves([[curve("cheap")], [curve("on_time")]]) == sum_curves([]) == ()
 
 
 def test_calibration_compares_what_was_measured(wasteful):
@@ -267,6 +306,7 @@ def advice_of(names: list[str], found: Any) -> dict[str, Any]:
             "options": [job_advice.describe_option(replayed, place) for place in range(len(replayed.options))],
             "calibration": job_advice.asdict(calibrate(subject(), ran, replayed, [], PRICES)),
             "verdict": job_advice.describe_verdict(judge(replayed.options)),
+            "curves": [job_advice.asdict(one) for one in replayed.curves],
         }
         rows.append(
             {"cluster": "prod", "job": name, "skipped": float("nan"), "why": None, "appraisal": json.dumps(tidy(made))}
@@ -303,6 +343,7 @@ def test_the_page_is_one_file_that_runs_nothing(wasteful, tmp_path):
     page = render(advice, beside)
     assert render(advice, beside) == page
     assert "report.html" not in page
+    assert page.count('class="dots c0"') == 3  # all together, and each job
     (tmp_path / "report.html").write_text("the fleet")
     assert '<a href="report.html">' in render(advice, beside)
     assert "<script" not in page
