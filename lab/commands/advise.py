@@ -226,6 +226,19 @@ def summary_table(advice: dict[str, Any], settings: Settings) -> Table:
     return table
 
 
+def goals_table(curves: Sequence[dict[str, Any]]) -> Table:
+    """Return what all jobs take together under each goal, and under other policies over their headroom, as a table."""
+    table = Table(title="Named goals, and headroom of others, a day's means", title_justify="left")
+    table.add_column("under")
+    for title in ("slot-hours", "late minutes", "rescales"):
+        table.add_column(title, justify="right")
+    for curve in curves:
+        for one in curve["points"]:
+            figures = (f"{one[name]:,.1f}" for name in ("slot_hours", "late_minutes", "rescales"))
+            table.add_row(f"{curve['title']}: {one['label']}", *figures)
+    return table
+
+
 def times_table(seconds: dict[str, float]) -> Table:
     """Return what took how long."""
     table = Table(title="What took time", title_justify="left")
@@ -258,6 +271,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             shutil.copy(work / name, temporary)
     advice = json.loads((options.out / FIGURES).read_text())
     console.print(summary_table(advice, settings))
+    if advice["curves"]:
+        console.print(goals_table(advice["curves"]))
     console.print(times_table(progress.seconds))
     for one in advice["skipped"]:
         console.print(f"left out: {one['cluster']}/{one['job']}: {one['why']}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from benchmarks.pipeline.made_fleet import CLUSTER, VERTEX, Size, hour_before, j
 from controller.limits.limits_of_job import open_limits
 from fleet import recent_tables
 from fleet.bands import Band
+from fleet.frontier import FILE, Point, PolicyCurve
 from fleet.loads import COARSE_S, LoadFact, coarsen_windows, load_of
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
@@ -354,6 +356,23 @@ def test_beside_a_step_are_its_neighbours_and_what_would_be_sent(many) -> None:
     assert [json.loads(one) for one in copies[::2]] == [requirements_body({VERTEX: count}) for count in counts]
     patches = [form_patch({}, {VERTEX: count}, "7", frozenset([VERTEX])) for count in counts]
     assert [yaml.safe_load(one)["spec"] for one in copies[1::2]] == [one["spec"] for one in patches]
+
+
+def test_a_job_shows_what_its_goals_cost_once_advise_has_replayed_them(many, tmp_path) -> None:
+    address = f"/job?name={CLUSTER}/job-0069"
+    text = show(many, address)
+    assert "Not known yet: tidewise advise replays its last days" in text
+    goals = [Point("cheap", 100.0, 9.0, 4.0), Point("balanced", 104.0, 5.0, 4.0), Point("on_time", 110.0, 2.0, 5.0)]
+    alone = [Point("aims at 85% used", 120.0, 3.0, 6.0)]
+    curves = [PolicyCurve("programme", "Tidewise", tuple(goals)), PolicyCurve("x", "alone", tuple(alone))]
+    jobs = {f"{CLUSTER}/job-0069": [asdict(one) for one in curves]}
+    (tmp_path / FILE).write_text(json.dumps({"as_of": "2026-11-20T20:00:00Z", "days": 7, "jobs": jobs}))
+    page, text = many.get(address).text, show(many, address)
+    assert [page.count(f'class="{kind}"') for kind in ("line c0", "dots c0", "line c1", "dots c1")] == [1, 1, 1, 1]
+    assert "Its 7 days up to 2026-11-20T20:00:00Z, replayed by tidewise advise" in text
+    assert "Tidewise: balanced in force 104.0 5.0 4.0" in text
+    assert "alone: aims at 85% used 120.0 3.0 6.0" in text
+    assert "Not known yet" in show(many, f"/job?name={CLUSTER}/job-0068")
 
 
 def test_without_a_plan_a_chart_ends_now(world) -> None:
