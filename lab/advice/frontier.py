@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -64,4 +64,22 @@ def form_curves(took: Mapping[tuple[str, str], Mapping[str, Floats] | None]) -> 
         )
         if points:
             result.append(PolicyCurve(name, title, points))
+    return tuple(result)
+
+
+def sum_curves(jobs: Iterable[Sequence[PolicyCurve]]) -> tuple[PolicyCurve, ...]:
+    """Return what jobs take together, of the points that each of them has."""
+    listed = list(jobs)
+    by_label = [{(curve.policy, one.label): one for curve in curves for one in curve.points} for curves in listed]
+    common = set.intersection(*map(set, by_label)) if by_label else set()
+
+    def add(policy: str, label: str) -> Point:
+        each = [one[policy, label] for one in by_label]
+        sums = (sum(getattr(one, name) for one in each) for name in ("slot_hours", "late_minutes", "rescales"))
+        return Point(label, *sums)
+
+    result = []
+    for curve in listed[0] if listed else ():
+        points = [add(curve.policy, one.label) for one in curve.points if (curve.policy, one.label) in common]
+        result += [PolicyCurve(curve.policy, curve.title, tuple(points))] if points else []
     return tuple(result)

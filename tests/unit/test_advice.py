@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fleet.frontier import Point, PolicyCurve, sum_curves
+from fleet.frontier import Point, PolicyCurve
 from include.domain.graph import JobGraph, Operator
 from include.settings import Advise, Backtest, Settings
 from include.short_names import shorten_text
 from lab.advice import appraisal
 from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, prepare, replay, weigh
 from lab.advice.calibration import Measured, calibrate, compare_capacity
-from lab.advice.frontier import build_variants
+from lab.advice.frontier import build_variants, sum_curves
 from lab.advice.history import History, fill_forward
 from lab.advice.verdict import Advice, Difference, describe, judge
 from lab.backtest.comparison import BIN_S, DAY_BINS, Subject

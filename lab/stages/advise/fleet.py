@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fleet.frontier import PolicyCurve, sum_curves
+from fleet.frontier import PolicyCurve
 from include.settings import Settings
+from lab.advice.frontier import sum_curves
 from models.arrays import Floats
 from models.intervals import estimate
 
