@@ -61,8 +61,12 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
             again for an operator whose optimum has left that neighbourhood.
     """
     upper = length_scale_bound(largest)
-    warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start)
+    alone = samples.points < 2
+    warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start) & ~alone
     parts: list[tuple[npt.NDArray[np.int64], Fit]] = []
+    if alone.any():  # a line, whatever the length scale
+        line, shortest = samples.take(alone), np.full(int(alone.sum()), MIN_LENGTH_SCALE)
+        parts.append((np.flatnonzero(alone), _best_ratio(line, whiten(line, shortest), np.zeros((len(line), 1)))))
     if start is not None and warm.any():
         near, bound = np.clip(start[warm], MIN_LENGTH_SCALE, upper[warm]), upper[warm]
         step = np.full(len(near), WARM_STEP)
@@ -71,7 +75,7 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
         rows = np.flatnonzero(warm)
         parts.append((rows[~moved], _transform(result, lambda values: values[~moved])))
         warm[rows[moved]] = False
-    cold = np.flatnonzero(~warm)
+    cold = np.flatnonzero(~(warm | alone))
     if len(cold):
         steps = np.linspace(0.0, 1.0, COLD_LENGTHS)
         lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** steps
@@ -89,7 +93,7 @@ def _lengths_near(near: Floats, upper: Floats) -> Floats:
 
 def _search(samples: Samples, lengths: Floats, step: Floats, upper: Floats, refinements: int) -> Fit:
     """Try (B, L) length scales, then both neighbours of the best at ever smaller steps; sharpen r last."""
-    ratios = np.where(samples.points[:, None] > 1, RATIOS, 0.0)
+    ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
     best = _best_ratio(samples, whiten(samples, np.clip(lengths[:, 0], MIN_LENGTH_SCALE, upper)), ratios)
     for column in lengths.T[1:]:
         best = _keep_better(best, samples, np.clip(column, MIN_LENGTH_SCALE, upper), ratios)

@@ -98,12 +98,13 @@ class Observations:
 
     def rows(self, index: Ints) -> Observations:
         """Return some of the windows."""
-        retained = {field.name: getattr(self, field.name) for field in fields(self)}
+        retained = {name: getattr(self, name) for name in _NAMES}
         return Observations(
             **{name: one if name in _OF_ALL or one is None else one[index] for name, one in retained.items()}
         )
 
 
+_NAMES = tuple(field.name for field in fields(Observations))
 _OF_ALL = ("window_s", "latency")  # one value for all windows
 
 

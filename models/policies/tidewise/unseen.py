@@ -58,9 +58,10 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_
     if sources:
         return Unseen(sources, busy_sources, standing=stuck)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
+    if not behind:
+        return Unseen((), busy_sources, standing=stuck)
     ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s, of_edges.idle_share)
-    edges = describe_edges(find_unknown(graph, ratios)) if behind else ""
-    return Unseen((), busy_sources, behind, edges, stuck)
+    return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)), stuck)
 
 
 def _find_standing(graph: JobGraph, windows: Observations) -> dict[str, float]:

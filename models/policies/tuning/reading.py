@@ -52,8 +52,8 @@ class Reading:
 
 def select_new_windows(observations: Observations, since_s: float | None) -> Observations:
     """Return the windows that were not read before and that no restart disturbed."""
-    newer = observations if since_s is None else observations.since(since_s)
-    return newer.rows(np.flatnonzero(~newer.disturbed)) if len(newer) else newer
+    is_new = True if since_s is None else observations.window_start_s >= since_s
+    return observations.rows(np.flatnonzero(is_new & ~observations.disturbed))
 
 
 def learn_histories(
