@@ -29,7 +29,7 @@ from models.control.limits import Limits
 from models.control.reasons import Reason
 from models.control.request_times import RequestTimes
 from models.control.state import Intention, Mode, ObservedJob
-from models.recovery.change_times import learn_change_times
+from models.recovery.change_times import SLOTS_WAIT_S, Duration, learn_change_times
 
 log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
@@ -198,8 +198,8 @@ class ClusterControl:
     ) -> list[JobTask]:
         known = {f"{self.name}/{job}" for job in views}
         rows, tasks = self._read_times(known), []
-        self.slots_wait_s = learn_change_times(rows).slots.median_s if rows else None
-        learn_wait = cache(lambda setting_s: learn_change_times(rows, slots_wait_s=setting_s).slots.most_s)
+        learn_wait = cache(lambda setting_s: learn_change_times(rows, slots_wait_s=setting_s).slots)
+        self.slots_wait_s = learn_wait(SLOTS_WAIT_S).median_s if rows else None
         for job, view in views.items():
             is_asked = limits.wants_undo(self.name, job) or self._is_open(job)
             if is_evaluation or wanted.get(job) is not None or is_asked:
@@ -255,13 +255,13 @@ class ClusterControl:
         *,
         model_version: str | None,
         known_jobs: Collection[str],
-        learn_wait: Callable[[float], float],
+        learn_wait: Callable[[float], Duration],
     ) -> JobTask:
         vertex_ids = view.seen.vertex_ids if view.seen is not None else {}
 
         def limits_of(result: LimitsSnapshot) -> Limits:
             limits = self._bound(result.limits_of(self.name, job, vertex_ids, known_jobs), result.state.settings)
-            return replace(limits, slots_wait_s=learn_wait(limits.slots_wait_s))
+            return replace(limits, slots_wait_s=learn_wait(limits.slots_wait_s).most_s)
 
         return JobTask(
             job=f"{self.name}/{job}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
@@ -26,6 +26,8 @@ from include.tables import Table
 
 Hour = TypeVar("Hour")
 _ATTEMPTS = 15
+PACKED = WriterProperties(compression="ZSTD")
+"""How files are written without Spark: memories of policies take two thirds of what they take by default."""
 _LAST_HOUR = 23
 
 
@@ -256,7 +258,7 @@ class LakeTable:
         delta = self._ensure()
         before = delta.version()
         made = _with_own_buffers(rows.cast(self._schema))
-        version = commit_once(delta, self._open(), made, schema_mode="merge", **options)
+        version = commit_once(delta, self._open(), made, schema_mode="merge", writer_properties=PACKED, **options)
         if version != delta.version():  # its answer was lost
             self._delta = None
             before = version - 1

@@ -20,6 +20,7 @@ class Pace:
         plans: that are made.
         decisions: that are logged: assumed, since that depends on the load.
         evaluations: by the controller; each leaves a row at most.
+        memories: of evaluations that upkeep leaves.
         ticks: of the controller.
     """
 
@@ -27,6 +28,7 @@ class Pace:
     plans: float
     decisions: float
     evaluations: float
+    memories: float
     ticks: float
 
 
@@ -38,6 +40,7 @@ def default_pace(decisions_per_day: float) -> Pace:
         plans=1.0,  # schedules.plan
         decisions=decisions_per_day / 24,
         evaluations=3600 / settings.planner.timing.apply_every_s,
+        memories=1.0,  # upkeep
         ticks=3600 / settings.apply.tick_s,
     )
 
@@ -49,7 +52,7 @@ def bytes_in_month(one: Measured, jobs: int, pace: Pace) -> float:
         HOUR: 1.0,
         PLAN: pace.plans,
         DECISION: pace.decisions,
-        EVALUATION: pace.evaluations,
+        EVALUATION: pace.memories,
     }
     return one.bytes_per_unit * each_hour[one.unit] * HOURS * jobs
 

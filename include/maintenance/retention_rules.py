@@ -21,6 +21,8 @@ from include.tables import (
 
 # Written at every evaluation, and of use until the next few.
 TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
+HOURLY_TABLES = frozenset({CONTROLLER_MEMORY.name})
+"""Of a day that is over one evaluation an hour is kept, and no version but the newest."""
 LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, INTERVENTIONS.name, RESCALE_OUTCOMES.name})
 _FILES_LONGER_DAYS = 30  # than raw files: their removal may be late
 # Profiles are expensive and few: a policy reads them however old they are.

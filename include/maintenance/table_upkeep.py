@@ -13,12 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from include.maintenance.retention_rules import old_rows
+from include.lake_table import PACKED, is_in
+from include.maintenance.retention_rules import HOURLY_TABLES, old_rows
 from include.missed_hours import local_path
 from include.settings import Retention
 from include.tables import Table
@@ -89,13 +92,17 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
     merged = _count_mergeable([one for one in files if one not in gone], closed)
     if applies and gone and old:
         _retry(path, lambda fresh: fresh.delete(old.predicate))
+    is_hourly = table.name in HOURLY_TABLES
+    if applies and is_hourly and (surplus := _find_surplus(DeltaTable(path), closed)):
+        _retry(path, lambda fresh: fresh.delete(surplus))
     if applies and merged:
         filters = [("date", "<", closed.isoformat())] if "date" in table.partition_by else None
-        _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters, target_size=MERGED_BYTES))
+        options: dict[str, Any] = {"target_size": MERGED_BYTES, "writer_properties": PACKED}
+        _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters, **options))
     if link := _find_link(path):
         raise LinkInTableError(f"{link} is a link: what no version needs is removed once it is gone")
-    hours = retention.time_travel_days * 24
-    removed = DeltaTable(path).vacuum(retention_hours=hours, dry_run=not applies, full=True)
+    hours = 24 * (1 if is_hourly else retention.time_travel_days)
+    removed = DeltaTable(path).vacuum(hours, dry_run=not applies, enforce_retention_duration=False, full=True)
     return Upkeep(
         table.name,
         len(files),
@@ -106,6 +113,20 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
         merged,
         len(removed),
     )
+
+
+def _find_surplus(delta: DeltaTable, closed: date) -> str:
+    """Return the condition of rows before a day that are of no first evaluation of an hour; empty without any.
+
+    A controller's clusters share the time of an evaluation, those of others have times of their own.
+    """
+    rows = pa.RecordBatchReader.from_stream(delta.scan(["date", "cluster", "at"], f"date < '{closed}'")).read_all()
+    keys = [rows["date"], rows["cluster"].cast(pa.string()), pc.floor_temporal(rows["at"], unit="hour"), rows["at"]]
+    times = pa.table(keys, names=["date", "cluster", "hour", "at"]).drop_null()
+    firsts = set(times.group_by(["cluster", "hour"]).aggregate([("at", "min")])["at_min"].to_pylist())
+    each = times.group_by(["date", "at"]).aggregate([]).to_pylist()
+    days = {str(one["date"]) for one in each if one["at"] not in firsts}
+    return f"{is_in('date', days)} AND NOT ({is_in('at', firsts)})" if days else ""
 
 
 def _find_link(path: str) -> str:

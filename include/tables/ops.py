@@ -110,8 +110,8 @@ CONTROL_LOG = Table(
 )
 
 CONTROLLER_MEMORY = Table(
-    # Append-only: what the reactive controller remembers of a job and what it wants the job to run at.  The newest row
-    # of the last hours counts; older ones are kept for a week, to look into a decision.
+    # Append-only: what the controller remembers of a job and what it wants the job to run at.  The newest row of the
+    # last hours counts; of days that are over upkeep keeps one evaluation an hour, to look into a decision.
     "ops.controller_memory",
     {
         "at": "TIMESTAMP",

@@ -16,6 +16,8 @@ import numpy as np
 from models.control.request_times import RequestTimes
 from models.recovery.downtime import PRIOR_EVENTS
 
+SLOTS_WAIT_S = 600.0
+"""Assumed 95% quantile of the wait for slots."""
 _MOST = 0.95
 _LOG_NORMAL = NormalDist(0.0, 0.8)
 _POINTS = 64
@@ -58,7 +60,7 @@ def learn_change_times(
     own: Iterable[RequestTimes],
     others: Iterable[RequestTimes] = (),
     *,
-    slots_wait_s: float = 600.0,
+    slots_wait_s: float = SLOTS_WAIT_S,
     checkpoint_wait_s: float = 300.0,
     restore_s: float = 150.0,
 ) -> ChangeTimes:

@@ -16,6 +16,7 @@ from deltalake.table import TableOptimizer
 from pydantic import ValidationError
 
 from cli import maintain
+from include.lake_table import LakeTable
 from include.maintenance import table_upkeep
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.maintenance.retention_rules import days_of, old_rows
@@ -43,7 +44,8 @@ TODAY = NOW.date()
 def write(path: Path, table: Table, day: date, files: int = 1, **columns: Any) -> None:
     """Append some files of one row each to a table, as a stage's ticks do."""
     for number in range(files):
-        row = {"as_of": datetime(day.year, day.month, day.day, tzinfo=UTC), "job": f"job {number}", "date": day}
+        at = datetime(day.year, day.month, day.day, number, tzinfo=UTC)
+        row = {"as_of": at, "at": at, "cluster": "live", "job": f"job {number}", "date": day}
         rows = pa.Table.from_pylist([row | ({"hour": 3} if "hour" in table.partition_by else {}) | columns])
         write_deltalake(path, rows, mode="append", partition_by=list(table.partition_by) or None)
 
@@ -93,19 +95,51 @@ def test_a_dry_run_says_the_same_and_changes_nothing(memories: Path) -> None:
     assert (planned.old_files, planned.merged_files) == (done.old_files, done.merged_files)
 
 
-def test_a_table_can_be_read_as_it_was_within_the_time_travel(memories: Path) -> None:
-    before = DeltaTable(memories).version()
-    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert DeltaTable(memories, version=before).to_pyarrow_table().num_rows == 13
+def test_a_table_can_be_read_as_it_was_within_the_time_travel(tmp_path: Path) -> None:
+    plans = tmp_path / "lake" / PLANS.relative_path
+    for day, files in ((PAST, 6), (TODAY, 4)):
+        write(plans, PLANS, day, files)
+    before = DeltaTable(plans).version()
+    keep_up(str(plans), PLANS, Retention(), NOW, applies=True)
+    assert DeltaTable(plans, version=before).to_pyarrow_table().num_rows == 10
     # What a killed writer has left is removed once no running one can need it.
-    orphan = memories / f"date={PAST}" / "part-00000-killed.parquet"
+    orphan = plans / f"date={PAST}" / "part-00000-killed.parquet"
     orphan.write_bytes(b"PAR1 half a file")
-    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    age(plans, 29)
+    keep_up(str(plans), PLANS, Retention(), NOW, applies=True)
     assert orphan.exists()
-    age(memories, 31)
-    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    age(plans, 31)
+    keep_up(str(plans), PLANS, Retention(), NOW, applies=True)
     assert not orphan.exists()
-    assert days(memories) == {PAST: 6, TODAY: 4}
+    assert days(plans) == {PAST: 6, TODAY: 4}
+
+
+def test_of_evaluations_of_days_that_are_over_one_an_hour_stays_and_their_files_go(tmp_path: Path) -> None:
+    lake, path = tmp_path / "lake", tmp_path / "lake" / CONTROLLER_MEMORY.relative_path
+    table = LakeTable(str(lake), CONTROLLER_MEMORY)
+    # Two controllers, each with times of its own; of one of them a cluster is first seen later in the hour.
+    minutes = {"a": range(0, 120, 20), "late": (20, 40, 60, 80, 100), "b": range(5, 120, 20)}
+    for day in (PAST, TODAY):
+        begin = datetime(day.year, day.month, day.day, 3, 0, 0, 500_000, tzinfo=UTC)
+        rows = [{"at": begin + timedelta(minutes=m), "cluster": one, "date": day} for one in minutes for m in minutes[one]]
+        for at in sorted({row["at"] for row in rows}):
+            table.append([row | {"job": "job", "memory": "{}"} for row in rows if row["at"] == at])
+
+    def read(day: date) -> dict[str, list[int]]:
+        rows = table.read(["cluster", "at"], day, day).to_pylist()
+        times = {one: sorted(row["at"] for row in rows if row["cluster"] == one) for one in minutes}
+        return {one: [60 * (at.hour - 3) + at.minute for at in each] for one, each in times.items()}
+
+    keep_up(str(path), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert read(PAST) == {"a": [0, 20, 60], "late": [20, 60], "b": [5, 65]}
+    assert read(TODAY) == {one: list(each) for one, each in minutes.items()}
+    version, orphan = DeltaTable(path).version(), path / f"date={PAST}" / "part-00000-killed.parquet"
+    orphan.write_bytes(b"PAR1 half a file")
+    age(path, 2)
+    assert keep_up(str(path), CONTROLLER_MEMORY, Retention(), NOW, applies=True).removed_files == 1
+    assert not orphan.exists()
+    operations = [one["operation"] for one in DeltaTable(path).history()]
+    assert operations[: DeltaTable(path).version() - version] == ["VACUUM END", "VACUUM START"]  # nothing is left to do
 
 
 def test_files_that_are_too_large_together_stay_apart(memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
