@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -118,12 +118,12 @@ def test_of_evaluations_of_days_that_are_over_one_an_hour_stays_and_their_files_
     lake, path = tmp_path / "lake", tmp_path / "lake" / CONTROLLER_MEMORY.relative_path
     table = LakeTable(str(lake), CONTROLLER_MEMORY)
     # Two controllers, each with times of its own; of one of them a cluster is first seen later in the hour.
-    minutes = {"a": range(0, 120, 20), "late": (20, 40, 60, 80, 100), "b": range(5, 120, 20)}
+    minutes: dict[str, Sequence[int]] = {"a": range(0, 120, 20), "late": (20, 40, 60, 80, 100), "b": range(5, 120, 20)}
     for day in (PAST, TODAY):
         begin = datetime(day.year, day.month, day.day, 3, 0, 0, 500_000, tzinfo=UTC)
-        rows = [{"at": begin + timedelta(minutes=m), "cluster": one, "date": day} for one in minutes for m in minutes[one]]
-        for at in sorted({row["at"] for row in rows}):
-            table.append([row | {"job": "job", "memory": "{}"} for row in rows if row["at"] == at])
+        for minute in sorted({one for each in minutes.values() for one in each}):
+            of_all = {"at": begin + timedelta(minutes=minute), "job": "job", "memory": "{}", "date": day}
+            table.append([of_all | {"cluster": name} for name, each in minutes.items() if minute in each])
 
     def read(day: date) -> dict[str, list[int]]:
         rows = table.read(["cluster", "at"], day, day).to_pylist()
