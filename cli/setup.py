@@ -24,7 +24,7 @@ from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
 from include.extras import EXTRAS
 from include.spark.byte_code import add_byte_code
-from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, S3_JARS, Jar, log_store_jar, unusable_jars
+from include.spark.jars import ALL_JARS, ARCHIVE_STAMP, CLASS_ARCHIVE, S3_JARS, Jar, log_store_jar, unusable_jars
 
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
@@ -157,12 +157,14 @@ def _fetch_jars(jdk: Jdk, jars: Sequence[Jar] = ALL_JARS) -> None:
 
 def _archive_stamp(jdk: Jdk) -> str:
     """Return what an archive of classes depends on: Java, the jars, and where they lie."""
-    return "\n".join((jdk.version, str(VENV.resolve()), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
+    places = (str(folder.resolve()) for folder in (VENV, JARS))
+    return "\n".join((jdk.version, *places, read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
 
 
 def archive_classes(jdk: Jdk) -> None:
     """Write an archive of the classes that Spark loads; without one its applications start some 5 s slower."""
-    stamp = JARS / f"{CLASS_ARCHIVE}.stamp"
+    stamp = JARS / ARCHIVE_STAMP
+    stamp.unlink(missing_ok=True)  # the archive goes first: what is stopped meanwhile is done again
     try:
         run([VENV / "bin" / "python", "-m", "tools.class_archive", JARS / CLASS_ARCHIVE], "nothing to be done")
     except SetupError as error:
@@ -199,7 +201,7 @@ def prepare_spark(jdk: Jdk) -> None:
     step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: _fetch_jars(jdk))
     step(
         "Archive of Spark's classes (a minute)",
-        lambda: stamp_matches(JARS / f"{CLASS_ARCHIVE}.stamp", _archive_stamp(jdk)),
+        lambda: stamp_matches(JARS / ARCHIVE_STAMP, _archive_stamp(jdk)),
         lambda: archive_classes(jdk),
     )
 

@@ -6,6 +6,7 @@ Standard library only: the set-up fetches them before the virtual environment ex
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,8 @@ LOG_STORE_CLASS = "io.tidewise.delta.ConditionalLogStore"
 LOG_STORE_SOURCE = Path(__file__).parent / "log_store" / "io" / "tidewise" / "delta" / "ConditionalLogStore.java"
 # Class data sharing: what a JVM made of some 25,000 classes, in the form in which the next one maps it into memory.
 CLASS_ARCHIVE = "classes.jsa"
+ARCHIVE_STAMP = f"{CLASS_ARCHIVE}.stamp"  # what it was made from, and where: a line each
+log = logging.getLogger(__name__)
 
 
 class JarsMissingError(RuntimeError):
@@ -109,6 +112,21 @@ def missing_s3_jars(folder: Path) -> list[str]:
 
 def _is_whole(path: Path, jar: Jar) -> bool:
     return path.is_file() and sha256(path) == jar.sha256
+
+
+def find_class_archive(folder: Path) -> Path | None:
+    """Return the archive of classes that was made for a folder's jars where they lie; None without one.
+
+    Of a checkout that was moved or copied Java passes over the archive without a word: that is said here.
+    """
+    own = folder.resolve()
+    archive, stamp = own / CLASS_ARCHIVE, own / ARCHIVE_STAMP
+    if not archive.is_file():
+        return None
+    if stamp.is_file() and str(own) in stamp.read_text().splitlines():
+        return archive
+    log.warning("%s was made elsewhere: Spark starts without it, some 5 s slower; run `make setup`", archive)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +160,7 @@ def spark_jars(folder: Path, *, with_s3: bool = False) -> SparkJars:
     missing = [path.name for path in paths.values() if not path.is_file()]
     if missing:
         raise JarsMissingError(f"{folder} lacks {', '.join(missing)}: run `make setup`, which fetches them once")
-    archive = folder.resolve() / CLASS_ARCHIVE
+    archive = find_class_archive(folder)
     delta = tuple(str(paths[jar]) for jar in DELTA_JARS)
     s3 = (*(folder.resolve() / jar.file_name for jar in S3_JARS), log_store_jar(folder.resolve())) if with_s3 else ()
-    return SparkJars(
-        delta, str(paths[LOCAL_FILES_JAR]), str(archive) if archive.is_file() else None, tuple(map(str, s3))
-    )
+    return SparkJars(delta, str(paths[LOCAL_FILES_JAR]), str(archive) if archive else None, tuple(map(str, s3)))

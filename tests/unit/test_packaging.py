@@ -14,7 +14,7 @@ from cli.java_build import java_tool
 from include.settings import PROJECT, Paths, Settings, Spark
 from include.spark.code_zip import PACKAGES, RETAINED_ARCHIVES, PackagingError, build_package
 from include.spark.conf import JAVA_OPTIONS, spark_conf, use_archive
-from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
+from include.spark.jars import ALL_JARS, ARCHIVE_STAMP, CLASS_ARCHIVE, DELTA_JARS, spark_jars
 from include.spark.submission import anchor, anchor_paths, prepare_submission, stage_environment
 from include.stage_names import Stage
 from include.version import stage_version
@@ -182,6 +182,7 @@ def test_classes_come_from_an_archive_only_where_the_driver_has_it(tmp_path, mas
     settings = Settings(paths=Paths(out=str(tmp_path)), spark=Spark(jars_dir=str(tmp_path)))
     without = spark_conf(settings, spark_jars(tmp_path), master)
     (tmp_path / CLASS_ARCHIVE).touch()
+    (tmp_path / ARCHIVE_STAMP).write_text(f"17\n{tmp_path}\n")
     conf = spark_conf(settings, spark_jars(tmp_path), master)
     used = f"{without[JAVA_OPTIONS]} {use_archive(str(tmp_path / CLASS_ARCHIVE))}"
     assert conf[JAVA_OPTIONS] == (used if master.startswith("local") else without[JAVA_OPTIONS])
@@ -191,6 +192,19 @@ def test_classes_come_from_an_archive_only_where_the_driver_has_it(tmp_path, mas
         assert "spark.jars" not in conf
     else:
         assert conf["spark.jars"].split(",") == delta
+
+
+def test_an_archive_of_classes_that_was_moved_is_not_used_and_said(tmp_path, caplog):
+    made, moved = tmp_path / "made", tmp_path / "moved"
+    made.mkdir()
+    for name in (*(jar.file_name for jar in ALL_JARS), CLASS_ARCHIVE):
+        (made / name).touch()
+    (made / ARCHIVE_STAMP).write_text(f"17\n{made}\n")
+    assert spark_jars(made).class_archive == str(made / CLASS_ARCHIVE)
+    assert not caplog.messages
+    made.rename(moved)
+    assert spark_jars(moved).class_archive is None
+    assert f"{moved / CLASS_ARCHIVE} was made elsewhere" in caplog.text
 
 
 @pytest.fixture(scope="module")
