@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ LOOKBACK_WINDOWS = 4
 """So far the rows of an hour look back: at a poll a window, what stands is known by then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobRows:
     """A job.
 
@@ -40,12 +41,17 @@ class JobRows:
 
     def find_passed_s(self, at_us: Ints) -> Floats | None:
         """Return (P,) when the last checkpoint set out that was completed at a time each; None without any."""
-        known = sorted((done_ms, began_ms) for done_ms, began_ms in self.checkpoints.items() if began_ms is not None)
-        if not known:
+        done_ms, began_ms = self._completed
+        if not len(done_ms):
             return None
-        done_ms, began_ms = np.array(known, float).T
         place = np.searchsorted(done_ms, at_us / 1000.0, side="right") - 1
         return np.where(place >= 0, began_ms[place] / 1000.0, np.nan)
+
+    @cached_property
+    def _completed(self) -> Floats:
+        """(2, C) when checkpoints were completed and had set out, put in order once for all hours of a history."""
+        known = sorted((done_ms, began_ms) for done_ms, began_ms in self.checkpoints.items() if began_ms is not None)
+        return np.array(known, float).reshape(-1, 2).T
 
 
 def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> Outstanding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import ItemsView
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,22 @@ def test_an_hour_is_the_same_however_much_was_read_before_it():
     assert len(whole) == 120
     assert whole[60:] == alone[4:]
     assert whole[-1]["age_s"] == pytest.approx(200 * 7180 / 700)
+
+
+def test_checkpoints_of_a_job_are_put_in_order_once_for_all_hours():
+    """Three weeks of them, put in order for each of their hours, took more than all else of the windows."""
+
+    class Counted(dict[int, int | None]):
+        times = 0
+
+        def items(self) -> ItemsView[int, int | None]:
+            self.times += 1
+            return super().items()
+
+    done = Counted({1000 * (START_S + at): 1000 * (START_S + at - 60) for at in range(100, 10_000, 100)})
+    result = of_source(filling(10_000), {("c", "a"): JobShape(FILLING["c", "a"].feeders, done)})
+    assert result[-1]["age_s"] == pytest.approx(160.0)
+    assert done.times == 1
 
 
 IDLE = {"busy_total_ms": 420.0, "busy_max_total_ms": 420.0, "idle_total_ms": 580.0, "backpressured_total_ms": 0.0}
