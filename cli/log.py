@@ -99,7 +99,8 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     lines = [shorten_line(one.line, short) for one in merge_history(rows, acts)]
     if not lines:
         span = f"in the last {options.hours:g} h" if options.until is None else _span(options.hours, until)
-        print(f"no decision on {visible(options.job)} {span}: it was left as it is{_say_age(lake, options.job, until)}")
+        age = _say_age(lake, options.job, until, options.hours)
+        print(f"no decision on {visible(options.job)} {span}: it was left as it is{age}")
     elif sys.stdout.isatty():
         Console().print(history_table(visible(options.job), lines))
     else:
@@ -120,7 +121,7 @@ def _print_fleet(
         return 0
     lines = merge_history(rows, acts)
     if not lines:
-        print(f"nothing was decided or done {_span(options.hours, until)}{_say_age(lake, None, until)}")
+        print(f"nothing was sent or done {_span(options.hours, until)}{_say_age(lake, None, until, options.hours)}")
         return 0
     if len(lines) > options.most:
         print(f"the last {options.most} of {len(lines)} lines (--most, --hours; --json has all):")
@@ -142,7 +143,7 @@ def _span(hours: float, until: datetime) -> str:
     return f"in the {hours:g} h before {until:%Y-%m-%d %H:%M}Z"
 
 
-def _say_age(lake: str, job: str | None, until: datetime) -> str:
+def _say_age(lake: str, job: str | None, until: datetime, hours: float) -> str:
     """Return where the log ends, where that is before the time that was asked for, and how to ask for it."""
     rows = newest_of_jobs(LogTables(lake).read_light(until.timestamp()))
     times = [
@@ -153,6 +154,8 @@ def _say_age(lake: str, job: str | None, until: datetime) -> str:
     if not times:
         return ""
     last = max(times)
+    if last >= until - timedelta(hours=hours):
+        return ": jobs only waited (tidewise log CLUSTER/JOB says for what)"
     command = (
         f"{f'{visible(job)} ' if job else ''}--until {format_utc(last.replace(microsecond=0) + timedelta(seconds=1))}"
     )

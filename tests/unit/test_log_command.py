@@ -98,6 +98,17 @@ def test_only_the_hours_asked_for(out, capsys) -> None:
     assert "refuse: on_hold" in capsys.readouterr().out
 
 
+def test_a_fleet_that_only_waited_is_told_so_and_not_when_it_last_did(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(tmp_path / "lake"))
+    log = DeltaControlLog(open_control_log(str(tmp_path / "lake")), "live", Lease(), lambda: NOW_S)
+    log.append_all([entry_for(plain_case(mode=Mode.OFF), provenance=PROVENANCE)])
+    assert main(["--until", UNTIL]) == 0
+    (reported,) = capsys.readouterr().out.splitlines()
+    assert reported.endswith("Z: jobs only waited (tidewise log CLUSTER/JOB says for what)")
+    assert main(["--until", UNTIL, "--hours", "0.5"]) == 0
+    assert "\nthe last decision is of 2026-11-18" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
