@@ -14,7 +14,7 @@ from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.promises import RUNS, HandRun, read_runs
-from tools.reliability_doc import write_page
+from tools.reliability_doc import write_pages
 
 TITLE = "# The last run of each target that make test leaves out; the targets write it (tools/record_run.py).\n"
 
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--said", default="passed", help="the last line of what it printed")
     arguments = parser.parse_args(argv)
     record_run(arguments.target, arguments.said, datetime.now(UTC), RUNS)
-    write_page()
+    write_pages()
     return 0
 
 

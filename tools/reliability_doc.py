@@ -1,4 +1,4 @@
-"""``make docs``: the tables of docs/reliability.md: promises with their tests, and cases that reviews found.
+"""``make docs``: promises with their tests (docs/reliability.md), cases of reviews (docs/reliability/cases.md).
 
 A test names its cases by the marker ``covers``; this reads the markers from the sources.
 """
@@ -19,6 +19,7 @@ from tools.marked_page import put_between_marks
 from tools.promises import EACH_COMMIT, HandRun, Promise, read_promises, read_runs, targets_of
 
 PAGE, CASES = PROJECT / "docs" / "reliability.md", PROJECT / "docs" / "reliability_cases.toml"
+CASES_PAGE = PROJECT / "docs" / "reliability" / "cases.md"
 TESTS = PROJECT / "tests"
 CASE_MARKS = "<!-- cases: written by `make docs` -->", "<!-- end of cases -->"
 PROMISE_MARKS = "<!-- promises: written by `make docs` -->", "<!-- end of promises -->"
@@ -65,7 +66,7 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
     """Return the tables in Markdown, one for each review."""
     lines: list[str] = []
     for review, title in TITLES.items():
-        lines += [f"### {title}", "", "| case | what could go wrong | tests |", "|---|---|---|"]
+        lines += [f"## {title}", "", "| case | what could go wrong | tests |", "|---|---|---|"]
         for case, text in cases.items():
             name, number = case.split()
             if name == review:
@@ -99,22 +100,27 @@ def _format_run(target: str, runs: Mapping[str, HandRun]) -> str:
     return f"{run.on}, {run.commit}" if run else "not recorded"
 
 
-def update_page(page: str) -> str:
-    """Return the page with its tables replaced."""
-    page = put_between_marks(page, PROMISE_MARKS, f"\n{format_promises(read_promises(), read_runs())}\n")
-    return put_between_marks(page, CASE_MARKS, f"\n{format_table(read_cases(), find_tests())}")
+def update_pages() -> dict[Path, str]:
+    """Return both pages with their tables replaced."""
+    promises = f"\n{format_promises(read_promises(), read_runs())}\n"
+    cases = f"\n{format_table(read_cases(), find_tests())}"
+    return {
+        PAGE: put_between_marks(PAGE.read_text(), PROMISE_MARKS, promises),
+        CASES_PAGE: put_between_marks(CASES_PAGE.read_text(), CASE_MARKS, cases),
+    }
 
 
-def write_page() -> None:
-    """Write the page and say so."""
-    write_text(PAGE, update_page(PAGE.read_text()))
-    print(f"written: {PAGE.relative_to(PROJECT)}")
+def write_pages() -> None:
+    """Write both pages and say so."""
+    for path, page in update_pages().items():
+        write_text(path, page)
+        print(f"written: {path.relative_to(PROJECT)}")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the page; returns the exit code."""
+    """Write the pages; returns the exit code."""
     CommandParser(prog="reliability_doc", description=__doc__).parse_args(argv)
-    write_page()
+    write_pages()
     return 0
 
 

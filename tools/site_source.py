@@ -25,7 +25,7 @@ MOVED = {
 }
 """Path in the repository -> path in the site."""
 RECORDS = (
-    *("adr/*", "models/*", "nexmark/*", "papers/*", "replay/*"),
+    *("adr/*", "models/*", "nexmark/*", "papers/*", "reliability/*", "replay/*"),
     *("changelog.md", "chaos.md", "live.md", "nexmark.md", "performance.md", "policy_parameters.md", "replay.md"),
 )
 """Pages of the site whose tables and histories would stand above the guides that a search is for."""
