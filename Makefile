@@ -144,12 +144,12 @@ docs: setup  ## write what documents take from the code: settings, tables, reaso
 
 .PHONY: site
 site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"
-	@"$(PYTHON)" -m cli.setup docs
+	@"$(PYTHON)" -m cli.setup --packages docs
 	@$(PY) -m tools.site $(ARGS)
 
 .PHONY: cut-release
 cut-release: python  ## version, changelog, tag, site, list of parts and image of a release, or nothing; ARGS="0.3.0 --no-image"
-	@"$(PYTHON)" -m cli.setup docs
+	@"$(PYTHON)" -m cli.setup --packages docs
 	@$(PY) -m tools.cut_release $(ARGS)
 
 LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from cli.command import add_person, command, read_settings
 from cli.permission import require_role
 from cli.printing import print_lines
 from cli.questions import cluster_and_job
+from cli.setup_steps import never_silent
 from include.backup.registry_copy import list_numbers
 from include.control.interventions import Act, Intervention, record_intervention
 from include.settings import Settings
@@ -53,6 +55,13 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     settings = read_settings(options)
     _check(options)
     _check_numbers(settings, options.version)
+    with never_silent("models: MLflow is asked", file=sys.stderr):
+        lines = _answer(settings, options, now_s)
+    print_lines(lines)
+    return 0
+
+
+def _answer(settings: Settings, options: argparse.Namespace, now_s: float) -> list[str]:
     from mlflow.exceptions import MlflowException  # takes seconds to load
 
     from models.bundle.fleet_bundle import BundleError
@@ -63,14 +72,12 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:
         store = ModelStore(settings.mlflow)
-        lines = _ask(store, options) if options.act in QUESTIONS else _do(store, settings, options, now_s)
+        return _ask(store, options) if options.act in QUESTIONS else _do(store, settings, options, now_s)
     except ActRefusedError as error:
         raise UsageError(str(error)) from error
     except (BundleError, StopIteration, MlflowException, OSError) as error:  # whatever stands in the registry
         reported = str(error).partition("\n")[0] or "there is no bundle of models in it"
         raise UsageError(f"the models cannot be read: {reported}") from error
-    print_lines(lines)
-    return 0
 
 
 def _ask(store: ModelStore, options: argparse.Namespace) -> list[str]:

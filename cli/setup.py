@@ -31,6 +31,7 @@ CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
 FLINK = CACHE / "flink"
 LABORATORY = ROOT / "lab"
+PACKAGES = "--packages"
 REQUIREMENTS = ROOT / "requirements.txt"
 UV_REQUIREMENTS = ROOT / "requirements-uv.txt"
 FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
@@ -235,25 +236,33 @@ def do_side_by_side(*parts: Callable[[], None]) -> None:
         end.result()
 
 
+def prepare_packages(extras: Sequence[str]) -> None:
+    """Do what needs neither Spark nor Flink."""
+    step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
+    step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+    step(
+        "Laboratory into .venv",
+        lambda: stamp_matches(VENV / ".tidewise-lab", _laboratory_stamp()),
+        install_laboratory,
+    )
+    for extra in extras:
+        pinned = extra_requirements(extra).read_text()
+        step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
+
+
 def main(argv: Sequence[str]) -> int:
-    """Run the set-up with the extras of the arguments; returns the exit code."""
+    """Run the set-up with the extras of the arguments, with ``--packages`` of Python alone; returns the exit code."""
     try:
-        extras = wanted_extras(argv)
-        forget_ready()
+        extras = wanted_extras([one for one in argv if one != PACKAGES])
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
         if not _is_installed():
-            print(f"setup: takes {taken}", flush=True)
-        step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
-        step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
-        step(
-            "Laboratory into .venv",
-            lambda: stamp_matches(VENV / ".tidewise-lab", _laboratory_stamp()),
-            install_laboratory,
-        )
-        for extra in extras:
-            pinned = extra_requirements(extra).read_text()
-            step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
+            print(f"setup: takes {taken}; up to 2.3 GB come into .venv and .cache", flush=True)
+        if PACKAGES in argv:
+            prepare_packages(extras)
+            return 0
+        forget_ready()
+        prepare_packages(extras)
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
         if "s3" in extras:
             prepare_s3(jdk)

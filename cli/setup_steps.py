@@ -6,11 +6,16 @@ Standard library only: the set-up runs before anything is installed.
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
+SILENT_S = 15.0
+"""Who is at work says so after each of these times, s."""
 
 
 class SetupError(RuntimeError):
@@ -30,13 +35,32 @@ def run(command: Sequence[str | Path], remedy: str) -> None:
         raise SetupError(f"`{' '.join(argv[:6])} ...` failed\n  {tail}\n{remedy}")
 
 
+@contextmanager
+def never_silent(what: str, silent_s: float = SILENT_S, file: TextIO | None = None) -> Iterator[None]:
+    """Say again and again what a block is at, and for how long."""
+    ended, began_s = threading.Event(), time.monotonic()
+
+    def say() -> None:
+        while not ended.wait(silent_s):
+            print(f"{what}, {time.monotonic() - began_s:.0f} s so far ...", file=file, flush=True)
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
     """Do a step unless it is done, and say so."""
     if done():
         return
     print(f"setup: {name} ...", flush=True)
     started = time.monotonic()
-    work()
+    with never_silent(f"setup: {name}"):
+        work()
     if not done():
         raise SetupError(f"{name}: no error but no result; remove .venv and .cache and run again")
     print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
+from cli.setup_steps import never_silent
 from include.extras import lacks_extra
 from include.settings import PROJECT
 from tools.site_source import write_sources
@@ -38,9 +39,11 @@ def build_site(target: Path, *, external: bool = False) -> int:
         sources, made = Path(folder) / "sources", Path(folder) / "html"
         sources.mkdir()
         pages = write_sources(sources)
-        _run_sphinx("html", sources, made)
-        if external:
-            _run_sphinx("linkcheck", sources, Path(folder) / "links")
+        print(f"site: Sphinx writes {pages} pages ...", flush=True)
+        with never_silent("site: Sphinx is at work"):
+            _run_sphinx("html", sources, made)
+            if external:
+                _run_sphinx("linkcheck", sources, Path(folder) / "links")
         shutil.rmtree(made / ".doctrees", ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
