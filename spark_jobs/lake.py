@@ -26,6 +26,7 @@ from include.lost_input import LostInputError
 from include.object_store import local_folder
 from include.table_creation import ensure_table
 from include.tables import Table
+from spark_jobs.new_rows import append_to_empty
 
 log = logging.getLogger(__name__)
 _ATTEMPTS = 15
@@ -114,7 +115,7 @@ class Lake:
         Args:
             table: whose slice.
             rows: what stands there afterwards; the same each time that they are worked out. Those of the driver are
-                one file for each partition; none of them where none stands there are no commit.
+                one file for each partition; none where none stands there are no commit.
             where: as SQL, of partition columns or others.
 
         Raises:
@@ -124,10 +125,14 @@ class Lake:
         if isinstance(rows, pa.Table) and not len(rows) and self.few(table).is_empty(where):
             return
         frame = from_table(self.spark, table, rows).coalesce(1) if isinstance(rows, pa.Table) else rows
-        _again()(self._replace_once, table, frame, where)
+        _again()(self._replace_once, table, frame.select(*table.columns), where)
 
     def _replace_once(self, table: Table, rows: DataFrame, where: str) -> None:
-        writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
+        version = self.version(table)
+        is_empty = version is not None and self.few(table).is_empty(where)
+        if is_empty and append_to_empty(rows, self.path(table), version, where):
+            return
+        writer = rows.write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
 
     def require_empty(self, table: Table, where: str) -> None:

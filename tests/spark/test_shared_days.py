@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from delta.exceptions import ConcurrentAppendException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -23,6 +26,7 @@ from include.tables import BRONZE_JOB_EVENTS
 from include.utc import HOUR, Interval
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.lake import Lake
+from spark_jobs.new_rows import append_to_empty
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +83,7 @@ def test_spark_replaces_hours_exactly(lake: Lake, partitions: tuple[str, ...]) -
     write(lake, range(20, 21), "a")
     begun = count_jobs(lake.spark)
     write(lake, range(21, 22), "b")
-    assert count_jobs(lake.spark) - begun <= 5  # as many in both: nothing of the day's other hours is read
+    assert count_jobs(lake.spark) - begun == 1  # in both: nothing of the day's other hours is read, nor the whole log
     write_few(lake.root, range(22, 23), "c")
     write(lake, range(21, 22), "b again")
     write(lake, range(23, 26), "d")
@@ -91,6 +95,35 @@ def test_spark_replaces_hours_exactly(lake: Lake, partitions: tuple[str, ...]) -
     assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
     files = LakeTable(lake.root, TABLE).read_files_by_hour()
     assert {hour for _, hour in files} == {20, 21, 22, 23, 0, 1, 2, 3}  # the statistics of Spark and of delta-rs
+
+
+def test_an_hour_is_added_once_by_all_who_find_it_empty(lake: Lake) -> None:
+    """Whoever adds rows to it after another has looked is noticed: before a transaction begins, and within it."""
+    write(lake, range(20, 21), "a")
+    version, path, root = lake.version(TABLE), lake.path(TABLE), lake.root
+    assert version is not None
+    frame = rows_of(lake, range(21, 22), "b").select(*TABLE.columns)
+
+    def race(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = list(batches)
+        LakeTable(root, TABLE).replace(pa.Table.from_batches(rows), where(range(21, 22)))
+        yield from rows
+
+    with pytest.raises(ConcurrentAppendException):
+        append_to_empty(frame.mapInArrow(race, frame.schema), path, version, where(range(21, 22)))  # type: ignore[arg-type]
+    assert not append_to_empty(frame, path, version, where(range(21, 22)))
+    assert content(root) == {20: ["a"] * 5, 21: ["b"] * 5}
+    together = threading.Barrier(3)
+
+    def add(body: str, hours: range) -> None:
+        together.wait()
+        write(lake, hours, body)
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(add, "c", hours) for hours in (range(22, 24), range(23, 24), range(22, 23))]
+        for one in asked:
+            one.result()
+    assert content(root) == {20: ["a"] * 5, 21: ["b"] * 5, 22: ["c"] * 5, 23: ["c"] * 5}
 
 
 @pytest.mark.long
