@@ -6,18 +6,19 @@ it to the driver as Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Collection, Sequence
+from datetime import date, datetime
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from include.arrow_rows import arrow_schema
+from include.lake_table import LakeTable, is_in
 from include.tables import Table
+from spark_jobs.by_job import Job, join_parts, list_keys
 from spark_jobs.lake import Lake, from_table
 
+Span = tuple[date, date, str]
+"""First and last date of rows, and a further condition as SQL."""
 _JOB = ("cluster", "job")
 
 
@@ -70,19 +71,37 @@ def read_newest_rows(
         order: columns that order a job's rows.
         version: of the table; None for the newest.
     """
-    few, until_date = lake.few(table, version), until.date()
-    where = f"observed_at <= '{until.isoformat()}'"
-    newest: dict[tuple[str, str], tuple[Any, ...]] = {}
-    for part in few.read_parts([*_JOB, *order], since.date(), until_date, where):
-        for cluster, job, *at in zip(*part.group_by([*_JOB, *order]).aggregate([]).to_pydict().values(), strict=True):
-            newest[cluster, job] = max(newest.get((cluster, job), tuple(at)), tuple(at))
-    parts, known = [], [pa.array(set(column)) for column in zip(*newest.values(), strict=True)]
-    for every in few.read_parts(list(table.columns), since.date(), until_date, where) if newest else ():
-        part = every
-        for name, values in zip(order, known, strict=True):  # most rows go here
-            part = part.filter(pc.is_in(part[name], values.cast(part[name].type)))
-        keys = zip(*(part[name].to_pylist() for name in (*_JOB, *order)), strict=True)
-        parts.append(
-            part.filter(pa.array([newest[cluster, job] == tuple(at) for cluster, job, *at in keys], pa.bool_()))
-        )
-    return pa.concat_tables(parts) if parts else arrow_schema(table).empty_table()
+    span = since.date(), until.date(), f"observed_at <= '{until.isoformat()}'"
+    return find_newest(lake.few(table, version), list(table.columns), order, span)
+
+
+def find_newest(
+    table: LakeTable, columns: Sequence[str], order: Sequence[str], *spans: Span, jobs: Collection[Job] | None = None
+) -> pa.Table:
+    """Return of each job the rows that are newest: their keys are read first, then they alone.
+
+    Args:
+        table: with ``cluster, job``.
+        columns: to read, the next ones among them.
+        order: columns that order a job's rows, the first one a date or a time.
+        spans: which rows are looked at.
+        jobs: whose; None for all.
+    """
+    names = [*_JOB, *order]
+    keys = [part.group_by(names).aggregate([]) for one in spans for part in table.read_parts(names, *one)]
+    none = table.read(columns, date.min, date.max, "false")
+    if not keys:
+        return none
+    ordered = pa.concat_tables(keys).sort_by([(name, "ascending") for name in order])
+    lasts = ordered.group_by([*_JOB], use_threads=False).aggregate([(name, "last") for name in order])
+    newest = lasts.select([*_JOB, *(f"{name}_last" for name in order)]).rename_columns(names)
+    if jobs is not None:
+        newest = newest.filter(pa.array([job in jobs for job in list_keys(newest)], pa.bool_()))
+    known = {one.isoformat() for one in newest[order[0]].to_pylist()}
+    parts = [none]
+    for since, until, where in spans:
+        chosen = table.read_parts(columns, since, until, f"({where}) AND {is_in(order[0], known)}")
+        for part in join_parts(chosen):
+            at = part.select(names).append_column("at", pa.array(range(len(part)), pa.int64()))
+            parts.append(part.take(at.join(newest, names, join_type="left semi")["at"].combine_chunks().sort()))
+    return pa.concat_tables(parts)

@@ -10,23 +10,25 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pyarrow as pa
 
-BATCH, COLUMN = "batch", "rows"
+BATCH, COLUMN, KEYS = "batch", "rows", "keys"
 
 
 def make_worker(
-    work: Callable[[pd.DataFrame], pd.DataFrame], schema: pa.Schema
+    work: Callable[[pd.DataFrame], pd.DataFrame], schema: pa.Schema, list_keys: Callable[[pa.Table], pa.Table]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark applies to rows of :data:`COLUMN`: each is a table of some batches.
 
     Args:
         work: applied to each batch, the rows of one value of :data:`BATCH`.
         schema: of what it returns.
+        list_keys: of that, what the driver needs; beside it as :data:`KEYS`.
     """
 
     def apply(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in packed:
-            made = [to_bytes(work_on(from_bytes(one.as_buffer()))) for one in rows.column(0)]
-            yield pa.record_batch({COLUMN: pa.array(made, pa.binary())})
+            made = [work_on(from_bytes(one.as_buffer())) for one in rows.column(0)]
+            cells = {COLUMN: made, KEYS: map(list_keys, made)}
+            yield pa.record_batch({name: pa.array(map(to_bytes, own), pa.binary()) for name, own in cells.items()})
 
     def work_on(part: pa.Table) -> pa.Table:
         batches = part.to_pandas().groupby(BATCH)
@@ -43,7 +45,7 @@ def make_lister(
 
     def apply(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in packed:
-            for one in rows.column(0):
+            for one in rows.column(COLUMN):
                 yield from list_rows(from_bytes(one.as_buffer())).to_batches()
 
     return apply

@@ -1,4 +1,4 @@
-"""The batches that series are forecast in, and the workers that forecast them."""
+"""The batches that series are forecast in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from models.arrays import Ints
-from spark_jobs.forecast.series import load_worker
 from spark_jobs.lake import frame_of
 from spark_jobs.source_inputs.source_rates import SourceName
 from spark_jobs.source_inputs.source_windows import SERIES
@@ -33,13 +32,3 @@ def read_hashes(spark: SparkSession, names: Sequence[SourceName]) -> Ints:
         return np.zeros(0, np.int64)
     rows = frame_of(spark, pa.table(list(map(pa.array, zip(*names, strict=True))), names=list(SERIES)))
     return np.array([row[0] for row in rows.select(F.xxhash64(*SERIES)).collect()], np.int64)
-
-
-def start_workers(spark: SparkSession) -> None:
-    """Begin a Python worker for each core, which loads what forecasts need, by a job of no other use.
-
-    To be called while the driver reads: it takes a second that the forecasts would wait for, and Spark's own first
-    query of this kind another one.
-    """
-    count = min(spark.sparkContext.defaultParallelism, BATCHES)
-    spark.range(0, count, 1, count).mapInArrow(load_worker, "id BIGINT").toArrow()  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, reduce
 
@@ -16,7 +17,7 @@ from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast import forecast_rows
-from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, make_lister, make_worker, to_bytes
+from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_lister, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
 from spark_jobs.lake import Lake, empty, frame_of
@@ -30,6 +31,20 @@ _HELD_BYTES = 256 * 2**20
 """Rates that the driver holds at once: of 4,161 sources with 28 days of five minutes."""
 _SENT_BYTES = 32 * 2**20
 """Rates of a part: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
+_CELLS = {COLUMN: "BINARY", KEYS: "BINARY"}
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """Forecasts that workers made.
+
+    Attributes:
+        cells: frame of them, a row for each part.
+        keys: a row of :data:`.forecast_rows.KEY_COLUMNS` for each series.
+    """
+
+    cells: DataFrame
+    keys: pa.Table
 
 
 def forecast_sources(
@@ -38,7 +53,7 @@ def forecast_sources(
     current: Mapping[JobName, frozenset[str]],
     task: ForecastTask,
     request: StageRequest,
-) -> DataFrame:
+) -> Forecasts:
     """Forecast the sources of a history, without those that are left out; the executors keep what they make.
 
     Args:
@@ -53,7 +68,7 @@ def forecast_sources(
     hashes = read_hashes(lake.spark, names)
     order = sorted(range(len(names)), key=list(zip(hashes.tolist(), names, strict=True)).__getitem__)
     sample = [names[place] for place in order[:SAMPLE_SERIES]]
-    made, fits = [empty(lake.spark, {COLUMN: "BINARY"})], tuple[Fit, ...]()
+    made, fits = list[Forecasts](), tuple[Fit, ...]()
     for count, batches in enumerate(group_batches(hashes, 8 * task.history_bins)):
         is_own = np.isin(hashes % BATCHES, list(batches))
         own = [names[place] for place in np.flatnonzero(is_own)]
@@ -62,8 +77,10 @@ def forecast_sources(
             fits = fit_global(take_series(rates, sample).to_pandas(), task)
         series = add_champions(take_series(rates, own), lake, request.as_of)
         parts = deal_series(series, hashes[is_own], lake.spark.sparkContext.defaultParallelism)
-        made.append(forecast_parts(lake.spark, parts, task, fits).localCheckpoint())
-    return reduce(DataFrame.union, made)
+        made.append(forecast_parts(lake.spark, parts, task, fits))
+    cells = [one.cells for one in made] or [empty(lake.spark, _CELLS)]
+    keys = [arrow_columns(forecast_rows.KEY_COLUMNS).empty_table(), *(one.keys for one in made)]
+    return Forecasts(reduce(DataFrame.union, cells), pa.concat_tables(keys))
 
 
 def take_series(sources: pa.Table, names: Sequence[SourceName]) -> pa.Table:
@@ -134,17 +151,19 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
     return [whole.take(pa.array(rows)) for rows in chosen if len(rows)]
 
 
-def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> DataFrame:
-    """Forecast parts of the series, one at least, each in a task of its own; returns cells of :data:`COLUMN`."""
+def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> Forecasts:
+    """Forecast parts of the series, one at least, each in a task of its own."""
     frames = [frame_of(spark, pa.table({COLUMN: pa.array([to_bytes(one)], pa.binary())})) for one in parts]
-    worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS))
-    return reduce(DataFrame.union, frames).mapInArrow(worker, f"{COLUMN} BINARY")  # type: ignore[arg-type]
+    worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS), forecast_rows.list_keys)
+    made = reduce(DataFrame.union, frames).mapInArrow(worker, _ddl(_CELLS))  # type: ignore[arg-type]
+    cells = made.localCheckpoint(eager=False)  # by the job that brings the keys
+    keys = [from_bytes(one.as_buffer()) for one in cells.select(KEYS).toArrow()[KEYS]]
+    return Forecasts(cells, pa.concat_tables(keys))
 
 
-def write_forecasts(lake: Lake, made: DataFrame, task: ForecastTask, request: StageRequest) -> dict[str, object]:
+def write_forecasts(lake: Lake, made: Forecasts, task: ForecastTask, request: StageRequest) -> dict[str, object]:
     """Replace the rows of this ``as_of`` in both tables and count the series."""
-    where = as_of_slice(request.as_of)
-    keys = _list(made, forecast_rows.list_keys, forecast_rows.KEY_COLUMNS).toArrow()
+    where, keys = as_of_slice(request.as_of), made.keys
     if not len(keys):
         lake.require_empty(tables.FORECASTS, where)
     listed = partial(forecast_rows.list_forecasts, task=task, version=forecast_rows.hash_forecast(keys, task))
@@ -156,6 +175,9 @@ def write_forecasts(lake: Lake, made: DataFrame, task: ForecastTask, request: St
     return result
 
 
-def _list(made: DataFrame, list_rows: Callable[[pa.Table], pa.Table], columns: Mapping[str, str]) -> DataFrame:
-    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return made.mapInArrow(make_lister(list_rows), ddl)  # type: ignore[arg-type]
+def _list(made: Forecasts, list_rows: Callable[[pa.Table], pa.Table], columns: Mapping[str, str]) -> DataFrame:
+    return made.cells.mapInArrow(make_lister(list_rows), _ddl(columns))  # type: ignore[arg-type]
+
+
+def _ddl(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from include.utc import DAY_S
 from models.arrays import Floats
@@ -97,11 +96,6 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
         return pd.concat(made, ignore_index=True)
 
     return forecast
-
-
-def load_worker(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return rows as they are: whoever applies it has loaded this module."""
-    yield from rows
 
 
 def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:

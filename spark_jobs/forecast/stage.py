@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
-from spark_jobs.forecast.batches import start_workers
 from spark_jobs.forecast.forecast_sources import forecast_sources, write_forecasts
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.lake import Lake
-from spark_jobs.session import threads
 from spark_jobs.source_inputs.current_sources import read_current_sources
 from spark_jobs.source_inputs.renames import current_names, read_versions
 
@@ -52,15 +50,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         LostInputError: forecasts of that time are there, and there is no history of any source any more.
     """
-    with threads(spark) as pool:
-        started = pool.submit(start_workers, spark)
-        result = _forecast(Lake(spark, settings.paths.lake), settings, request)
-        started.result()
-    return result
-
-
-def _forecast(lake: Lake, settings: Settings, request: StageRequest) -> dict[str, object]:
-    task = forecast_task(settings, request)
+    lake, task = Lake(spark, settings.paths.lake), forecast_task(settings, request)
     names = current_names(read_versions(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of))
     made = forecast_sources(lake, names, read_current_sources(lake, request.as_of), task, request)
     return write_forecasts(lake, made, task, request)

@@ -44,7 +44,7 @@ VERSIONS_SINCE = timedelta(days=3)  # windows, forecasts and memories of a job t
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A plan that is not written yet: frames of rows that are worked out.
+    """A plan that is not written yet: frames of rows, worked out once, by who reads one of them first.
 
     Attributes:
         plans: rows of gold.plans.
@@ -105,7 +105,7 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     states = reduce(DataFrame.union, parts)
     result = allocations(states, task)
     decided = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
-    made = decided.localCheckpoint().coalesce(1)
+    made = decided.localCheckpoint(eager=False)  # by the first job that reads it
     over_budget = sorted(name for name, one in result.items() if not one.fits)
     plans = select_plans(made, task, versions, shaping(settings))
     return Made(plans, select_memories(made, Stage.PLAN, as_of), over_budget)

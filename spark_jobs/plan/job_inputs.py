@@ -18,21 +18,21 @@ from include.lake_table import LakeTable
 from include.policy_catalogue import Decides, names_where
 from include.stage_names import LEARN, PROFILING
 from include.tables import Table
+from spark_jobs.by_job import Job, group_structs
 from spark_jobs.few_rows import read_newest_rows
-from spark_jobs.lake import Lake, rows_of
+from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB, LOOKBACK
 from spark_jobs.plan.job_plan import PlanTask
-from spark_jobs.plan_inputs.by_job import Job, group_structs, list_keys
 from spark_jobs.plan_inputs.newest_of_jobs import (
     list_graphs,
     list_job_states,
     read_newest_forecasts,
     read_newest_memories,
 )
-from spark_jobs.plan_inputs.past_loads import any_replans, past_loads
+from spark_jobs.plan_inputs.past_loads import read_past_loads
 from spark_jobs.plan_inputs.windows import WINDOW, any_observes
 from spark_jobs.plan_inputs.windows_of_jobs import read_clusters_past, read_observed_until, read_recent_windows
-from spark_jobs.source_inputs.renames import OperatorName, follow_renames, renames_frame
+from spark_jobs.source_inputs.renames import OperatorName
 
 _HELD_BYTES = 80 * 2**20
 """Of files with the windows that policies look at, those of a part of the jobs: 1,000 jobs with 8 operators and windows
@@ -104,13 +104,17 @@ class JobInputs:
         remembered = memories.result()
         known = [graphs, states, until.result(), remembered]
         jobs = sorted({*graphs, *states, *until.result()})
-        past = self._read_past_loads(jobs, remembered, current) if looks and any_replans(options) else None
+        replanning = names_where(options.policies_in_use, decides=Decides.REPLANS)
+        knowing = {job for job, row in remembered.items() if row["memory_policy"] in replanning}
+        new = {job for job in jobs if job not in knowing and options.policy_of(*job) in replanning} if looks else set()
         count = self._count_parts()
         for part in range(count):
             own = jobs[part * len(jobs) // count : (part + 1) * len(jobs) // count]
             columns = {name: pa.array([job[at] for job in own], pa.string()) for at, name in enumerate(JOB)}
             columns |= _list_columns(own, known, versions, after) | self._read_part(own, current)
-            yield pa.table(columns | ({} if past is None else {"past_loads": _group_past(past, own)}))
+            if new:
+                columns["past_loads"] = read_past_loads(windows, as_of, new.intersection(own), own, current)
+            yield pa.table(columns)
 
     def _read_part(self, jobs: list[Job], current: Mapping[OperatorName, str | None]) -> dict[str, pa.Array]:
         """Return the columns of what jobs have much of: forecasts and windows."""
@@ -133,31 +137,6 @@ class JobInputs:
         return read_newest_rows(
             self._lake, table, as_of - LOOKBACK, as_of, order=("date", "hour"), version=self._version(table)
         )
-
-    def _read_past_loads(
-        self,
-        jobs: list[Job],
-        remembered: Mapping[Job, Mapping[str, str | None]],
-        current: Mapping[OperatorName, str | None],
-    ) -> pa.Table | None:
-        """Return the rows of :func:`.past_loads.past_loads`; None, and no window is read, where no job is new."""
-        lake, options = self._lake, self._options
-        replanning = names_where(options.policies_in_use, decides=Decides.REPLANS)
-        known = [job for job, row in remembered.items() if row["memory_policy"] in replanning]
-        new = [job for job in jobs if options.policy_of(*job) in replanning]
-        if not set(new) - set(known):
-            return None
-        columns = dict.fromkeys(("cluster", "job", "memory_policy"), "STRING")
-        rows = [dict(zip(columns, (*job, remembered[job]["memory_policy"]), strict=True)) for job in known]
-        observations = lake.read(tables.OBSERVATIONS, self._version(tables.OBSERVATIONS))
-        followed = follow_renames(observations, renames_frame(lake, current))
-        return past_loads(followed, rows_of(lake.spark, columns, rows), options, self._task.as_of).toArrow()
-
-
-def _group_past(past: pa.Table, jobs: list[Job]) -> pa.Array:
-    """Return the past loads of some jobs, in their order; null of a job without any."""
-    place = {job: at for at, job in enumerate(list_keys(past))}
-    return past["past_loads"].combine_chunks().take(pa.array([place.get(job) for job in jobs], pa.int64()))
 
 
 def _list_columns(

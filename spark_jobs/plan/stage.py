@@ -45,8 +45,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     if not plans:
         lake.require_empty(tables.PLANS, as_of_slice(as_of))
     if any_observes(settings.planner):
-        lake.replace(tables.POLICY_MEMORY, made.memories, own_memories(Stage.PLAN, as_of))
-    lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
+        lake.replace(tables.POLICY_MEMORY, made.memories.coalesce(1), own_memories(Stage.PLAN, as_of))
+    lake.replace(tables.PLANS, made.plans.coalesce(1), as_of_slice(as_of))
     write_json(place(settings.paths.out) / PLANS_FILE, plans)
     result = Counter(row["status"] for row in plans)
     return {

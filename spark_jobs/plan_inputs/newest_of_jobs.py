@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +12,9 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_in
 from include.stage_names import PROFILING, Stage
+from spark_jobs.by_job import Job, group_structs, list_keys
+from spark_jobs.few_rows import find_newest
 from spark_jobs.newest_rows import LIMITS, LOOKBACK, OF_EVENTS, QUANTILES, STALE
-from spark_jobs.plan_inputs.by_job import Job, find_jobs, group_structs, list_keys, read_chosen
 
 _OPERATOR = ("position", "operator", "vertex_id", "upstream", "parallelism", "status", *LIMITS)
 _BINS = ("operator", "bin_start_s", "bin_s", "fallback", *QUANTILES, *OF_EVENTS)
@@ -71,43 +71,21 @@ def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) ->
     ``bins`` of all its sources, as structs; ``fallback`` of a bin is why its source's forecast is none to plan ahead
     with, null where it is one.
     """
-    since, until = (as_of - LOOKBACK).date(), as_of.date()
-    made = f"as_of <= '{as_of.isoformat()}'"
-    keys = [
-        part.group_by([*_JOB, "as_of"]).aggregate([]) for part in table.read_parts([*_JOB, "as_of"], since, until, made)
-    ]
-    newest = dict[Job, datetime]()
-    for part in keys:
-        for job, at in zip(list_keys(part), part["as_of"].to_pylist(), strict=True):
-            newest[job] = max(newest.get(job, at), at)
-    wanted = [newest.get(job) for job in jobs]
-    moments = {at for at in wanted if at is not None}
+    span = (as_of - LOOKBACK).date(), as_of.date(), f"as_of <= '{as_of.isoformat()}'"
     columns = [*_JOB, "as_of", "operator", "bin_start", "bin_s", "fallback_reason", "forecast_version"]
-    of_jobs = partial(_select_newest, jobs=jobs, wanted=wanted)
-    rows = read_chosen(table, [*columns, *QUANTILES, *OF_EVENTS], (since, until), is_in("as_of", moments), of_jobs)
+    rows = find_newest(table, [*columns, *QUANTILES, *OF_EVENTS], ["as_of"], span, jobs=set(jobs))
     is_stale = pc.fill_null(pc.starts_with(rows["fallback_reason"], STALE), True)
     fallback = pc.if_else(is_stale, pa.scalar(None, pa.string()), rows["fallback_reason"])
     bins = rows.append_column("fallback", fallback).append_column("bin_start_s", _seconds(rows["bin_start"]))
-    of_jobs = rows.group_by(_JOB).aggregate([("forecast_version", "max")])
-    versions = dict(zip(list_keys(of_jobs), of_jobs["forecast_version_max"].to_pylist(), strict=True))
-    return pa.table(
-        {
-            "bins": group_structs(bins, _BINS, jobs),
-            "forecast_as_of_s": pa.array([None if at is None else int(at.timestamp()) for at in wanted], pa.int64()),
-            "forecast_version": pa.array([versions.get(job) for job in jobs], pa.string()),
-        }
-    )
+    of_jobs = rows.group_by(_JOB).aggregate([("as_of", "max"), ("forecast_version", "max")])
+    place = {job: at for at, job in enumerate(list_keys(of_jobs))}
+    own = of_jobs.take(pa.array([place.get(job) for job in jobs], pa.int64()))
+    made = {"forecast_as_of_s": _seconds(own["as_of_max"]), "forecast_version": own["forecast_version_max"]}
+    return pa.table({"bins": group_structs(bins, _BINS, jobs)} | made)
 
 
 def _seconds(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     return moments.cast(pa.timestamp("s", "UTC"), safe=False).cast(pa.int64())
-
-
-def _select_newest(rows: pa.Table, jobs: list[Job], wanted: list[datetime | None]) -> pa.Table:
-    """Return the rows of each job that are as of its own moment."""
-    moments = pa.array([*wanted, None], rows.schema.field("as_of").type)  # the last one is that of no job
-    own = moments.take(pa.array(find_jobs(rows, jobs) % (len(jobs) + 1)))
-    return rows.filter(pc.fill_null(pc.equal(rows["as_of"], own), False))
 
 
 def read_newest_memories(
@@ -127,26 +105,12 @@ def read_newest_memories(
     of_now = f"as_of = '{as_of.isoformat()}' AND {is_in('stage', map(str, also))}"
     where, profile = f"({earlier} OR ({of_now}))", PROFILING
     since, until = (as_of - LOOKBACK).date(), as_of.date()
-    spans = (
+    rows = find_newest(
+        table,
+        [*_JOB, "as_of", "stage", "memory", "policy"],
+        ["as_of"],
         (since, until, f"{where} AND stage <> '{profile}'"),
         (date.min, date.max, f"{where} AND stage = '{profile}'"),
     )
-    newest: dict[Job, tuple[datetime, bool, str]] = {}
-    for begin, end, condition in spans:
-        for part in table.read_parts([*_JOB, "as_of", "stage"], begin, end, condition):
-            columns = (part["as_of"].to_pylist(), part["stage"].to_pylist())
-            for job, at, stage in zip(list_keys(part), *columns, strict=True):
-                order = (at, stage == str(Stage.PLAN), stage)
-                newest[job] = max(newest.get(job, order), order)
-    moments = {at for at, _, _ in newest.values()}
-    result: dict[Job, dict[str, str | None]] = {}
-    for begin, end, condition in spans if moments else ():
-        chosen = f"{condition} AND {is_in('as_of', moments)}"
-        for part in table.read_parts([*_JOB, "as_of", "stage", "memory", "policy"], begin, end, chosen):
-            names = ("as_of", "stage", "memory", "policy")
-            for job, at, stage, memory, policy in zip(
-                list_keys(part), *(part[name].to_pylist() for name in names), strict=True
-            ):
-                if newest[job][0] == at and newest[job][2] == stage:
-                    result[job] = {"memory": memory, "memory_policy": policy}
-    return result
+    ordered = sorted(rows.to_pylist(), key=lambda row: (row["stage"] == str(Stage.PLAN), row["stage"]))
+    return {(row["cluster"], row["job"]): {"memory": row["memory"], "memory_policy": row["policy"]} for row in ordered}

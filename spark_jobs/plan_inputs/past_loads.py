@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from include.policy_catalogue import Decides, names_where
-from include.settings import Planner
+from include.lake_table import LakeTable
 from models.programme.load_paths import STEP_S
-from spark_jobs.newest_rows import JOB
-from spark_jobs.plan_inputs.windows import has_policy, windows_between
+from spark_jobs.by_job import Job, group_structs
+from spark_jobs.plan_inputs.windows_of_jobs import read_recent_windows
+from spark_jobs.source_inputs.renames import OperatorName
 
 PAST = timedelta(hours=36)
+_JOB = ["cluster", "job"]
+_RATES = ("target_data_rate_per_s", "processing_rate_per_s")
 
 
-def any_replans(options: Planner) -> bool:
-    """Whether some job's policy decides anew at every evaluation."""
-    return bool(names_where(options.policies_in_use, decides=Decides.REPLANS))
-
-
-def past_loads(observations: DataFrame, remembered: DataFrame, options: Planner, as_of: datetime) -> DataFrame:
-    """Return ``cluster, job, past_loads``: an array of structs with the number of each step and its load per s.
+def read_past_loads(
+    windows: LakeTable,
+    as_of: datetime,
+    new: Collection[Job],
+    jobs: Sequence[Job],
+    current: Mapping[OperatorName, str | None],
+) -> pa.Array:
+    """Return of each job an array of structs with the number of each step and its load per s, null of one without any.
 
     A window in which one source shows neither what arrives nor what it takes in tells nothing.
 
     Args:
-        observations: silver.observations.
-        remembered: of :func:`spark_jobs.plan_inputs.policy_memory.newest_memories`.
-        options: the planner's settings.
+        windows: silver.observations.
         as_of: the moment of planning.
+        new: the jobs whose loads are read.
+        jobs: all, in order.
+        current: see :func:`.renames.current_names`.
     """
-    names = names_where(options.policies_in_use, decides=Decides.REPLANS)
-    known = remembered.where(F.col("memory_policy").isin(*names)).select(*JOB)
-    windows = windows_between(observations.where("is_source"), as_of - PAST, as_of)
-    new = windows.where(has_policy(options, names)).join(F.broadcast(known), JOB, "left_anti")
-    load = F.coalesce("target_data_rate_per_s", "processing_rate_per_s")
-    step = F.floor((F.col("window_start_s") + F.col("window_s") - 1) / STEP_S).cast("bigint")
-    each = new.groupBy(*JOB, "window_start_s", step.alias("at")).agg(
-        F.sum(load).alias("load_per_s"), F.max(load.isNull().cast("int")).alias("is_unknown")
-    )
-    steps = each.where("is_unknown = 0").groupBy(*JOB, "at").agg(F.avg("load_per_s").alias("load_per_s"))
-    rows = F.sort_array(F.collect_list(F.struct("at", "load_per_s")))
-    return steps.groupBy(*JOB).agg(rows.alias("past_loads"))
+    rows = read_recent_windows(windows, PAST, as_of, new, current, measures=_RATES, which="is_source")
+    load = pc.coalesce(*(rows[name] for name in _RATES))
+    end_s = pc.add(rows["window_start_s"], rows["window_s"])
+    made = {"at": pc.divide(pc.subtract(end_s, 1), STEP_S), "load_per_s": load, "is_unknown": pc.is_null(load)}
+    names = [*_JOB, "window_start_s", "operator"]
+    each = pa.table({name: rows[name] for name in names} | made)
+    # In one order, so that the same windows have the same sums whatever files they are in.
+    ordered = each.sort_by([(name, "ascending") for name in names])
+    of_windows = ordered.group_by([*_JOB, "window_start_s", "at"], use_threads=False)
+    sums = of_windows.aggregate([("load_per_s", "sum"), ("is_unknown", "max")])
+    of_steps = sums.filter(pc.invert(sums["is_unknown_max"])).group_by([*_JOB, "at"], use_threads=False)
+    steps = of_steps.aggregate([("load_per_s_sum", "mean")]).sort_by("at")
+    columns = {name: steps[name] for name in (*_JOB, "at")} | {"load_per_s": steps["load_per_s_sum_mean"]}
+    return group_structs(pa.table(columns), ("at", "load_per_s"), jobs)

@@ -1,23 +1,16 @@
-"""Windows of jobs whose policy looks at them: the latest in one row per job, a long history as rows."""
+"""Windows of jobs whose policy looks at them: which columns, and as a policy is shown them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from include.domain.graph import JobGraph
 from include.policy_catalogue import entry_of
 from include.settings import Planner
 from models.policies.observations import MEASURES, Latency, Observations
-from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.struct_arrays import Columns
-from spark_jobs.source_inputs.source_series import is_demand
-from spark_jobs.timestamps import timestamp_column
 
 if TYPE_CHECKING:  # a worker that plans need not load it
     import pandas as pd
@@ -37,41 +30,6 @@ def any_observes(options: Planner) -> bool:
     return any(entry_of(name).observes for name in options.policies_in_use)
 
 
-def has_policy(options: Planner, policies: Collection[str]) -> Column:
-    """Whether a row's job has one of the policies."""
-    job = F.concat_ws("/", *JOB)
-    listed = [key for key, name in options.policies.items() if name in policies]
-    if options.policy not in policies:
-        return job.isin(listed)
-    return job.isin(listed) | ~job.isin(list(options.policies))
-
-
-def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window.
-
-    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known.
-    """
-    window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
-    dates = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-    inside = observations.where(
-        dates & (F.col("window_start") >= timestamp_column(since)) & (window_end <= timestamp_column(as_of))
-    )
-    return inside.select(
-        *JOB,
-        "operator",
-        F.unix_timestamp("window_start").alias("window_start_s"),
-        "window_s",
-        "parallelism",
-        "disturbed",
-        *[_measure(name).alias(name) for name in READ],
-    )
-
-
-def _measure(name: str) -> Column:
-    column = F.col(COLUMNS.get(name, name))
-    return F.when(is_demand(), column) if name == "target_data_rate_per_s" else column
-
-
 def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> Observations:
     """Return a job's windows in the order of its graph; operators that it no longer has are left out.
 
@@ -79,7 +37,7 @@ def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> 
 
     Args:
         graph: the job.
-        windows: columns of rows of :func:`windows_between`, in any order; None without any.
+        windows: columns :data:`WINDOW`, in any order; None without any.
     """
     if windows is None:
         return Observations.nothing(len(graph.names))

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_after, is_between
+from spark_jobs.by_job import Job, find_jobs, join_parts, list_keys, read_chosen
 from spark_jobs.newest_rows import LOOKBACK
-from spark_jobs.plan_inputs.by_job import Job, find_jobs, join_parts, list_keys, read_chosen
 from spark_jobs.plan_inputs.windows import COLUMNS, READ
 from spark_jobs.source_inputs.renames import OperatorName
 
@@ -119,6 +119,9 @@ def read_recent_windows(
     as_of: datetime,
     jobs: Collection[Job],
     current: Mapping[OperatorName, str | None],
+    *,
+    measures: Sequence[str] = READ,
+    which: str = "true",
 ) -> pa.Table:
     """Return the windows of some jobs that began within ``observed`` before ``as_of`` and have ended by then.
 
@@ -130,17 +133,19 @@ def read_recent_windows(
         as_of: when they have ended.
         jobs: whose.
         current: see :func:`.renames.current_names`.
+        measures: columns to read, by their names in Observations.
+        which: further condition, as SQL.
     """
     since = as_of - observed
-    columns = [COLUMNS.get(name, name) for name in READ]
+    columns = [COLUMNS.get(name, name) for name in measures]
     read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
-    where = is_between("window_start", since, as_of)
+    where = f"{is_between('window_start', since, as_of)} AND {which}"
     read.append("target_is_lower_bound")
     of_jobs = partial(_select_jobs, as_of=as_of, jobs=list(jobs))
     rows = _follow_names(read_chosen(windows, read, (since.date(), as_of.date()), where, of_jobs), current)
     made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
     made |= {"window_start_s": _start_s(rows)}
-    made |= {name: rows[column] for name, column in zip(READ, columns, strict=True)}
+    made |= {name: rows[column] for name, column in zip(measures, columns, strict=True)}
     is_bound = pc.fill_null(rows["target_is_lower_bound"], False)
     rate = made["target_data_rate_per_s"]
     return pa.table(made | {"target_data_rate_per_s": pc.if_else(is_bound, pa.scalar(None, rate.type), rate)})

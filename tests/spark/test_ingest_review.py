@@ -20,10 +20,10 @@ from include.tables import (
     QUARANTINE,
 )
 from lab.stages.inputs.source_series import SourceWindows, read_source_loads, source_series
+from lab.stages.inputs.windows import windows_between
 from models.polling.job_layout import name_operators
 from models.polling.job_replies import Vertex
 from spark_jobs.job_history.operator_names import operators_of
-from spark_jobs.plan_inputs.windows import windows_between
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.source_inputs.source_windows import HistoryFrame
 from tests.spark.hostile_input import (

@@ -22,13 +22,14 @@ from include.policy_catalogue import catalogue, names_where
 from include.settings import Settings
 from include.stage_names import LEARN, PROFILING, Stage
 from include.stages import StageRequest
+from lab.stages.inputs.windows import windows_between
 from lab.stages.learn import stage as learn
+from spark_jobs.by_job import group_structs
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
-from spark_jobs.plan_inputs.by_job import group_structs
 from spark_jobs.plan_inputs.newest_of_jobs import read_newest_memories
 from spark_jobs.plan_inputs.struct_arrays import rows_in
-from spark_jobs.plan_inputs.windows import WINDOW, observations_of, windows_between
+from spark_jobs.plan_inputs.windows import WINDOW, observations_of
 from spark_jobs.plan_inputs.windows_of_jobs import read_recent_windows
 from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.plan_inputs.by_job import find_jobs, group_structs
+from spark_jobs.by_job import find_jobs, group_structs
 from spark_jobs.plan_inputs.struct_arrays import rows_in
 
 JOBS = [("a", "one"), ("a", "two"), ("b", "one")]

@@ -17,12 +17,12 @@ from include.settings import Settings
 from include.stage_names import LEARN
 from include.stages import StageRequest
 from lab.stages.inputs.newest_rows import memory_rows, read_graphs
+from lab.stages.inputs.windows import has_policy, windows_between
 from lab.stages.learn.job_learning import ROW_SCHEMA, LearnTask, make_learner
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.policy_memory import own_memories
-from spark_jobs.plan_inputs.windows import has_policy, windows_between
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:

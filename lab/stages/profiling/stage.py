@@ -20,13 +20,13 @@ from include.stages import StageRequest
 from include.utc import format_utc
 from include.version import stage_version
 from lab.stages.inputs.newest_rows import memory_rows, read_graphs, read_memories
+from lab.stages.inputs.windows import has_policy
 from lab.stages.profiling.adapters import adapter
 from lab.stages.profiling.job_profile import ROW_SCHEMA, ProfileTask, make_profiler
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.newest_rows import JOB, LOOKBACK
 from spark_jobs.plan_inputs.policy_memory import own_memories
-from spark_jobs.plan_inputs.windows import has_policy
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 
