@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -84,6 +84,16 @@ class LakeTable:
             for hour in range(first, last + 1):
                 result.setdefault((day, hour), set()).add(path)
         return {key: frozenset(files) for key, files in result.items()}
+
+    def read_adds(self, days: Collection[date]) -> list[dict[str, object]]:
+        """Return path, size and partition of the files of some dates, as the log has them."""
+        names = self._table.partition_by
+        every = self._list_files("path", "size_bytes", "partition.date", *(f"partition.{name}" for name in names))
+        return [
+            {"path": path, "size": size, "partitionValues": dict(zip(names, map(str, own), strict=True))}
+            for path, size, day, *own in every
+            if day in days
+        ]
 
     def count_bytes(self, start: datetime, end: datetime) -> int:
         """Return how many bytes of the files belong to the hours ``[start, end)``: of one of several hours a share.

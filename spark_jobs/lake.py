@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 
 import pyarrow as pa
 from delta.exceptions import (
@@ -21,12 +22,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_random
 
+from include.arrow_rows import arrow_schema
 from include.lake_table import LakeTable
 from include.lost_input import LostInputError
 from include.object_store import local_folder
 from include.table_creation import ensure_table
 from include.tables import Table
-from spark_jobs.new_rows import append_to_empty
+from spark_jobs.new_rows import commit_rows
 
 log = logging.getLogger(__name__)
 _ATTEMPTS = 15
@@ -122,16 +124,26 @@ class Lake:
             ConcurrentAppendException: others were faster each time, or another of :data:`_CONFLICTS`.
         """
         self.ensure(table)
-        if isinstance(rows, pa.Table) and not len(rows) and self.few(table).is_empty(where):
-            return
-        frame = from_table(self.spark, table, rows).coalesce(1) if isinstance(rows, pa.Table) else rows
-        _again()(self._replace_once, table, frame.select(*table.columns), where)
+        _again()(self._replace_few if isinstance(rows, pa.Table) else self._replace_rows, table, rows, where)
 
-    def _replace_once(self, table: Table, rows: DataFrame, where: str) -> None:
-        version = self.version(table)
-        is_empty = version is not None and self.few(table).is_empty(where)
-        if is_empty and append_to_empty(rows, self.path(table), version, where):
+    def _replace_few(self, table: Table, rows: pa.Table, where: str) -> None:
+        few, version, names = self.few(table), self.version(table), list(table.columns)
+        days = set(few.read(["date"], date.min, date.max, where)["date"].to_pylist())
+        if not days and not len(rows):
             return
+        others = [few.read(names, day, day, f"NOT coalesce({where}, false)") for day in days]
+        made = rows.select(names).cast(arrow_schema(table))
+        written = from_table(self.spark, table, pa.concat_tables([made, *others])).coalesce(1)
+        if not commit_rows(written, self.path(table), version or 0, where, few.read_adds(days)):
+            self._replace_where(table, from_table(self.spark, table, made).coalesce(1), where)
+
+    def _replace_rows(self, table: Table, rows: DataFrame, where: str) -> None:
+        version, rows = self.version(table), rows.select(*table.columns)
+        is_empty = self.few(table).is_empty(where)
+        if not (is_empty and commit_rows(rows, self.path(table), version or 0, where)):
+            self._replace_where(table, rows, where)
+
+    def _replace_where(self, table: Table, rows: DataFrame, where: str) -> None:
         writer = rows.write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
 

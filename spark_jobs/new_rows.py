@@ -1,28 +1,34 @@
-"""Rows that are added to a Delta table where none of their slice are, by one Spark job.
+"""A Delta transaction of a slice by one Spark job: rows are added, and files that hold rows of the slice are removed.
 
 ``replaceWhere`` reads the whole log and looks for rows to be replaced, by five more Spark jobs and with five times the
-processor time. Where a slice is empty there are none: its rows are appended, in a transaction that counts as a reader
-of the slice. Who adds rows to it meanwhile, or has done so since it was looked at, makes it fail or not begin.
+processor time. Here the driver says what goes: nothing where the slice is empty, else the files of dates of which it
+has the other rows as well. The transaction counts as a reader of the slice: who adds rows to it meanwhile, or has done
+so since the driver looked, makes it fail or not begin.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 
-def append_to_empty(rows: DataFrame, path: str, version: int, where: str) -> bool:
-    """Append rows to a table that is still at the version in which a slice was empty; returns whether it was.
+def commit_rows(
+    rows: DataFrame, path: str, version: int, where: str, removed: Sequence[Mapping[str, object]] = ()
+) -> bool:
+    """Add rows to a table that is still at a version, in place of some files; returns whether it was.
 
     Args:
-        rows: that satisfy ``where``; the table has a column for each of theirs, or nothing is done.
+        rows: that satisfy ``where`` or were in the files; the table has all of their columns, or nothing is done.
         path: of the table.
-        version: of the table.
+        version: of the table, in which no other file has rows of the slice.
         where: the slice, as SQL.
+        removed: files of :meth:`include.lake_table.LakeTable.read_adds`.
 
     Raises:
-        ConcurrentAppendException: another added rows to files that may have rows of the slice.
+        ConcurrentAppendException: another added rows to files that may have rows of the slice, or such an error.
     """
     session: Any = rows.sparkSession
     java, jvm = session._jsparkSession, session.sparkContext._jvm
@@ -34,8 +40,12 @@ def append_to_empty(rows: DataFrame, path: str, version: int, where: str) -> boo
     condition = java.sessionState().sqlParser().parseExpression(where)
     split = getattr(getattr(delta, "DeltaTableUtils$"), "MODULE$").splitConjunctivePredicates
     transaction.trackReadPredicates(split(condition), False, True)
-    none = jvm.scala.Option.empty()
-    kind = getattr(delta, "DeltaOperations$Write")(jvm.org.apache.spark.sql.SaveMode.Append, *[none] * 8)
+    mode, none = jvm.org.apache.spark.sql.SaveMode, jvm.scala.Option.empty()
+    kind = getattr(delta, "DeltaOperations$Write")(mode.Overwrite if removed else mode.Append, *[none] * 8)
+    actions = transaction.writeFiles(rows._jdf)
+    for file in removed:
+        text = json.dumps({"add": {**file, "modificationTime": 0, "dataChange": True}})
+        actions = actions.appended(getattr(getattr(delta.actions, "Action$"), "MODULE$").fromJson(text).remove())
     tags = getattr(transaction, "commitIfNeeded$default$3")()
-    transaction.commitIfNeeded(transaction.writeFiles(rows._jdf), kind, tags)
+    transaction.commitIfNeeded(actions, kind, tags)
     return True

@@ -17,9 +17,12 @@ Ke et al. 2017, "LightGBM: A highly efficient gradient boosting decision tree".
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,11 +78,25 @@ class Fit:
         return np.asarray(_read_model(self.text).predict(features, num_threads=1), float)
 
 
+@cache
+def load_lightgbm() -> ModuleType:
+    """Return LightGBM: loaded where a series needs it, and without scikit-learn unless that is loaded already.
+
+    It takes scikit-learn for wrappers of its own where it can, a second in each worker; without it does the same here.
+    """
+    is_absent = "sklearn" not in sys.modules
+    if is_absent:
+        sys.modules["sklearn"] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("lightgbm")
+    finally:
+        if is_absent:
+            del sys.modules["sklearn"]
+
+
 @lru_cache(maxsize=8)
 def _read_model(text: str) -> lightgbm.Booster:
-    import lightgbm  # a second and a half with scikit-learn, which it loads: not where no series needs the model
-
-    return lightgbm.Booster(model_str=text)
+    return load_lightgbm().Booster(model_str=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +162,6 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         targets.append(target[useful])
     if series_days < LEAST_SERIES_DAYS:
         return None
-    import lightgbm
-
+    lightgbm = load_lightgbm()
     rows = lightgbm.Dataset(np.concatenate(inputs), np.concatenate(targets), params=PARAMETERS)
     return Fit(until_s, lightgbm.train(PARAMETERS, rows, num_boost_round=ROUNDS).model_to_string())

@@ -26,7 +26,7 @@ from include.tables import BRONZE_JOB_EVENTS
 from include.utc import HOUR, Interval
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.lake import Lake
-from spark_jobs.new_rows import append_to_empty
+from spark_jobs.new_rows import commit_rows
 
 pytestmark = pytest.mark.spark
 
@@ -97,6 +97,18 @@ def test_spark_replaces_hours_exactly(lake: Lake, partitions: tuple[str, ...]) -
     assert {hour for _, hour in files} == {20, 21, 22, 23, 0, 1, 2, 3}  # the statistics of Spark and of delta-rs
 
 
+def test_rows_of_the_driver_take_one_spark_job(lake: Lake) -> None:
+    """Also where others of the date stay, which are written again."""
+    for hours, body in ((range(20, 21), "a"), (range(21, 22), "b"), (range(23, 25), "c"), (range(20, 21), "a again")):
+        begun = count_jobs(lake.spark)
+        lake.replace(TABLE, rows_of(lake, hours, body).select(*TABLE.columns).toArrow(), where(hours))
+        assert body == "a" or count_jobs(lake.spark) - begun == 2  # one of them is of the rows themselves
+    expected = {20: "a again", 21: "b", 23: "c", 24: "c"}
+    assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
+    assert len(LakeTable(lake.root, TABLE).read_files()[START.date()]) == 1
+    assert [row.count for row in lake.read(TABLE).groupBy("date").count().orderBy("date").collect()] == [15, 5]
+
+
 def test_an_hour_is_added_once_by_all_who_find_it_empty(lake: Lake) -> None:
     """Whoever adds rows to it after another has looked is noticed: before a transaction begins, and within it."""
     write(lake, range(20, 21), "a")
@@ -110,8 +122,8 @@ def test_an_hour_is_added_once_by_all_who_find_it_empty(lake: Lake) -> None:
         yield from rows
 
     with pytest.raises(ConcurrentAppendException):
-        append_to_empty(frame.mapInArrow(race, frame.schema), path, version, where(range(21, 22)))  # type: ignore[arg-type]
-    assert not append_to_empty(frame, path, version, where(range(21, 22)))
+        commit_rows(frame.mapInArrow(race, frame.schema), path, version, where(range(21, 22)))  # type: ignore[arg-type]
+    assert not commit_rows(frame, path, version, where(range(21, 22)))
     assert content(root) == {20: ["a"] * 5, 21: ["b"] * 5}
     together = threading.Barrier(3)
 
