@@ -42,6 +42,7 @@ _CONFLICTS = (
 )
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
 
 class Lake:
@@ -94,6 +95,18 @@ class Lake:
         result = (reader if version is None else reader.option("versionAsOf", version)).load(self.path(table))
         missing = [name for name in table.columns if name not in result.columns]
         return result.withColumns({name: F.lit(None).cast(table.columns[name]) for name in missing})
+
+    def scan(self, table: Table, since: date, until: date) -> DataFrame:
+        """Return the rows of some dates, both included, of the files that the driver finds in the log.
+
+        Where Spark itself reads the log it takes two jobs at least.
+        """
+        files = self.few(table).read_files()
+        paths = [f"{self.path(table)}/{one}" for day, own in files.items() if since <= day <= until for one in own]
+        if not paths:
+            return empty(self.spark, table.columns)
+        reader = self.spark.read.schema(", ".join(f"{name} {kind}" for name, kind in table.columns.items()))
+        return reader.option("basePath", self.path(table)).parquet(*sorted(paths)).select(*table.columns)
 
     def version(self, table: Table) -> int | None:
         """Return the table's current Delta version, None when it does not exist."""
@@ -172,21 +185,27 @@ def _again() -> Retrying:
 
 
 @contextmanager
-def planned_once(spark: SparkSession) -> Iterator[None]:
+def planned_once(spark: SparkSession, *, broadcasts: bool = True) -> Iterator[None]:
     """Queries inside are planned once, not again after each shuffle as adaptive execution does.
 
     With many small shuffles a query is then one Spark job instead of a dozen, and a checkpoint keeps what is known of
     its partitions, so that later groupings need no shuffle. As many partitions as there are cores at most: each task
     writes the code of its projections again. The settings are the whole session's.
+
+    Args:
+        spark: the session.
+        broadcasts: whether a join may broadcast what it takes for small, by a job for each.
     """
-    adaptive, partitions = spark.conf.get(_ADAPTIVE) or "true", spark.conf.get(_PARTITIONS) or "200"
+    before = {name: spark.conf.get(name) or "" for name in (_ADAPTIVE, _PARTITIONS, _BROADCAST)}
     spark.conf.set(_ADAPTIVE, "false")
-    spark.conf.set(_PARTITIONS, str(min(int(partitions), spark.sparkContext.defaultParallelism)))
+    spark.conf.set(_PARTITIONS, str(min(int(before[_PARTITIONS]), spark.sparkContext.defaultParallelism)))
+    if not broadcasts:
+        spark.conf.set(_BROADCAST, "-1")
     try:
         yield
     finally:
-        spark.conf.set(_ADAPTIVE, adaptive)
-        spark.conf.set(_PARTITIONS, partitions)
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

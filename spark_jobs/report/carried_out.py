@@ -36,7 +36,7 @@ def count_carried_out(plans: DataFrame, log: DataFrame, since: datetime, as_of: 
         & (F.col("status") == "planned")
     )
     due = made.join(moments.withColumn("newest_until", following), ["cluster", "job", "as_of"]).where(is_due)
-    outcomes = F.broadcast(step_outcomes(log, since.date(), as_of.date()))
+    outcomes = step_outcomes(log, since.date(), as_of.date())
     is_sent = F.coalesce(F.col("final_status").isin(*_SENT), F.lit(False))
     return (
         due.join(outcomes, [*STEP], "left")

@@ -8,6 +8,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 STEP = ("cluster", "job", "step_id")
+LOGGED = (
+    *("date", "at", "verb", "reason", "answer", "origin", "is_dry_run", "lease_number", "entry", "history_before"),
+    *("slots_from", "slots_to"),
+)
+"""Of ops.control_log, what is read beside the step."""
 # How the step ids of requests end that take an earlier one back.
 _TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
 OF_NO_PLAN = ("reactive", "pin", "schedule")

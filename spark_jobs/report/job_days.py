@@ -13,13 +13,14 @@ from include.tables import JOB_DAYS
 DAY = ("cluster", "job", "date")
 
 
-def bin_load(observations: DataFrame, since: datetime, as_of: datetime, late_after_s: float) -> DataFrame:
+def bin_load(windows: DataFrame) -> DataFrame:
     """Return ``cluster, job, bin, rate_per_s, slots, late_share`` of bins of five minutes, all sources together.
 
-    A window is late when the oldest record that waits at some source is older than ``late_after_s``; ``late_share`` is
-    null where no source tells the age of its backlog.
+    ``late_share`` is null where no source tells the age of its backlog.
+
+    Args:
+        windows: of :func:`sum_windows`.
     """
-    windows = sum_windows(observations, since, as_of, late_after_s)
     binned = windows.withColumn("bin", F.window("window_start", "5 minutes").start)
     figures = [F.avg("rate_per_s").alias("rate_per_s"), F.max("slots").alias("slots")]
     late = F.avg(F.col("is_late").cast("double")).alias("late_share")
@@ -27,7 +28,10 @@ def bin_load(observations: DataFrame, since: datetime, as_of: datetime, late_aft
 
 
 def sum_windows(observations: DataFrame, since: datetime, as_of: datetime, late_after_s: float) -> DataFrame:
-    """Return each window of a job: ``window_s, rate_per_s, slots, is_late, date``; null is what is not known."""
+    """Return each window of a job: ``window_s, rate_per_s, slots, is_late, date``; null is what is not known.
+
+    It is late when the oldest record that waits at some source is older than ``late_after_s``.
+    """
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     inside = (F.col("window_start") >= F.lit(since)) & (F.col("window_start") < F.lit(as_of))
     rate = F.when(F.col("is_source"), F.col("target_data_rate_per_s"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,12 +22,14 @@ from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
 from page.curves import Curve
 from page.saving import save_page
-from spark_jobs.lake import Lake, rows_of
+from spark_jobs.lake import Lake, empty, frame_of, planned_once
 from spark_jobs.model_store import NoChampionError, load_bundle
+from spark_jobs.one_job import collect_together
 from spark_jobs.report.carried_out import count_carried_out
+from spark_jobs.report.control_log import LOGGED, STEP
 from spark_jobs.report.events import list_event_results
 from spark_jobs.report.job_days import bin_load, count_days, count_paid_slots, sum_windows
-from spark_jobs.report.step_results import due_steps, list_results, recent_rescales
+from spark_jobs.report.step_results import PLAN_REACHES, PLANNED, STOPPED, due_steps, list_results, recent_rescales
 
 RESULT_DAYS = 3
 """The results of steps of so many dates are found anew: a step is in effect for a day or two."""
@@ -39,12 +41,10 @@ _JOB = ["cluster", "job"]
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
     """Write what came of days, steps and events, and ``<out>/report.html``, as of the request's ``as_of``."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
-    late_after_s = settings.planner.costs.late_after_s
-    with ThreadPoolExecutor() as pool:  # while one query is planned, the others keep the cores busy
+    with ThreadPoolExecutor() as pool:
         loading = pool.submit(_champion, settings)
-        following = pool.submit(write_step_results, lake, as_of, late_after_s)
-        days = write_job_days(lake, as_of, late_after_s, settings.taskmanager_slots)
-    bundle, results = loading.result(), following.result()
+        days, results = write_results(lake, settings, as_of)
+    bundle = loading.result()
     write_event_results(lake, settings, as_of)
     path = place(settings.paths.out) / "report.html"
     saved = save_page(
@@ -58,23 +58,63 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     return {"jobs": saved.jobs, "shown": saved.shown, "job_days": days, "step_results": results, "report": str(path)}
 
 
-def write_job_days(lake: Lake, as_of: datetime, late_after_s: float, taskmanager_slots: Mapping[str, int]) -> int:
-    """Replace the rows of the last dates; a date that was counted until later stays. Returns the number of rows."""
-    known = _counted_until(lake, as_of)
-    back = RESULT_DAYS if known else FIRST_DAYS
-    since = floor_day(as_of) - timedelta(days=back - 1)
-    dates = [(since + timedelta(days=place)).date() for place in range(back)]
+def write_results(lake: Lake, settings: Settings, as_of: datetime) -> tuple[int, int]:
+    """Replace what came of the last dates and of the steps that were due in them; returns the numbers of rows.
+
+    A date that was counted until later stays.
+    """
+    known, today = _counted_until(lake, as_of), floor_day(as_of)
+    since, shown = (today - timedelta(days=back - 1) for back in (RESULT_DAYS if known else FIRST_DAYS, RESULT_DAYS))
+    dates = [(since + timedelta(days=place)).date() for place in range((today - since).days + 1)]
     dates = [one for one in dates if one not in known or known[one] <= as_of]
-    ran = sum_windows(lake.read(tables.OBSERVATIONS), since, as_of, late_after_s)
-    windows = count_paid_slots(ran, taskmanager_slots)
-    rescales = recent_rescales(lake.read(tables.RESCALES), since, as_of)
-    due = count_carried_out(lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG), since, as_of)
-    rows = count_days(windows, rescales, due, as_of).where(F.col("date").isin(dates))
-    counted = rows.coalesce(1).localCheckpoint()
+    log = _read(lake, tables.CONTROL_LOG, [*STEP, *LOGGED], since, as_of)
+    plans = _read(lake, tables.PLANS, [*STEP, *PLANNED], since - PLAN_REACHES, as_of)
+    stops = recent_rescales(_read(lake, tables.RESCALES, [*_JOB, *STOPPED], since, as_of), since, as_of)
+    observations = lake.scan(tables.OBSERVATIONS, since.date(), as_of.date())
+    windows = sum_windows(observations, since, as_of, settings.planner.costs.late_after_s)
+    due = due_steps(plans, log, shown, as_of)
+    bins = bin_load(windows.where(F.col("window_start") >= F.lit(shown)))
+    counted = count_days(
+        count_paid_slots(windows, settings.taskmanager_slots), stops, count_carried_out(plans, log, since, as_of), as_of
+    )
+    frames = {
+        "days": counted.where(F.col("date").isin(dates)),
+        "steps": due,
+        "load": bins.join(due.select(*_JOB).distinct(), _JOB, "left_semi"),
+        "stops": stops.where(F.col("started_at") >= F.lit(shown)),
+    }
+    with planned_once(lake.spark, broadcasts=False):
+        made = collect_together(frames)
     if dates:
         listed = ", ".join(f"'{one.isoformat()}'" for one in dates)
-        lake.replace(tables.JOB_DAYS, counted, f"date IN ({listed})")
-    return counted.count()
+        lake.replace(tables.JOB_DAYS, made["days"], f"date IN ({listed})")
+    rows = list_rows(*(_to_pandas(made[name]) for name in ("steps", "load", "stops")), as_of)
+    where = f"date >= '{shown.date().isoformat()}' AND date <= '{as_of.date().isoformat()}'"
+    until = f"apply_at <= '{as_of.isoformat()}'"
+    lake.replace(tables.STEP_RESULTS, arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
+    return len(made["days"]), len(rows)
+
+
+def list_rows(steps: pd.DataFrame, load: pd.DataFrame, stops: pd.DataFrame, as_of: datetime) -> list[dict[str, object]]:
+    """Return the rows of ``gold.step_results`` of all jobs; see :func:`.step_results.list_results`."""
+    loads, own_stops = dict(list(load.groupby(_JOB))), dict(list(stops.groupby(_JOB)))
+    return [
+        row
+        for key, of_job in steps.groupby(_JOB)
+        for row in list_results(of_job, loads.get(key, load.iloc[:0]), own_stops.get(key, stops.iloc[:0]), as_of)
+    ]
+
+
+def _read(lake: Lake, table: tables.Table, names: list[str], since: datetime, until: datetime) -> DataFrame:
+    """Return columns of the rows of some dates as a local frame."""
+    rows = lake.few(table).read(names, since.date(), until.date())
+    return frame_of(lake.spark, rows) if len(rows) else empty(lake.spark, {name: table.columns[name] for name in names})
+
+
+def _to_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Return rows with times in UTC without a zone."""
+    kinds = [pa.timestamp("us") if pa.types.is_timestamp(one.type) else one.type for one in rows.schema]
+    return rows.cast(pa.schema(zip(rows.column_names, kinds, strict=True))).to_pandas()
 
 
 def _counted_until(lake: Lake, as_of: datetime) -> dict[date, datetime]:
@@ -85,36 +125,12 @@ def _counted_until(lake: Lake, as_of: datetime) -> dict[date, datetime]:
     return {row["date"]: row["until_max"] for row in newest}
 
 
-def write_step_results(lake: Lake, as_of: datetime, late_after_s: float) -> int:
-    """Replace the results of the steps that were due in the last days; returns the number of rows."""
-    since = floor_day(as_of) - timedelta(days=RESULT_DAYS - 1)
-    steps = due_steps(lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG), since, as_of).toPandas()
-    rows: list[dict[str, object]] = []
-    if len(steps):
-        pairs = steps[_JOB].drop_duplicates().itertuples(index=False)
-        names = [{"cluster": str(cluster), "job": str(job)} for cluster, job in pairs]
-        mine = rows_of(lake.spark, dict.fromkeys(_JOB, "STRING"), names)
-        load = _of(bin_load(lake.read(tables.OBSERVATIONS), since, as_of, late_after_s), mine)
-        rescales = _of(recent_rescales(lake.read(tables.RESCALES), since, as_of), mine)
-        loads, stops = dict(list(load.groupby(_JOB))), dict(list(rescales.groupby(_JOB)))
-        for key, of_job in steps.groupby(_JOB):
-            rows += list_results(of_job, loads.get(key, load.iloc[:0]), stops.get(key, rescales.iloc[:0]), as_of)
-    where = f"date >= '{since.date().isoformat()}' AND date <= '{as_of.date().isoformat()}'"
-    until = f"apply_at <= '{as_of.isoformat()}'"
-    lake.replace(tables.STEP_RESULTS, arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
-    return len(rows)
-
-
 def write_event_results(lake: Lake, settings: Settings, as_of: datetime) -> None:
     """Replace what came of events, as this date has seen it."""
     if not settings.events:
         return
     rows = arrow_rows(tables.EVENT_RESULTS, list_event_results(lake, settings, as_of))
     lake.replace(tables.EVENT_RESULTS, rows, f"date = '{as_of.date().isoformat()}'")
-
-
-def _of(rows: DataFrame, jobs: DataFrame) -> pd.DataFrame:
-    return rows.join(F.broadcast(jobs), _JOB, "left_semi").toPandas()
 
 
 def list_curves(bundle: FleetBundle | None, cluster: str, job: str) -> list[Curve]:

@@ -17,6 +17,10 @@ NEAR = timedelta(minutes=10)
 PLAN_REACHES = timedelta(days=7)
 _TIMES = ("slots", "slots_from", "apply_at", "effective_at", "valid_until")
 _EXPECTED = ("p_late", "expected_late_minutes", "expected_load_q90_per_s", "expected_recovery_s")
+PLANNED = ("as_of", "date", "status", *_TIMES, *_EXPECTED)
+"""Of gold.plans, what is read beside the step."""
+STOPPED = ("date", "started_at", "kind", "downtime_s", "catch_up_s")
+"""Of silver.rescales, what is read beside the job."""
 _REALISED = ["confirmed", "dry_run"]  # of a dry run too is kept what the job did meanwhile
 
 
@@ -29,7 +33,7 @@ def due_steps(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime
         since: its begin.
         as_of: its end.
     """
-    results = F.broadcast(step_outcomes(log, since.date(), as_of.date()))
+    results = step_outcomes(log, since.date(), as_of.date())
     # A plan reaches a day or two ahead; the partition column keeps older ones closed.
     dates = F.col("date").between(F.lit((since - PLAN_REACHES).date()), F.lit(as_of.date()))
     due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
@@ -46,7 +50,7 @@ def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> Da
     """Return the rescales and restarts of a span of time."""
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     inside = of_days & F.col("started_at").between(F.lit(since), F.lit(as_of))
-    return rescales.where(inside).select("cluster", "job", "started_at", "kind", "downtime_s", "catch_up_s")
+    return rescales.where(inside).select("cluster", "job", *STOPPED[1:])
 
 
 def list_results(
