@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import date
 
 import numpy as np
@@ -90,3 +92,15 @@ def test_the_blend_listens_to_those_who_were_right() -> None:
     mixed = blend_forecasts(predicted, observed, at, CALENDAR, 7 * DAY)
     np.testing.assert_allclose(mixed[0], 110.5)  # nothing is known yet: the mean
     np.testing.assert_allclose(mixed[3:], 101, atol=0.01)
+
+
+def test_lightgbm_is_loaded_without_scikit_learn_and_hides_none_that_is_there() -> None:
+    code = """
+import sys
+from models.forecasting.boosting import load_lightgbm
+load_lightgbm().Booster
+print("sklearn" in sys.modules)
+from sklearn.isotonic import IsotonicRegression
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr

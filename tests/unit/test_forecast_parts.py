@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.forecast import forecast_sources
-from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, from_bytes, make_worker, to_bytes
+from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES
 
 HASHES = np.random.default_rng(3).integers(-(2**63), 2**63, 500)
@@ -69,8 +69,10 @@ def test_a_worker_works_on_each_batch_alone_and_sends_unknown_figures_as_none() 
 
     schema = pa.schema([("job", pa.string()), ("of", pa.int64()), ("q", pa.list_(pa.float64()))])
     part = pa.table({"job": ["a", "b", "c"], BATCH: [4, 2, 4]})
-    (sent,) = make_worker(work, schema)(iter([pa.record_batch({COLUMN: pa.array([to_bytes(part)], pa.binary())})]))
-    made = from_bytes(sent.column(0)[0].as_buffer())
+    packed = pa.record_batch({COLUMN: pa.array([to_bytes(part)], pa.binary())})
+    (sent,) = make_worker(work, schema, lambda rows: rows.select(["job"]))(iter([packed]))
+    made, keys = (from_bytes(sent.column(name)[0].as_buffer()) for name in (COLUMN, KEYS))
+    assert keys == made.select(["job"])
     assert made.schema == schema
     assert made.to_pylist() == [
         {"job": "b", "of": 1, "q": [None, 1.0]},
