@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -15,11 +14,10 @@ from include import tables
 from include.settings import Settings
 from include.stage_names import Stage
 from models.bundle.fleet_bundle import FleetBundle
-from spark_jobs.few_rows import read_few
 from spark_jobs.lake import Lake
 from spark_jobs.plan.job_inputs import JobInputs
 from spark_jobs.plan.job_plan import PlanTask, planner
-from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
+from spark_jobs.plan.model_trust import explain_no_champion, judge_trust
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
 from spark_jobs.plan.plan_table import select_memories, select_plans
 from spark_jobs.plan.slot_budget import allocations
@@ -85,23 +83,23 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
         bundle: models of the fleet; None when there are none.
         versions: table -> Delta version to read; a table that is not named did not exist.
     """
-    trainings = read_few(lake, tables.MODEL_VERSIONS, as_of, as_of, versions.get(tables.MODEL_VERSIONS.name))
+    recorded = lake.few(tables.MODEL_VERSIONS, versions.get(tables.MODEL_VERSIONS.name))
+    every = recorded.read([*tables.MODEL_VERSIONS.columns], date.min, date.max).to_pylist()
+    trainings = [row for row in every if row["as_of"] <= as_of]
     context = lake.spark.sparkContext
     task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
-    if bundle is None:
-        task = replace(task, no_champion=explain_no_champion(trainings, as_of))
+    if bundle is not None:
+        task = replace(task, trust=judge_trust(trainings, bundle.model_version, as_of, settings.planner))
+    else:
+        task = replace(task, no_champion=explain_no_champion(trainings))
     former = read_versions(lake, as_of - VERSIONS_SINCE, as_of, versions.get(tables.OPERATOR_KEYS.name))
     current = current_names(former) if any_observes(settings.planner) else {}
     inputs = JobInputs(lake, versions, task)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        asked = (trainings, bundle.model_version, as_of, settings.planner) if bundle else None
-        trust = pool.submit(read_trust, *asked) if asked else None
-        # Kept by the executors: what the driver has read of one part goes before it reads the next.
-        parts = [
-            send_packed(lake.spark, part).localCheckpoint()
-            for part in inputs.read_states(describe_versions(former), current)
-        ]
-    task = replace(task, trust=trust.result() if trust else ModelTrust())
+    # Kept by the executors: what the driver has read of one part goes before it reads the next.
+    parts = [
+        send_packed(lake.spark, part).localCheckpoint()
+        for part in inputs.read_states(describe_versions(former), current)
+    ]
     states = reduce(DataFrame.union, parts)
     result = allocations(states, task)
     decided = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,14 @@ from include.settings import Planner
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.capacity.interval_width import widen_intervals
 from models.recovery.recovery_model import UNTRAINED
-from spark_jobs.plan.model_trust import explain_gate, judge_trust
+from spark_jobs.plan.model_trust import explain_no_champion, judge_trust
 
-HOUR = 3600.0
-NOW = 1000 * HOUR
+HOUR = timedelta(hours=1)
+NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
 
 
 def training(hours_ago: float, version: str, champion: str | None, gate: str, compared: int | None = 50) -> dict:
-    made = {"as_of_s": NOW - hours_ago * HOUR, "model_version": version, "champion_before": champion}
+    made = {"as_of": NOW - hours_ago * HOUR, "model_version": version, "champion_before": champion}
     return made | {"gate": gate, "compared": compared}
 
 
@@ -64,5 +66,6 @@ def test_intervals_are_widened_and_expectations_stay() -> None:
     ],
 )
 def test_without_a_champion_the_gate_and_its_reason_are_named(gate, told):
-    row = {"at": "2026-11-20 02:00", "gate": gate, "gate_detail": "worse", "model_version": "v1"}
-    assert told in explain_gate(None if gate is None else row)
+    row = training(16, "v1", None, str(gate)) | {"gate_detail": "worse"}
+    before = training(20, "v0", None, "passed") | {"gate_detail": "better"}
+    assert told in explain_no_champion([] if gate is None else [row, before])
