@@ -22,7 +22,7 @@ Span = tuple[date, date, str]
 _JOB = ("cluster", "job")
 
 
-def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version: int | None = None) -> DataFrame:
+def read_few(lake: Lake, table: Table, since: datetime, until: datetime, columns: Sequence[str] = ()) -> DataFrame:
     """Return the rows of the dates of two moments, both included, as a local frame; a table without dates whole.
 
     Spark reads the log of a table by a job of its own, and its rows by another: together a second of processor time.
@@ -32,9 +32,9 @@ def read_few(lake: Lake, table: Table, since: datetime, until: datetime, version
         table: of few rows a job.
         since: first date.
         until: last date.
-        version: to read it at; None for the newest.
+        columns: to read; all without any.
     """
-    rows = lake.few(table, version).read(list(table.columns), since.date(), until.date())
+    rows = lake.few(table).read(list(columns or table.columns), since.date(), until.date())
     return from_table(lake.spark, table, rows)
 
 

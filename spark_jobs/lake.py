@@ -226,10 +226,11 @@ def frame_of(spark: SparkSession, rows: pa.Table, schema: StructType | None = No
 
 
 def from_table(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
-    """Return rows of a table as a local frame."""
+    """Return rows of a table, or columns of them, as a local frame."""
+    kinds = {name: table.columns[name] for name in rows.column_names}
     if not len(rows):
-        return empty(spark, table.columns)
-    return frame_of(spark, rows).select(*[F.col(name).cast(kind) for name, kind in table.columns.items()])
+        return empty(spark, kinds)
+    return frame_of(spark, rows).select(*[F.col(name).cast(kind) for name, kind in kinds.items()])
 
 
 def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> DataFrame:

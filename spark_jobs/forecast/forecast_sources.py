@@ -16,12 +16,13 @@ from include.arrow_rows import arrow_columns, arrow_rows
 from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
+from spark_jobs.by_job import Job
 from spark_jobs.forecast import forecast_rows
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_lister, make_worker, to_bytes
 from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
+from spark_jobs.forecast.current_sources import is_current
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
 from spark_jobs.lake import Lake, empty, frame_of
-from spark_jobs.source_inputs.current_sources import JobName, is_current
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_rates import SourceName, list_sources, read_source_rates
 from spark_jobs.source_inputs.source_windows import SERIES
@@ -50,7 +51,7 @@ class Forecasts:
 def forecast_sources(
     lake: Lake,
     renamed: Mapping[OperatorName, str | None],
-    current: Mapping[JobName, frozenset[str]],
+    current: Mapping[Job, frozenset[str]],
     task: ForecastTask,
     request: StageRequest,
 ) -> Forecasts:

@@ -14,10 +14,10 @@ from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import load_lightgbm
+from spark_jobs.forecast.current_sources import read_current_sources
 from spark_jobs.forecast.forecast_sources import forecast_sources, write_forecasts
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.lake import Lake
-from spark_jobs.source_inputs.current_sources import read_current_sources
 from spark_jobs.source_inputs.renames import current_names, read_versions
 
 load_lightgbm()  # here, while Java starts: the fit would wait for it

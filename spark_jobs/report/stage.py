@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
@@ -22,7 +22,8 @@ from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
 from page.curves import Curve
 from page.saving import save_page
-from spark_jobs.lake import Lake, empty, frame_of, planned_once
+from spark_jobs.few_rows import read_few
+from spark_jobs.lake import Lake, planned_once
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.one_job import collect_together
 from spark_jobs.report.carried_out import count_carried_out
@@ -67,9 +68,9 @@ def write_results(lake: Lake, settings: Settings, as_of: datetime) -> tuple[int,
     since, shown = (today - timedelta(days=back - 1) for back in (RESULT_DAYS if known else FIRST_DAYS, RESULT_DAYS))
     dates = [(since + timedelta(days=place)).date() for place in range((today - since).days + 1)]
     dates = [one for one in dates if one not in known or known[one] <= as_of]
-    log = _read(lake, tables.CONTROL_LOG, [*STEP, *LOGGED], since, as_of)
-    plans = _read(lake, tables.PLANS, [*STEP, *PLANNED], since - PLAN_REACHES, as_of)
-    stops = recent_rescales(_read(lake, tables.RESCALES, [*_JOB, *STOPPED], since, as_of), since, as_of)
+    log = read_few(lake, tables.CONTROL_LOG, since, as_of, [*STEP, *LOGGED])
+    plans = read_few(lake, tables.PLANS, since - PLAN_REACHES, as_of, [*STEP, *PLANNED])
+    stops = recent_rescales(read_few(lake, tables.RESCALES, since, as_of, [*_JOB, *STOPPED]), since, as_of)
     observations = lake.scan(tables.OBSERVATIONS, since.date(), as_of.date())
     windows = sum_windows(observations, since, as_of, settings.planner.costs.late_after_s)
     due = due_steps(plans, log, shown, as_of)
@@ -103,12 +104,6 @@ def list_rows(steps: pd.DataFrame, load: pd.DataFrame, stops: pd.DataFrame, as_o
         for key, of_job in steps.groupby(_JOB)
         for row in list_results(of_job, loads.get(key, load.iloc[:0]), own_stops.get(key, stops.iloc[:0]), as_of)
     ]
-
-
-def _read(lake: Lake, table: tables.Table, names: list[str], since: datetime, until: datetime) -> DataFrame:
-    """Return columns of the rows of some dates as a local frame."""
-    rows = lake.few(table).read(names, since.date(), until.date())
-    return frame_of(lake.spark, rows) if len(rows) else empty(lake.spark, {name: table.columns[name] for name in names})
 
 
 def _to_pandas(rows: pa.Table) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from include.arrow_rows import arrow_rows
 from include.tables import JOB_GRAPHS, JOBS, Table
-from spark_jobs.source_inputs.current_sources import is_current, list_sources
+from spark_jobs.forecast.current_sources import is_current, list_sources
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 OF_TABLE = {"cluster": "c", "job": "orders", "job_id": "a", "date": NOON.date(), "hour": 12}
