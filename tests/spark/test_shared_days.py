@@ -106,7 +106,7 @@ def test_rows_of_the_driver_take_one_spark_job(lake: Lake) -> None:
     expected = {20: "a again", 21: "b", 23: "c", 24: "c"}
     assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
     assert len(LakeTable(lake.root, TABLE).read_files()[START.date()]) == 1
-    assert [row.count for row in lake.read(TABLE).groupBy("date").count().orderBy("date").collect()] == [15, 5]
+    assert [row["count"] for row in lake.read(TABLE).groupBy("date").count().orderBy("date").collect()] == [15, 5]
 
 
 def test_an_hour_is_added_once_by_all_who_find_it_empty(lake: Lake) -> None:
