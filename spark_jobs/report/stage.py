@@ -89,7 +89,8 @@ def write_results(lake: Lake, settings: Settings, as_of: datetime) -> tuple[int,
     if dates:
         listed = ", ".join(f"'{one.isoformat()}'" for one in dates)
         lake.replace(tables.JOB_DAYS, made["days"], f"date IN ({listed})")
-    rows = list_rows(*(_to_pandas(made[name]) for name in ("steps", "load", "stops")), as_of)
+    steps, load, own_stops = (_to_pandas(made[name]) for name in ("steps", "load", "stops"))
+    rows = list_rows(steps, load, own_stops, as_of)
     where = f"date >= '{shown.date().isoformat()}' AND date <= '{as_of.date().isoformat()}'"
     until = f"apply_at <= '{as_of.isoformat()}'"
     lake.replace(tables.STEP_RESULTS, arrow_rows(tables.STEP_RESULTS, rows), f"{where} AND {until}")
@@ -109,7 +110,8 @@ def list_rows(steps: pd.DataFrame, load: pd.DataFrame, stops: pd.DataFrame, as_o
 def _to_pandas(rows: pa.Table) -> pd.DataFrame:
     """Return rows with times in UTC without a zone."""
     kinds = [pa.timestamp("us") if pa.types.is_timestamp(one.type) else one.type for one in rows.schema]
-    return rows.cast(pa.schema(zip(rows.column_names, kinds, strict=True))).to_pandas()
+    result: pd.DataFrame = rows.cast(pa.schema(zip(rows.column_names, kinds, strict=True))).to_pandas()
+    return result
 
 
 def _counted_until(lake: Lake, as_of: datetime) -> dict[date, datetime]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS
 from spark_jobs.plan_inputs.past_loads import read_past_loads
+from spark_jobs.source_inputs.renames import OperatorName
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 JOBS = [("c", "known"), ("c", "new"), ("c", "silent")]
@@ -38,7 +39,7 @@ def test_loads_of_all_sources_are_added_by_window_and_averaged_by_step(tmp_path:
             row("known", "a", 10, target_data_rate_per_s=1.0),
         ]
     )
-    current = {("c", "new", "gone", "gone"): None}
+    current: dict[OperatorName, str | None] = {("c", "new", "gone", "gone"): None}
     _, new, silent = read_past_loads(table, AS_OF, {("c", "new")}, JOBS, current).to_pylist()
     step = int(AS_OF.timestamp()) // 300
     assert new == [{"at": step - 2, "load_per_s": (15.0 + 45.0) / 2}, {"at": step - 1, "load_per_s": 7.0}]
