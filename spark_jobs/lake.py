@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import reduce
 
 import pyarrow as pa
 from delta.exceptions import (
@@ -144,11 +145,13 @@ class Lake:
         days = set(few.read(["date"], date.min, date.max, where)["date"].to_pylist())
         if not days and not len(rows):
             return
-        others = [few.read(names, day, day, f"NOT coalesce({where}, false)") for day in days]
-        made = rows.select(names).cast(arrow_schema(table))
-        written = from_table(self.spark, table, pa.concat_tables([made, *others])).coalesce(1)
+        made = from_table(self.spark, table, rows.select(names).cast(arrow_schema(table)))
+        before = [from_table(self.spark, table, few.read(names, day, day)) for day in sorted(days)]
+        # By Spark: of a condition on partitions alone delta-rs chooses files by what it knows of it, and reads all rows.
+        others = [rows_of_day.where(f"NOT coalesce({where}, false)") for rows_of_day in before]
+        written = reduce(DataFrame.union, others, made).coalesce(1)
         if not commit_rows(written, self.path(table), version or 0, where, few.read_adds(days)):
-            self._replace_where(table, from_table(self.spark, table, made).coalesce(1), where)
+            self._replace_where(table, made.coalesce(1), where)
 
     def _replace_rows(self, table: Table, rows: DataFrame, where: str) -> None:
         version, rows = self.version(table), rows.select(*table.columns)

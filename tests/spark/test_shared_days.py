@@ -98,15 +98,21 @@ def test_spark_replaces_hours_exactly(lake: Lake, partitions: tuple[str, ...]) -
 
 
 def test_rows_of_the_driver_take_one_spark_job(lake: Lake) -> None:
-    """Also where others of the date stay, which are written again."""
-    for hours, body in ((range(20, 21), "a"), (range(21, 22), "b"), (range(23, 25), "c"), (range(20, 21), "a again")):
+    """Also where others of the date stay, which are written again, and where none of it do."""
+    written = [(range(20, 21), "a"), (range(21, 22), "b"), (range(23, 25), "c"), (range(20, 21), "a again")]
+    for hours, body in written:
         begun = count_jobs(lake.spark)
         lake.replace(TABLE, rows_of(lake, hours, body).select(*TABLE.columns).toArrow(), where(hours))
         assert body == "a" or count_jobs(lake.spark) - begun == 2  # one of them is of the rows themselves
     expected = {20: "a again", 21: "b", 23: "c", 24: "c"}
     assert content(lake.root) == {hour: [body] * 5 for hour, body in expected.items()}
     assert len(LakeTable(lake.root, TABLE).read_files()[START.date()]) == 1
-    assert [row["count"] for row in lake.read(TABLE).groupBy("date").count().orderBy("date").collect()] == [15, 5]
+    rows = rows_of(lake, range(22, 23), "d").select(*TABLE.columns).toArrow()
+    lake.replace(TABLE, rows, f"date IN ('{START.date()}')")
+    assert content(lake.root) == {22: ["d"] * 5, 24: ["c"] * 5}
+    assert sorted(row["body"] for row in lake.read(TABLE).collect()) == ["c"] * 5 + ["d"] * 5
+    lake.replace(TABLE, rows.slice(0, 0), where(range(22, 23)))
+    assert content(lake.root) == {24: ["c"] * 5}
 
 
 def test_an_hour_is_added_once_by_all_who_find_it_empty(lake: Lake) -> None:
