@@ -147,7 +147,7 @@ class Lake:
             return
         made = from_table(self.spark, table, rows.select(names).cast(arrow_schema(table)))
         before = [from_table(self.spark, table, few.read(names, day, day)) for day in sorted(days)]
-        # By Spark: of a condition on partitions alone delta-rs chooses files by what it knows of it, and reads all rows.
+        # By Spark: by a condition on partitions alone delta-rs chooses files, and reads all their rows.
         others = [rows_of_day.where(f"NOT coalesce({where}, false)") for rows_of_day in before]
         written = reduce(DataFrame.union, others, made).coalesce(1)
         if not commit_rows(written, self.path(table), version or 0, where, few.read_adds(days)):
