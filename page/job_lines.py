@@ -88,25 +88,40 @@ def list_rescales(
         cluster: of the job.
         job: its name.
     """
-    outcomes = {row["step_id"]: outcome_of(row) for row in judged if (row["cluster"], row["job"]) == (cluster, job)}
-    lines: dict[tuple[str, str], RescaleLine] = {}
+    outcomes = [outcome_of(row) for row in judged if (row["cluster"], row["job"]) == (cluster, job)]
+    lines, last = list[RescaleLine](), dict[tuple[str, str], int]()
     for row in log:
         if row["verb"] not in SENDS:
             continue
-        key = (row["verb"], row["step_id"] or str(row["entry"]))
-        first = lines.get(key)
-        lines[key] = RescaleLine(
-            at_s=row["at"].timestamp() if first is None else first.at_s,
-            verb=row["verb"],
-            reason=row["reason"],
-            detail=row["detail"] or "",
-            answer=row["answer"] or "",
-            is_dry_run=bool(row["is_dry_run"]),
-            slots_from=row["slots_from"],
-            slots_to=row["slots_to"],
-            outcome=outcomes.get(row["step_id"]),
-        )
-    return sorted(lines.values(), key=lambda line: -line.at_s)[:RESCALES]
+        step = row["step_id"] or str(row["entry"])
+        place = last.get((row["verb"], step), len(lines))
+        if place < len(lines) and lines[place].answer and not row["answer"]:  # the same step is sent once more
+            place = len(lines)
+        at_s = row["at"].timestamp() if place == len(lines) else lines[place].at_s
+        last[row["verb"], step] = place
+        lines[place:] = [
+            RescaleLine(
+                at_s=at_s,
+                verb=row["verb"],
+                reason=row["reason"],
+                detail=row["detail"] or "",
+                answer=row["answer"] or "",
+                is_dry_run=bool(row["is_dry_run"]),
+                slots_from=row["slots_from"],
+                slots_to=row["slots_to"],
+                outcome=_find_outcome(outcomes, step, at_s, row["at"].timestamp()),
+            ),
+            *lines[place + 1 :],
+        ]
+    return sorted(lines, key=lambda line: -line.at_s)[:RESCALES]
+
+
+def _find_outcome(outcomes: Iterable[OutcomeFact], step: str, sent_s: float, answered_s: float) -> OutcomeFact | None:
+    """Return what came of a request between two times; a step that is sent again has an outcome of each request."""
+    return next(
+        (one for one in outcomes if one.step_id == step and sent_s <= (one.requested_at_s or sent_s) <= answered_s),
+        None,
+    )
 
 
 def list_results(rows: Iterable[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
