@@ -9,8 +9,10 @@ from typing import Any
 
 from fleet.acts.undo import check_not_held, list_undo_warnings, read_undoable
 from fleet.explanation import Explanation, explain
+from fleet.facts import HealthFact
 from fleet.fleet_reader import FleetReader
 from fleet.frontier import Frontier, read_frontier
+from fleet.health import Fault
 from fleet.history import HistoryLine, line_of_act, select_acts
 from fleet.loads import LoadFact
 from fleet.log_tables import rows_of_job
@@ -80,6 +82,7 @@ class JobView:
     job_id: str
     frontier: Frontier | None
     goal: str
+    faults: tuple[HealthFact, ...]
 
 
 def read_view(
@@ -127,10 +130,17 @@ def read_view(
         standing=next((text for text in map(describe_standing, plan) if text), ""),
         names=names_of(plan, [one.operator for one in curves]),
         vertices=reader.tables.read_vertices(cluster, job, now) if facts.steps else {},
+        faults=tuple(filter(lambda one: one.needs_person and _concerns(one, cluster, job), look.facts.health)),
         frontier=read_frontier(place(settings.paths.out), cluster, job),
         goal=settings.planner.goal_of(cluster, job) if settings.planner.policy_of(cluster, job) == RECOVERS else "",
         job_id=next((row.job_id for row in plan if row.job_id), ":jobid"),
     )
+
+
+def _concerns(fact: HealthFact, cluster: str, job: str) -> bool:
+    """Whether a fault is of the job itself, but for what waits for a person, or keeps what is known of it old."""
+    is_silent = fact.name == Fault.CLUSTER_SILENT and fact.scope == cluster
+    return is_silent or (fact.scope == f"{cluster}/{job}" and fact.name != Fault.WAITS_FOR_PERSON)
 
 
 def _choose_hours(windows: Sequence[LoadFact], now_s: float) -> int:

@@ -23,6 +23,7 @@ from include.tables import CONTROL_LOG
 from models.polling.seen_job import SeenJob
 from page.app import build_app
 from page.environment import open_source
+from page.job_view import read_view
 from page.visitors import Access, admit_everyone
 
 SEEN = SeenJob(
@@ -92,6 +93,14 @@ def test_a_cluster_that_tells_nothing_any_more_is_named_and_what_to_do(world: Co
     assert [(one.detail, one.needs_person) for one in silent if one.name == Fault.CLUSTER_SILENT] == [
         ("Flink has told nothing of its jobs for 10 min", True)
     ]
+    source = open_source({}, time.time)
+    look = source.read()
+    known = replace(look, facts=replace(look.facts, health=tuple(silent)))
+    with source.reading() as reader:
+        view = read_view(reader, known, "live", "orders", hours=None, why_at=None)
+    assert view is not None
+    assert [one.name for one in view.faults] == [Fault.CLUSTER_SILENT]
+    assert "is it up, and do its jobs run?" in view.faults[0].remedy
 
 
 def test_broken_settings_and_a_lost_table_have_a_page_that_says_what_to_do(world: ControlledCluster) -> None:
