@@ -93,7 +93,7 @@ class SmallTables:
     def read_vertices(self, cluster: str, job: str, at: datetime) -> dict[str, str]:
         """Return operator -> vertex id as a job had them when they were noted last before a time; empty without any."""
         where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
-        since = at.date() - timedelta(days=SINCE_DAYS)
+        since = at.date() - timedelta(days=PLANS_OF_DAYS)  # they are noted each day
         rows = self._table(OPERATOR_KEYS).read(["operator", "vertex_id", "observed_at"], since, at.date(), where)
         noted = [row for row in rows.to_pylist() if row["observed_at"] <= at]
         newest = max((row["observed_at"] for row in noted), default=None)

@@ -40,7 +40,7 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         "totals": describe_totals(whole, settings),
         "totals_of": len(whole),
         "calibration": describe_calibration(jobs),
-        "curves": [asdict(one) for one in sum_curves([map_curves(job) for job in jobs if job["curves"]])],
+        "curves": [asdict(one) for one in sum_curves([map_curves(job) for job in whole if job["curves"]])],
         "planner_policies": choose_policies(jobs, settings),
         "jobs": jobs,
         "skipped": skipped,
