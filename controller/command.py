@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from controller.evaluation.evaluators import LOG_FORMAT
 from controller.health import ControllerHealth
 from controller.health_server import AddressError, parse_address, serve_health
 from controller.loop import poll_once, run_ticks, warm_up
@@ -76,7 +77,7 @@ def choose_clusters(settings: Settings, asked: Sequence[str] | None) -> list[str
 def main(argv: Sequence[str]) -> int:
     """Run the controller; returns the exit code."""
     options = parse_arguments(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stdout)
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stdout)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

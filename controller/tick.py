@@ -16,6 +16,7 @@ from typing import TypeVar
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
 from controller.evaluation.evaluate_job import answer_alarm, evaluate
+from controller.evaluation.evaluators import Decide, Evaluators
 from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
@@ -36,7 +37,6 @@ AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set ba
 FAULTS_LOGGED = 20  # of a tick
 LEAVES_S = 30.0  # how long clusters at work are waited for at the end
 T = TypeVar("T")
-Decide = Callable[[JobView, EvaluationState, Settings, int], EvaluationState]
 log = logging.getLogger(__name__)
 
 
@@ -120,6 +120,7 @@ class Ticker:
         self._kept: dict[JobName, EvaluationState] = {}
         self._evaluated_at_s = 0.0
         self._turns = ClusterTurns(len(self._clusters))
+        self._evaluators = Evaluators(self._settings.apply.processes)
         self._overdue: set[str] = set()
         self.settings = self._settings
         self.view = FleetView({}, {})
@@ -195,6 +196,7 @@ class Ticker:
         """Give the leases back and begin no further tick."""
         self.release()
         self._turns.close()
+        self._evaluators.close()
 
     def _take_in(self) -> int:
         records: list[RawRecord] = []
@@ -211,22 +213,18 @@ class Ticker:
         if unknown:
             nothing = dict[JobName, EvaluationState]()
             self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), nothing)
-        changed, count = {}, 0
-        for name, job in view.jobs.items():
-            before = self._kept.get(name, EvaluationState())
-            cluster = self._clusters.get(job.cluster)
-            known = replace(job, slots_wait_s=None if cluster is None else cluster.slots_wait_s)
-            try:
-                after = decide(known, before, settings, now_s)
-            except Exception:  # a job's trouble is its own
-                log.exception("%s/%s is not evaluated", *name)
-                after = replace(before, standing=None)
-            self._kept[name] = after
-            count += after is not before
-            if after.is_changed_from(before):
-                changed[name] = after
+        jobs = [(self._know(job), self._kept.get(name, EvaluationState())) for name, job in view.jobs.items()]
+        decided = dict(zip(view.jobs, self._evaluators.decide(decide, jobs, settings, now_s), strict=True))
+        known = {name: before for name, (_, before) in zip(view.jobs, jobs, strict=True)}
+        others = {name: after for name, after in decided.items() if after is not None}
+        self._kept |= known | others
+        changed = {name: after for name, after in others.items() if after.is_changed_from(known[name])}
         self._try("what is kept", lambda: self._readers.memories.append(changed, now_s), None)
-        return count
+        return len(others)
+
+    def _know(self, job: JobView) -> JobView:
+        cluster = self._clusters.get(job.cluster)
+        return replace(job, slots_wait_s=None if cluster is None else cluster.slots_wait_s)
 
     def _control(
         self, settings: Settings, now_s: float, patience_s: float | None, *, is_evaluation: bool

@@ -1,8 +1,9 @@
 """Ticks of the controller for fleets of 100, 300, 1,000 and 3,000 jobs of 8 operators: seconds and memory.
 
 A process of its own takes in 15 polls of all jobs, a minute apart, and makes ticks at them as the controller does, in
-dry run on what the polls show: at an evaluation every job is evaluated without a plan, which is the dearest case, and
-every decision is logged; between evaluations requests are followed.  Timed: the last evaluation after its poll was
+dry run on what the polls show: at an evaluation every job is evaluated under the default policy without a plan, which is
+the dearest case, and every decision is logged; between evaluations requests are followed.  Jobs are dealt out among as
+many processes as there are cores.  Timed: the last evaluation after its poll was
 taken in, the last tick without news, and the whole process's peak of memory.  Set-up, not timed: the replies of a
 simulated fleet, and reading them from their files.
 """
@@ -24,7 +25,7 @@ from include.flink.raw_format import RawRecord, write_lines
 from include.settings import load_settings
 from tools.raw_records import read_records
 
-EVALUATION_S, IDLE_S, MEMORY_GIB = 15.0, 3.0, 1.0  # goals,
+EVALUATION_S, IDLE_S, MEMORY_GIB = 5.0, 3.0, 1.0  # goals,
 GOAL_JOBS = 1_000  # at this size
 
 
@@ -35,6 +36,7 @@ def read_and_time(directory: Path, lake: Path) -> dict[str, float]:
         "TIDEWISE__PATHS__OUT": str(lake / "out"),
         "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{lake / 'mlflow.db'}",
         "TIDEWISE__PLANNER__TIMING__APPLY_EVERY_S": str(2 * POLL_S),
+        "TIDEWISE__APPLY__PROCESSES": str(os.cpu_count() or 1),
     }
     now = {"s": 0.0}
     names = [f"cluster-{number}" for number in range(CLUSTERS)]
@@ -44,6 +46,7 @@ def read_and_time(directory: Path, lake: Path) -> dict[str, float]:
         records = read_records(path)
         now["s"] = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
         _tick(ticker, records, result)
+    ticker.close()
     return result
 
 

@@ -103,6 +103,13 @@ class Apply(Section):
     watch_span_s: int = Field(
         900, ge=60, le=DAY_S, description="s; so far back polls are kept; at least two observation windows"
     )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="of the controller, a core each, among which the jobs of an evaluation are dealt out; each but its "
+        "own takes some 200 MiB, and a change takes a restart",
+    )
     as_service: bool = Field(
         False,
         description="the controller is a service of its own; tidewise_control only asks whether its ticks come in time",

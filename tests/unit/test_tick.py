@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ from controller_process import read_log
 from deltalake import DeltaTable
 
 from benchmarks.pipeline.packed_models import pack_models
+from controller.evaluation.evaluate_job import answer_alarm, evaluate
+from controller.evaluation.evaluators import Evaluators
 from controller.leases.lease import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
 from controller.view.champion import ChampionReader
+from controller.view.job_view import EvaluationState
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord
 from include.lake_table import LakeTable
@@ -282,3 +286,23 @@ def test_the_first_evaluation_knows_the_models(settings: Settings, monkeypatch: 
     ticker = start(settings)
     assert tick(ticker).is_evaluation
     assert ticker.view.jobs[CLUSTER, job].models is not None
+
+
+def test_jobs_dealt_out_among_processes_are_decided_as_by_one(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    ticker = start(settings)
+    tick(ticker)
+    jobs = [(view, EvaluationState()) for view in ticker.view.jobs.values()]
+    alone, shared = Evaluators(1), Evaluators(2)
+    decided = alone.decide(evaluate, jobs, settings, round(NOW_S))
+    assert len({one.remembered for one in decided if one is not None}) == 3
+    assert shared.decide(evaluate, jobs, settings, round(NOW_S)) == decided
+    assert shared.decide(answer_alarm, jobs, settings, round(NOW_S)) == [None, None, None]  # as they were
+    for process in multiprocessing.active_children():
+        process.kill()
+        process.join()
+    assert shared.decide(evaluate, jobs, settings, round(NOW_S)) == decided
+    assert "a process that evaluates jobs has ended" in caplog.text
+    assert shared.decide(evaluate, jobs[:1], settings, round(NOW_S)) == decided[:1]
+    shared.close()
