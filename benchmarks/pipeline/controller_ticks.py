@@ -1,11 +1,11 @@
 """Ticks of the controller for fleets of 100, 300, 1,000 and 3,000 jobs of 8 operators: seconds and memory.
 
 A process of its own takes in 15 polls of all jobs, a minute apart, and makes ticks at them as the controller does, in
-dry run on what the polls show: at an evaluation every job is evaluated under the default policy without a plan, which is
-the dearest case, and every decision is logged; between evaluations requests are followed.  Jobs are dealt out among as
-many processes as there are cores.  Timed: the last evaluation after its poll was
-taken in, the last tick without news, and the whole process's peak of memory.  Set-up, not timed: the replies of a
-simulated fleet, and reading them from their files.
+dry run on what the polls show: at an evaluation every job is evaluated under the default policy without a plan, which
+is the dearest case, and every decision is logged; between evaluations requests are followed.  Jobs are dealt out among
+as many processes as there are cores.  Timed: the last evaluation after its poll was taken in, the last tick without
+news, and the peak of memory of the whole tree of processes.  Set-up, not timed: the replies of a simulated fleet, and
+reading them from their files.
 """
 
 from __future__ import annotations
