@@ -72,10 +72,10 @@ class Tries:
         def has_begun() -> bool:
             return f"tidewise: stage {stage} starts" in log.read_text(errors="replace")
 
-        wait_until(lambda: process.poll() is not None or has_begun(), 600, 0.02)
+        wait_until(lambda: process.poll() is not None or has_begun(), 600, 0.1)
         before = self._count_jobs()
         enough = before + JOBS_BEFORE[stage]
-        wait_until(lambda: process.poll() is not None or self._count_jobs() >= enough, 600, 0.02)
+        wait_until(lambda: process.poll() is not None or self._count_jobs() >= enough, 600, 0.1)
         return process.poll() is None
 
     def _kill(self, log: Path, stage: Stage) -> None:
