@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from browser_session import BrowserSession
 from controlled_cluster import ControlledCluster, controlled_cluster
 from polled_windows import evaluate, run_for_ten_minutes
 
+from benchmarks.pipeline.made_fleet import CLUSTER, VERTEX, Size, hour_before, job_name, write_fleet
+from fleet.frontier import FILE, Point, PolicyCurve
 from page.app import build_app
 from page.environment import open_source
 from page.visitors import Access, admit_everyone
@@ -87,3 +91,27 @@ def test_a_late_job_and_one_that_stopped_are_under_no_green_word(world: Controll
         assert "nothing needs you" not in fleet
         assert "1 job at risk" in fleet
         assert "not running" in tab.text("table.rows")
+
+
+def test_what_would_be_sent_is_copied_and_goals_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_fleet(str(tmp_path / "lake"), Size(2, 2, 2, 20, 1), hour_before(time.time()))
+    settings = tmp_path / "settings.toml"
+    settings.write_text("".join(["[paths]\n", *(f'{key} = "{tmp_path / key}"\n' for key in ("lake", "raw", "out"))]))
+    monkeypatch.setenv("TIDEWISE_SETTINGS", str(settings))
+    name, goals = f"{CLUSTER}/{job_name(0)}", [Point(one, 100.0 + at, 9.0 - at, 4.0) for at, one in enumerate("abc")]
+    made = {"as_of": "now", "days": 7, "jobs": {name: [asdict(PolicyCurve("programme", "Tidewise", tuple(goals)))]}}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / FILE).write_text(json.dumps(made))
+    app = build_app(open_source(os.environ, time.time), Access(admit_everyone))
+    with opened(app, tmp_path) as (address, tab):
+        tab.open(f"{address}/")
+        for screen in SCREENS:
+            text = look(tab, f"/job?name={name}", screen)
+            assert "safer:" in text
+            assert "cheaper:" in text
+            assert tab.evaluate("document.querySelectorAll('svg .dots.c0').length") == 1
+            tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            tab.evaluate("document.querySelector('button.copy').click()")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0]
+            assert json.loads(tab.evaluate("getSelection().toString()")).keys() == {VERTEX}
+        assert tab.complaints == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from cli.plan import describe_plan
+from fleet.explanation_text import describe_plan as describe_explained
 from fleet.facts import DecisionFact, FleetFacts, JobFacts
+from fleet.plain import to_json
 from fleet.plans import list_steps, select_due
 from include.tables.plan_row import PlanRow
 
@@ -57,3 +60,15 @@ def test_a_step_that_was_carried_out_is_not_due() -> None:
     for known in ({"last_rescale": LAST}, {"last_decision": runs}):
         assert select_due(facts(**known), 6) == [LATER]
     assert select_due(facts(last_decision=None), 6) == [DUE, LATER]
+
+
+def test_why_and_the_json_have_the_neighbours_of_a_step() -> None:
+    safer = {"parallelism": {"a": 8}, "slots": 8, "slot_hours_more": 4.0, "late_minutes": 0.0}
+    named = {f"safer_{name}": value for name, value in safer.items()}
+    (step,) = list_steps([PlanRow(status="planned", slots=4, reason="load rises", **named)])
+    assert describe_explained(step, LAST, NOON_S)[2:] == [
+        "  safer: 8 slots, 4.0 slot-hours more, no late minute expected"
+    ]
+    (read,) = json.loads(to_json("plan", {"steps": [step]}))["steps"]
+    assert (read["safer"], read["cheaper"]) == (safer, None)
+    assert (DUE.safer, describe_explained(DUE, LAST, NOON_S)[2:]) == (None, [])
