@@ -11,8 +11,8 @@ from include.utc import MINUTE_S
 from models.arrays import Floats
 from models.programme.horizon import EXPECTED
 from models.programme.load_paths import STEP_S
-from models.programme.problem import Problem, code_spreads, tabulate
-from models.programme.window_tables import GRID, find_places, list_ages, weigh_age
+from models.programme.problem import Problem
+from models.programme.window_tables import weigh_age
 
 Decide = Callable[[int, int, float], int]
 """Step, place of the size that runs, age of the backlog -> place of the size in that step."""
@@ -42,18 +42,16 @@ def expect_path(problem: Problem, age_s: float, steps: int, decide: Decide) -> t
         steps: of the programme, so many of them.
         decide: on the size of each.
     """
-    sizes, levels = problem.sizes, problem.levels
-    terms = replace(problem.terms.at_once, late_price=problem.terms.late_price or 1.0)
-    ages, (sds, which) = np.array(list_ages(terms.late_after_s)), code_spreads(sizes)
+    sizes, levels, terms, ages = problem.sizes, problem.levels, problem.terms, problem.ages
+    priced = problem if terms.late_price else replace(problem, terms=replace(terms, late_price=1.0))
     late_minutes, path = list[float](), [0]
     for step, steps_long in enumerate(levels.steps[:steps]):
         after = decide(step, path[-1], age_s)
         length_s, stop_s = steps_long * STEP_S, terms.rescale_s * (after != path[-1])
-        table = tabulate(sds, problem.shape, terms if step == 0 else replace(terms, down_s=0.0), steps_long)
-        rows = which[after] * len(GRID) + find_places(levels.log_load[step] - sizes.log_capacity[after, step])
-        late = table[rows].reshape(len(rows), -1, 2, len(ages))[:, -1, int(after != path[-1])] @ weigh_age(age_s, ages)
+        first = len(ages) * (after != path[-1])
+        late = priced.tabulate_step(step, after)[:, -1, first : first + len(ages)] @ weigh_age(age_s, ages)
         known = levels.chances[step][0 if step == 0 else EXPECTED]
-        late_minutes.append(min(float(known @ late) / terms.late_price, length_s / MINUTE_S))
+        late_minutes.append(min(float(known @ late) / priced.terms.late_price, length_s / MINUTE_S))
         ratio = np.exp(sizes.log_capacity[after, step] - known @ levels.log_load[step])
         age_s = float(age_after(age_s, np.array(stop_s), length_s, ratio))
         path.append(after)

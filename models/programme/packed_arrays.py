@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 
@@ -40,7 +41,7 @@ def unpack(text: str, layout: Layout) -> list[Floats]:
     """
     content, place, arrays = b64decode(text, validate=True), 0, []
     for shape, kind in layout.values():
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         size = count * np.dtype(kind).itemsize
         raw = np.frombuffer(content[place : place + size], "<" + kind)
         if len(raw) != count:
