@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from types import FunctionType
 from typing import Any
 
-from include.entry_points import EntryPointError
+from include.entry_points import Entries, EntryPointError
 from include.place import place
 from include.settings import Settings
 
@@ -23,13 +23,13 @@ def find_maker(connection_type: str | None) -> Callable[..., Any] | None:
     """Return what makes the operator of a service; None: spark-submit.
 
     Raises:
-        EntryPointError: no distribution makes one for that type.
+        EntryPointError: no distribution makes one for that type, two do, or what it names is not a function.
     """
     if connection_type in SPARK_SUBMIT:
         return None
-    for point in entry_points(group=GROUP, name=connection_type or ""):
-        maker: Callable[..., Any] = point.load()
-        return maker
+    makers = Entries(GROUP, FunctionType, {})
+    if connection_type and connection_type in makers:
+        return makers[connection_type]
     raise EntryPointError(
         f"stages go by spark-submit, through a connection of type spark; for one of type {connection_type!r} a "
         f"function of yours makes the operator (entry point of {GROUP}: docs/spark_services.md)"
