@@ -55,6 +55,8 @@ _LAB_HEAD = """# Parameters of the policies
 Keys of the sections `[policies.<name>]` of the [settings](../docs/settings.md#policies).
 """
 _LIMITS = ("gt", "ge", "lt", "le")
+_PLAIN = {"", "list", "number", "table", "text", "true or false"}
+"""What a default tells of what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any], default: str = "
     if get_origin(base) in {Union, UnionType}:
         parts = [_describe_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
         return " or ".join(parts) + ("; unset" if NoneType in get_args(base) and default != "unset" else "")
-    kind = {bool: "`true`, `false`", int: "integer", float: "number", str: "text", datetime: "time"}.get(base, "")
+    kind = {bool: "true or false", int: "integer", float: "number", str: "text", datetime: "time"}.get(base, "")
     if get_origin(base) is dict:
         kind = "table"
     elif get_origin(base) is tuple:
@@ -210,10 +212,11 @@ def _sentence(model: type[BaseModel]) -> str:
 
 
 def _keys(keys: Iterable[Key]) -> str:
-    return _table(
-        ("key", "default", "allowed", "meaning"),
-        ((f"`{key.name}`", key.default, key.allowed, key.meaning) for key in keys),
+    rows = (
+        (f"`{key.name}`", key.default, key.meaning + (f" ({key.allowed})" if key.allowed not in _PLAIN else ""))
+        for key in keys
     )
+    return _table(("key", "default", "meaning (allowed)"), rows)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
