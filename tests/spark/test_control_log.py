@@ -10,6 +10,7 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 from pyspark.sql import functions as F
 
+from benchmarks.pipeline.spark_jobs import count_jobs
 from controller.log.control_log import LogEntry, Provenance
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_codec import action_of, case_of
@@ -270,6 +271,8 @@ def test_results_of_steps_are_written_and_the_page_shows_them(logged: Logged) ->
     assert page.count("Decisions of the last day") == len(OUTCOMES)
     assert "withdrawn before sending: on_hold" in page
     # twice has the same result
+    begun = count_jobs(logged.lake.spark)
     assert report.run(logged.lake.spark, logged.settings, request) == first
+    assert count_jobs(logged.lake.spark) - begun == 3  # all is counted, both tables are written
     again = logged.lake.few(tables.STEP_RESULTS).read(["job", "outcome", "status"], date.min, date.max).to_pylist()
     assert sorted(map(str, again)) == sorted(map(str, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -12,6 +12,7 @@ from delta_tables import write_rows
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.pipeline.spark_jobs import count_jobs
 from include import tables
 from include.settings import Forecast, Settings
 from include.stage_names import Stage
@@ -34,8 +35,9 @@ OFFICE = "harmonic_ridge"
 
 @dataclass(frozen=True)
 class Forecasts:
-    """What a run returned, and the rows in order that it wrote as of its time."""
+    """What a run took and returned, and the rows in order that it wrote as of its time."""
 
+    spark_jobs: int = field(compare=False)
     counts: dict[str, object]
     forecasts: list[Row]
     scores: list[Row]
@@ -106,10 +108,12 @@ def write_every_kind(lake: Lake) -> None:
 
 
 def run(lake: Lake, settings: Settings, as_of: datetime = AS_OF) -> Forecasts:
+    begun = count_jobs(lake.spark)
     counts = forecast.run(lake.spark, settings, request(as_of))
+    spark_jobs = count_jobs(lake.spark) - begun
     made = F.col("as_of") == F.lit(as_of)
     written = (tables.FORECASTS, tables.FORECAST_SCORES)
-    return Forecasts(counts, *(sorted_rows(lake.read(table).where(made), table) for table in written))
+    return Forecasts(spark_jobs, counts, *(sorted_rows(lake.read(table).where(made), table) for table in written))
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +177,11 @@ def test_a_later_run_of_the_day_takes_its_champion_and_scores_a_new_source_alone
     assert {row["job"] for row in runs.later.scores} == {NEW}
     assert runs.later.counts["contests"] == 1
     assert runs.later.counts["forecasts"] == 6  # one more has begun
+
+
+def test_a_run_takes_four_spark_jobs(runs: Runs) -> None:
+    """For the forecasts with their keys, for both tables, and for windows of sources that are new."""
+    assert max(runs.later.spark_jobs, runs.next_day.spark_jobs) <= 4
 
 
 def test_the_first_run_of_the_next_day_holds_a_contest_against_the_champion_in_office(runs: Runs) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from delta_tables import write_rows
 from pyspark.sql import Row
 
 from benchmarks.pipeline.packed_models import pack_models
+from benchmarks.pipeline.spark_jobs import count_jobs
 from include import tables
 from include.model_registry import CHAMPION
 from include.settings import Settings
@@ -125,17 +126,20 @@ def plans(lake: Lake) -> Plans:
 
 @dataclass(frozen=True)
 class Made:
-    """What the stage counted, all plans in the lake after it, and the files that it wrote."""
+    """What the stage took and counted, all plans in the lake after it, and the files that it wrote."""
 
+    spark_jobs: int = field(compare=False)
     counts: dict[str, object]
     plans: Plans
     files: dict[str, str]
 
 
 def make(lake: Lake, settings: Settings, request: StageRequest) -> Made:
+    begun = count_jobs(lake.spark)
     counts = plan.run(lake.spark, settings, request)
+    spark_jobs = count_jobs(lake.spark) - begun
     files = {path.name: path.read_text() for path in Path(settings.paths.out).glob("*.json")}
-    return Made(counts, plans(lake), files)
+    return Made(spark_jobs, counts, plans(lake), files)
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ def test_another_as_of_is_another_slice(runs: Runs) -> None:
     before, after = runs.far.plans["steady"]
     assert [before] == runs.second.plans["steady"]
     assert after["as_of"] - before["as_of"] == timedelta(minutes=30)
+    assert runs.far.spark_jobs <= 4  # the states are sent, the plan is made, both tables are written
 
 
 def test_every_refusal_is_named(runs: Runs) -> None:
