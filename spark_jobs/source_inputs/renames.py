@@ -66,12 +66,7 @@ def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | No
     None without any.  ``current`` is null for an operator that has gone; ``vertex_id`` is null in one more row of a
     name that only ever meant one operator.  Arguments as of :func:`read_versions`.
     """
-    return find_renames(lake, read_versions(lake, since, as_of))
-
-
-def find_renames(lake: Lake, versions: FormerVersions) -> DataFrame | None:
-    """Return what :func:`read_renames` does, of given rows of :func:`read_versions`."""
-    return renames_frame(lake, current_names(versions))
+    return renames_frame(lake, current_names(read_versions(lake, since, as_of)))
 
 
 def current_names(versions: FormerVersions) -> dict[OperatorName, str | None]:
