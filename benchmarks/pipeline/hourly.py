@@ -105,13 +105,12 @@ def submit(
     as_of: datetime,
     interval: tuple[datetime, datetime] | None = None,
     *others: Stage,
-    master: str = MASTER,
     code: Path | None = None,
 ) -> Usage:
     """Run a stage, and others after it, as one process and measure it; with ``code``, those of another checkout."""
     start, end = interval or (None, None)
     requests = [StageRequest(one, as_of, start, end) for one in (stage, *others)]
-    submission = prepare_submission(load_settings(), master)
+    submission = prepare_submission(load_settings(), MASTER)
     if code is not None:
         script, package = code / "spark_jobs" / "launch.py", build_package(code, work / "tidewise.zip")
         submission = replace(submission, application=str(script), package=str(package))
