@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.arrow_rows import arrow_rows
 from include.settings import Settings
@@ -42,7 +41,7 @@ from spark_jobs.job_history import (
     samples,
 )
 from spark_jobs.job_history.job_shapes import read_shapes
-from spark_jobs.job_history.observations import build_observations, select_source_samples
+from spark_jobs.job_history.observations import build_observations, measure_windows, select_source_samples
 from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
@@ -167,17 +166,16 @@ def write_observations(
     replies_read = earlier.unionByName(samples.select_read(metrics))
     named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
     # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
-    measured = named.localCheckpoint(eager=False)
-    shapes = lake.spark.sparkContext.broadcast(read_shapes(replies.names.rows, replies.aligned.rows))
-    windows = build_observations(measured, changes, unsettled, shapes, since=hours.start)
+    shapes = lake.spark.sparkContext.broadcast(read_shapes(replies.names.rows, replies.aligned.rows, stopped))
+    measured = measure_windows(named, shapes, since=hours.start).localCheckpoint(eager=False)
+    windows = build_observations(measured, changes, unsettled)
     observations = select_hours(windows, hours).localCheckpoint(eager=False)
     counts = count_windows(observations, interval)
 
     rescale_where = hours_where(replies.rescale_hours)
     if not all(replies.stops.rows["is_open"].to_pylist()):
-        of_stopped = measured.where(F.col("job_id").isin(*sorted(stopped)))
         former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
-        rescales = build_rescales(stops, select_source_samples(of_stopped, shapes), former, settings.ingest, hours)
+        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest, hours)
         writes.start(RESCALES, select_hours(rescales, replies.rescale_hours).coalesce(1), rescale_where)
     else:
         writes.start(RESCALES, arrow_rows(RESCALES, []), rescale_where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -25,26 +25,30 @@ class JobShape:
         feeders: vertex id -> those that feed it; None where no plan tells it.
         checkpoints: of aligned ones, time at which one was completed -> when its barriers set out, epoch milliseconds
             by the polls' clock.
+        has_stopped: whether what its sources showed is wanted.
     """
 
     feeders: dict[str, list[str] | None] = field(default_factory=dict)
     checkpoints: dict[int, int | None] = field(default_factory=dict)
+    has_stopped: bool = False
 
 
 JobShapes = Mapping[tuple[str, str], JobShape]
 """(cluster, job id) -> its shape."""
 
 
-def read_shapes(names: pa.Table, aligned: pa.Table) -> JobShapes:
+def read_shapes(names: pa.Table, aligned: pa.Table, stopped: Collection[str] = ()) -> JobShapes:
     """Return the shapes of jobs.
 
     Args:
         names: ``cluster, job_id, vertex_id, feeders``.
         aligned: rows of :func:`spark_jobs.job_history.job_replies.select_aligned`.
+        stopped: ids of jobs that did.
     """
     result: defaultdict[tuple[str, str], JobShape] = defaultdict(JobShape)
     for row in names.select([*_ID, "vertex_id", "feeders"]).to_pylist():
-        result[row["cluster"], row["job_id"]].feeders[row["vertex_id"]] = row["feeders"]
+        shape = result[row["cluster"], row["job_id"]]
+        shape.feeders[row["vertex_id"]], shape.has_stopped = row["feeders"], row["job_id"] in stopped
     for row in aligned.to_pylist():
         ahead_ms = find_ahead_ms([] if row["ahead_ms"] is None else [row["ahead_ms"]])
         shape = result[row["cluster"], row["job_id"]]

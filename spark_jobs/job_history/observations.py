@@ -12,7 +12,7 @@ from include.tables import OBSERVATIONS
 from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.job_history.job_shapes import JobShapes
 from spark_jobs.job_history.samples import spread_over_hours
-from spark_jobs.job_history.vertex_windows import read_sources, read_windows
+from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.lake import date_hour_columns
 
 _JOINED = ("parallelism", "disturbed", "date", "hour")
@@ -32,26 +32,31 @@ _SOURCE_COLUMNS = {
 }
 
 
-def build_observations(
-    samples: DataFrame,
-    changes: DataFrame,
-    disturbed_windows: DataFrame,
-    shapes: Broadcast[JobShapes],
-    since: datetime | None = None,
-) -> DataFrame:
-    """Return the rows of silver.observations.
+def measure_windows(samples: DataFrame, shapes: Broadcast[JobShapes], since: datetime | None = None) -> DataFrame:
+    """Return what is measured of each window, and what sources of jobs that stopped showed: of these no window is told.
 
     Args:
         samples: from :func:`spark_jobs.job_history.samples.build_samples`.
-        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
-        disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
         shapes: of the jobs.
         since: windows that began before are not wanted; None for no bound.
     """
     since_s = None if since is None else int(since.timestamp())
-    windows = map_batches(
-        samples, lambda batches, schema: read_windows(batches, schema, shapes.value, since_s), _WINDOW_COLUMNS
+    return map_batches(
+        samples,
+        lambda batches, schema: read_windows(batches, schema, shapes.value, since_s),
+        _WINDOW_COLUMNS | _SOURCE_COLUMNS,
     )
+
+
+def build_observations(measured: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+    """Return the rows of silver.observations.
+
+    Args:
+        measured: from :func:`measure_windows`.
+        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
+        disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
+    """
+    windows = measured.where("window_start IS NOT NULL").select(*_WINDOW_COLUMNS)
     with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
     dated = with_parallelism.select("*", *date_hour_columns("window_start"))
     return mark_disturbed(dated, disturbed_windows)
@@ -70,13 +75,13 @@ def mark_disturbed(observations: DataFrame, disturbed_windows: DataFrame) -> Dat
     return marked.withColumn("disturbed", flag).select(*OBSERVATIONS.columns)
 
 
-def select_source_samples(samples: DataFrame, shapes: Broadcast[JobShapes]) -> DataFrame:
+def select_source_samples(measured: DataFrame) -> DataFrame:
     """Return the samples of sources that show their backlog, with ``age_s`` (of the oldest record not through the job).
 
     It is null where it is not known, as is ``target_per_s``; ``taken_total`` (records since the job runs)
     and ``pending`` are as read, ``since_last_s`` is null for the first of a vertex.
     """
-    return map_batches(samples, lambda batches, schema: read_sources(batches, schema, shapes.value), _SOURCE_COLUMNS)
+    return measured.where("window_start IS NULL").select(*_SOURCE_COLUMNS)
 
 
 def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from models.arrays import Ints
+from models.arrays import Bools, Ints
 from models.observing.ages import LOOKBACK_WINDOWS, find_outstanding
 from models.observing.outstanding import Outstanding
 from models.observing.samples import Samples, build_samples, count_differences
 from models.observing.source_samples import read_source_samples
 from models.observing.windows import build_windows, find_superseded, last_known
 from spark_jobs.job_history.job_shapes import JobShapes, list_job_rows
-from spark_jobs.job_history.vertex_rows import VertexRows, read_vertices
+from spark_jobs.job_history.vertex_rows import VERTEX_KEY, VertexRows, read_vertices
 
 _MEASURES = {
     "processing_rate_per_s": "observed_processing_rate_per_s",
@@ -28,17 +28,19 @@ _Columns = Mapping[str, npt.NDArray[np.generic]]
 def read_windows(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: JobShapes, since_s: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Return the windows of rows as rows of ``schema``, one for each operator and window.
+    """Return the windows of rows, one for each operator and window, and what sources of jobs that stopped showed.
 
     Args:
         batches: of :func:`spark_jobs.job_history.samples.build_samples`.
-        schema: columns of silver.observations.
+        schema: columns of silver.observations, and of :class:`models.observing.source_samples.SourceSamples` with
+            ``observed_at, since_last_s``; a sample of a source has no window.
         shapes: of the jobs.
         since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
     """
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)
-        outstanding = _measure_outstanding(rows, samples, shapes, since_s)
+        has_stopped = _find_stopped(rows, shapes)
+        outstanding = _measure_outstanding(rows, samples, shapes, None if has_stopped.any() else since_s)
         windows = build_windows(samples, rows.vertices, outstanding.arriving_per_s)
         is_wanted = ~find_superseded(windows, rows.operator[windows.vertex])
         if since_s is not None:
@@ -55,29 +57,32 @@ def read_windows(
             },
         }
         yield _make_batch(rows, unique.vertex, columns, schema)
+        if has_stopped.any():
+            yield _read_sources(rows, samples, outstanding, has_stopped, schema)
 
 
-def read_sources(batches: Iterable[pa.RecordBatch], schema: pa.Schema, shapes: JobShapes) -> Iterator[pa.RecordBatch]:
-    """Return the samples of sources that show their backlog as rows of ``schema``.
+def _find_stopped(rows: VertexRows, shapes: JobShapes) -> Bools:
+    """Return (V,) whether a vertex is of a job that stopped."""
+    ids = zip(*(rows.keys[name].to_pylist() for name in ("cluster", "job_id")), strict=True)
+    return np.array([one in shapes and shapes[one].has_stopped for one in ids], bool)
 
-    Args:
-        batches: of :func:`spark_jobs.job_history.samples.build_samples`.
-        schema: names of ``VERTEX_KEY``, and ``observed_at, since_last_s, age_s, target_per_s, taken_total, pending``.
-        shapes: of the jobs.
-    """
-    for rows in read_vertices(batches):
-        samples = build_samples(rows.polls, rows.vertices)
-        sources = read_source_samples(samples, rows.vertices)
-        outstanding = _measure_outstanding(rows, samples, shapes)
-        columns = {
-            "observed_at": samples.polls.at_us[sources.place],
-            "since_last_s": samples.since_last_s[sources.place],
-            "age_s": outstanding.age_s[sources.place],
-            "target_per_s": sources.target_per_s,
-            "taken_total": sources.taken_total,
-            "pending": sources.pending,
-        }
-        yield _make_batch(rows, samples.polls.vertex[sources.place], columns, schema)
+
+def _read_sources(
+    rows: VertexRows, samples: Samples, outstanding: Outstanding, has_stopped: Bools, schema: pa.Schema
+) -> pa.RecordBatch:
+    """Return the samples of sources that show their backlog, of jobs that stopped, as rows of a schema."""
+    sources = read_source_samples(samples, rows.vertices)
+    own = has_stopped[samples.polls.vertex[sources.place]]
+    place = sources.place[own]
+    columns = {
+        "observed_at": samples.polls.at_us[place],
+        "since_last_s": samples.since_last_s[place],
+        "age_s": outstanding.age_s[place],
+        "target_per_s": sources.target_per_s[own],
+        "taken_total": sources.taken_total[own],
+        "pending": sources.pending[own],
+    }
+    return _make_batch(rows, samples.polls.vertex[place], columns, schema)
 
 
 def _measure_outstanding(
@@ -102,12 +107,9 @@ def _measure_outstanding(
 
 
 def _make_batch(rows: VertexRows, vertex: Ints, columns: _Columns, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows of a schema: the keys of vertices, and columns in which NaN is null."""
+    """Return rows of a schema: the keys of vertices, and columns in which NaN is null; any other is null."""
     keys = rows.keys.take(pa.array(vertex))
-    arrays = [
-        pa.array(columns[field.name], from_pandas=True).cast(field.type)
-        if field.name in columns
-        else keys.column(field.name)
-        for field in schema
-    ]
+    known = {name: keys.column(name) for name in VERTEX_KEY}
+    known |= {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
+    arrays = [known[one.name].cast(one.type) if one.name in known else pa.nulls(len(keys), one.type) for one in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Cluster
 from include.tables import AGGREGATES
-from spark_jobs.job_history.observations import build_observations, select_source_samples
+from spark_jobs.job_history.job_shapes import JobShape
+from spark_jobs.job_history.observations import build_observations, measure_windows, select_source_samples
 from spark_jobs.job_history.samples import build_samples, read_metrics
 from spark_jobs.lake import empty
 
@@ -27,8 +28,9 @@ MINUTES = {"c": Cluster(window_s=60)}
 DISTURBED = {"cluster": "STRING", "job_id": "STRING", "window_start": "TIMESTAMP"}
 
 
-def no_shapes(spark):
-    return spark.sparkContext.broadcast({})
+def measure(spark, samples):
+    shapes = {("c", FORMER): JobShape(has_stopped=True)}
+    return measure_windows(samples, spark.sparkContext.broadcast(shapes))
 
 
 def polled(job_id, vertex, second, records):
@@ -58,7 +60,7 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     samples = build_samples(
         read_metrics(polls), spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
     )
-    result = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED), no_shapes(spark)).orderBy(
+    result = build_observations(measure(spark, samples), empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy(
         "job", "window_start"
     )
     observed = {(row["job"], began(row)): row for row in result.collect()}
@@ -94,7 +96,7 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
     ]
     frames = read_metrics(spark.createDataFrame(polls, POLLED)), spark.createDataFrame(names, NAMED)
     samples = build_samples(*frames, empty(spark, CHANGES), MINUTES)
-    assert {row["operator"]: row["pending"] for row in select_source_samples(samples, no_shapes(spark)).collect()} == {
+    assert {row["operator"]: row["pending"] for row in select_source_samples(measure(spark, samples)).collect()} == {
         "v0": 3.0,
         "v1": 1.0,
     }
@@ -121,11 +123,11 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
         {"c": Cluster(window_s=60)},
     )
     rows = (
-        build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED), no_shapes(spark))
+        build_observations(measure(spark, samples), empty(spark, CHANGES), empty(spark, DISTURBED))
         .orderBy("window_start")
         .collect()
     )
     observed = {began(row): row["target_data_rate_per_s"] for row in rows}
     assert observed == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
-    polls = select_source_samples(samples, no_shapes(spark)).orderBy("observed_at").collect()
+    polls = select_source_samples(measure(spark, samples)).orderBy("observed_at").collect()
     assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]

@@ -14,12 +14,12 @@ from vertex_batches import START_S, batches, polled, windows
 
 from spark_jobs.job_history.job_shapes import JobShape, JobShapes, read_shapes
 from spark_jobs.job_history.vertex_rows import read_vertices
-from spark_jobs.job_history.vertex_windows import read_sources
+from spark_jobs.job_history.vertex_windows import read_windows
 
 SOURCES = pa.schema(
     [
         ("job", pa.string()),
-        ("observed_at", pa.timestamp("us", "UTC")),
+        *[(name, pa.timestamp("us", "UTC")) for name in ("window_start", "observed_at")],
         *[(name, pa.float64()) for name in ("since_last_s", "age_s", "target_per_s", "taken_total", "pending")],
     ]
 )
@@ -79,7 +79,12 @@ def test_samples_of_sources_show_their_age_and_what_arrives() -> None:
         polled("rides", 300, in_total=160.0, pending=0.0),
         polled("rides", 310, in_total=210.0, pending=10.0),
     ]
-    result = [row for batch in read_sources(batches(rows), SOURCES, {}) for row in batch.to_pylist()]
+    for has_stopped in (False, True):
+        shapes = {("c", "a"): JobShape(has_stopped=has_stopped)}
+        every = [row for batch in read_windows(batches(rows), SOURCES, shapes) for row in batch.to_pylist()]
+        result = [row for row in every if row["window_start"] is None]
+        assert len(every) == 2 + len(result)
+        assert len(result) == (4 if has_stopped else 0)
     assert [row["since_last_s"] for row in result] == [None, 20.0, 270.0, 10.0]
     assert [row["age_s"] for row in result] == [56.0, 112.0, 0.0, 2.0]  # at 50 in 280 s, by the known ones
     assert [row["target_per_s"] for row in result] == [None, None, None, 6.0]
