@@ -58,7 +58,7 @@ def page() -> str:
 def test_a_reviewer_reads_verdict_jobs_and_worst_operators() -> None:
     text = re.sub(r"<[^>]+>", " ", page())
     words = " ".join(text.split())
-    assert "passed : capacity error" in words
+    assert "passed : no worse than the champion: capacity_held" in words
     assert "What plans would have cost , by the challenger: -8.0% against the champion" in words
     kept, new = words.index("eu/rides kept 50.0% 100.0% 2 worse: 30.0%"), words.index("new 75.0% 100.0% 4 -8.0%")
     assert kept < new
