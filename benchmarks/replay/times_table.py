@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from statistics import geometric_mean
 
 from benchmarks.arguments import readable_file
 from benchmarks.replay.best_form_table import read_rows
@@ -27,6 +28,7 @@ PAGE = PROJECT / "docs" / "replay.md"
 MARKS = "<!-- waits: written by benchmarks.replay.times_table -->\n", "<!-- end of waits -->"
 _SEGMENT = "after_first_day"
 _FIRST = "programme"
+_OTHERS = ("programme_not_told", "programme_no_forecast", "programme_true_load", "controller_alone")
 _SCENARIOS = {"slots": "slots after {} s", "taskmanagers": "TaskManagers of {}"}
 
 
@@ -56,6 +58,32 @@ def build_table(rows: Sequence[Row]) -> list[list[str]]:
     return cells
 
 
+def build_summary(rows: Sequence[Row]) -> list[list[str]]:
+    """Return headings and a line per scenario: what the first costs over each of the others, mean and range of traces.
+
+    Args:
+        rows: of replays; a trace is named ``TRACE+SCENARIO``.
+    """
+    costs: dict[tuple[str, int], dict[str, dict[tuple[object, object], float]]] = {}
+    for row in rows:
+        if row["segment"] == _SEGMENT:
+            trace, *scenario = _read_scenario(str(row["trace"]))
+            of_policy = costs.setdefault((scenario[0], scenario[1]), {}).setdefault(str(row["policy"]), {})
+            of_policy[trace, row["seed"]] = float(str(row["cost"]))
+    cells = [["scenario", *_OTHERS]]
+    for (kind, value), known in sorted(costs.items()):
+        ratios = [
+            [known[_FIRST][one] / cost for one, cost in known.get(other, {}).items() if one in known[_FIRST]]
+            for other in _OTHERS
+        ]
+        shown = [
+            f"{geometric_mean(each):.2f} ({min(each):.2f} to {max(each):.2f}; {len(each)})" if each else "-"
+            for each in ratios
+        ]
+        cells.append([_SCENARIOS[kind].format(value), *shown])
+    return cells
+
+
 def _format_cost(policy: str, rows: Sequence[Row]) -> str:
     """Return what a candidate costs and for how long a day it is late; of the bound what it is, not its schedule's."""
     if policy == BOUND:
@@ -77,7 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=PAGE, metavar="PAGE", help="default: docs/replay.md")
     options = parser.parse_args(argv)
     rows, tested = read_rows(options.rows), read_split("test").traces
-    parts = []
+    parts = [
+        f"`{_FIRST}` over others, geometric mean, range and number of runs:\n\n{format_table(build_summary(rows))}"
+    ]
     for kind, (side, is_test) in product(_SCENARIOS, (("Tuning", False), ("Test", True))):
         named = [(*_read_scenario(str(row["trace"])), row) for row in rows]
         mine = [row for trace, own, _, row in named if own == kind and (trace in tested) == is_test]

@@ -47,7 +47,7 @@ class Scenario:
     ticks: int = 0
 
     def __post_init__(self) -> None:
-        client = FlinkClient(self.server.url, cluster="prod", retries=0, read_timeout_s=0.5, total_timeout_s=2.0)
+        client = FlinkClient(self.server.url, cluster="prod", retries=0, read_timeout_s=1.5, total_timeout_s=2.0)
         self.server.clock = lambda: self.now_s
         self.actuator = FlinkActuator(client, "prod", clock=lambda: self.now_s)
         assert self.tick().reason == "new_job_id"
