@@ -67,8 +67,8 @@ def build_summary(rows: Sequence[Row]) -> list[list[str]]:
     costs: dict[tuple[str, int], dict[str, dict[tuple[object, object], float]]] = {}
     for row in rows:
         if row["segment"] == _SEGMENT:
-            trace, *scenario = _read_scenario(str(row["trace"]))
-            of_policy = costs.setdefault((scenario[0], scenario[1]), {}).setdefault(str(row["policy"]), {})
+            trace, kind, value = _read_scenario(str(row["trace"]))
+            of_policy = costs.setdefault((kind, value), {}).setdefault(str(row["policy"]), {})
             of_policy[trace, row["seed"]] = float(str(row["cost"]))
     cells = [["scenario", *_OTHERS]]
     for (kind, value), known in sorted(costs.items()):
