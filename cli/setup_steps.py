@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from include.threads import running_beside
+
 ROOT = Path(__file__).resolve().parent.parent
 SILENT_S = 15.0
 """Who is at work says so after each of these times, s."""
@@ -44,13 +46,8 @@ def never_silent(what: str, silent_s: float = SILENT_S, file: TextIO | None = No
         while not ended.wait(silent_s):
             print(f"{what}, {time.monotonic() - began_s:.0f} s so far ...", file=file, flush=True)
 
-    thread = threading.Thread(target=say, daemon=True)
-    thread.start()
-    try:
+    with running_beside(say, ended):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
