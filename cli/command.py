@@ -14,6 +14,7 @@ from cli.arguments import CONSOLE, EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
 from fleet.acts.people import NotAllowedError
 from include.control.small_objects import StoreUnreadableError
+from include.object_store import local_folder
 from include.place import place
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.short_names import visible
@@ -91,7 +92,14 @@ def add_person(parser: CommandParser) -> None:
 
 
 def read_settings(options: argparse.Namespace) -> Settings:
-    """Return the settings in force, with everything below ``--out`` where it is given."""
+    """Return the settings in force, with everything below ``--out`` where it is given.
+
+    Raises:
+        UsageError: ``--out`` names a folder that is not there, which would read as one in which nothing happened.
+    """
     if options.out is not None:
+        folder = local_folder(str(options.out))
+        if folder is not None and not folder.is_dir():
+            raise UsageError(f"there is no folder {folder}")
         os.environ.update(below(options.out))
     return anchor_paths(load_settings())

@@ -93,6 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tidewise {VERSION}")
     elif name == "completion" and len(arguments) == 1 and arguments[0] in SHELLS:
         print(SHELLS[arguments[0]].format(verbs=" ".join([*VERBS, "completion"])))
+    elif name == "completion":
+        print(f"tidewise: completion is of one shell: {', '.join(SHELLS)}", file=sys.stderr)
+        return EXIT_USAGE
     elif name in VERBS:
         return _run(name, arguments)
     else:

@@ -34,11 +34,11 @@ def describe_step(step: StepFact, now_s: float) -> str:
     return f"{show_due(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {slots} ({change}): {why}; {expected}"
 
 
-def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float) -> list[str]:
-    """Return the steps, and of how many jobs nothing is planned."""
+def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float, jobs: Sequence[str] = ()) -> list[str]:
+    """Return the steps, and of how many of the jobs nothing is planned; none named: of all."""
     lines = [describe_step(step, facts.at_s) for step in steps]
-    lines = lines or [f"nothing is planned within {hours:g} h: all jobs stay as they are"]
-    running = [one for one in facts.jobs if not one.has_ended]
+    lines = lines or [f"nothing is planned within {hours:g} h"]
+    running = [one for one in facts.jobs if not one.has_ended and (not jobs or f"{one.cluster}/{one.job}" in jobs)]
     refused = [one for one in running if one.plan_status == "refused"]
     lines += [f"no plan for {one.cluster}/{one.job}: {one.plan_reason}" for one in refused]
     newest_s = max((one.plan_as_of_s for one in facts.jobs if one.plan_as_of_s is not None), default=None)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         print(to_json("plan", {"at_s": facts.at_s, "hours": options.hours, "steps": steps}))
         return 0
     newest_s = find_newest(facts)
-    lines = describe_plan(facts, steps, options.hours)
+    lines = describe_plan(facts, steps, options.hours, options.jobs)
     if not steps and newest_s is not None and facts.at_s - newest_s > 24 * 3600:
         lines.append(f"to look at the plan of that time: tidewise plan --at {show_moment(newest_s)}")
     print_lines(lines)

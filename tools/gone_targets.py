@@ -40,9 +40,11 @@ def answer(target: str, arguments: str) -> str:
     """Return what to type in place of a target that is not there."""
     if command := find_command(target):
         return f"make {target} went; type: {command} {arguments}".rstrip()
-    near = get_close_matches(target, [*list_targets(), *VERBS], cutoff=0.5)
+    targets = list_targets()
+    near = get_close_matches(target, {*targets, *VERBS}, cutoff=0.5)
+    named = [f"make {one}" if one in targets else f"./tidewise {one}" for one in near]
     return f"there is no target {target!r}; " + (
-        f"did you mean {', '.join(near)}?" if near else "make help-all lists them"
+        f"did you mean {', '.join(named)}?" if named else "make help-all lists them"
     )
 
 

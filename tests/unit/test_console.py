@@ -29,6 +29,17 @@ def test_a_misspelt_verb_is_answered_with_near_names(capsys: pytest.CaptureFixtu
     assert "there is no verb 'stauts'; did you mean status" in capsys.readouterr().err
     assert console.main(["xyzzy"]) == 2
     assert "tidewise --help lists the verbs" in capsys.readouterr().err
+    assert console.main(["completion"]) == 2
+    assert "completion is of one shell: bash" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["log", "plan", "quarantine", "models list"])
+def test_a_folder_that_is_not_there_is_refused_and_not_made(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert console.main([*verb.split(), "--out", str(tmp_path / "mistyped")]) == 2
+    assert f"there is no folder {tmp_path / 'mistyped'}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("shell", console.SHELLS)

@@ -83,7 +83,7 @@ def test_a_verb_is_typed_in_any_folder(tmp_path: Path) -> None:
 def test_a_misspelt_target_is_answered_with_near_names() -> None:
     done = make("stauts")
     assert done.returncode != 0
-    assert "there is no target 'stauts'; did you mean status" in done.stderr
+    assert "there is no target 'stauts'; did you mean ./tidewise status" in done.stderr
 
 
 @pytest.mark.parametrize(

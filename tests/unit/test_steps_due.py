@@ -55,6 +55,12 @@ def test_a_step_whose_time_has_passed_is_due_since_then() -> None:
     assert stays.startswith("0 of 1 job stay")
 
 
+def test_of_named_jobs_only_those_are_counted() -> None:
+    two = replace(facts(), jobs=(*facts().jobs, replace(facts().jobs[0], job="q3")))
+    assert describe_plan(two, [], 6)[-1].startswith("2 of 2 jobs stay")
+    assert describe_plan(two, [], 6, ["prod/q3"])[-1].startswith("1 of 1 job stays")
+
+
 def test_a_step_that_was_carried_out_is_not_due() -> None:
     runs = replace(LAST, reason="runs_as_requested", parallelism_from=FOUR)
     for known in ({"last_rescale": LAST}, {"last_decision": runs}):
