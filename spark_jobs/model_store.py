@@ -385,11 +385,11 @@ def champion(settings: Settings) -> FleetBundle | None:
 def _tag_of(cluster: str, job: str) -> str:
     """Return the name of a job's tag, in the letters that MLflow lets a tag have.
 
-    >>> _tag_of("eu", "orders (v2)")
-    'job eu/orders _v2_'
+    >>> _tag_of("eu", "orders (v2)"), _tag_of("eu", "")
+    ('job eu/orders _v2_', 'job eu/_')
     """
-    names = (re.sub(r"[^\w.\- :]|^\.+$", "_", name) for name in (cluster, job))
-    return f"{JOB_TAG}{'/'.join(names)}"[:TAG_NAME_LETTERS]
+    names = (re.sub(r"[^\w.\- :]|^\.*$", "_", name) for name in (cluster, job))
+    return f"{JOB_TAG}{'/'.join(names)}"[:TAG_NAME_LETTERS].rstrip("/")
 
 
 def _logged_id(source: str) -> str | None:

@@ -52,7 +52,7 @@ def test_a_new_installation_has_a_plan_after_its_first_hour(spark: SparkSession,
     write_small_history(Path(settings.paths.raw), hours=1)
     assert find_training_need(settings, AS_OF) is None
     ingest.run(spark, settings, StageRequest(Stage.INGEST, AS_OF, AS_OF - HOUR, AS_OF))
-    assert find_training_need(settings, AS_OF) == "there is no model yet, and 3 jobs have 3 windows or more"
+    assert find_training_need(settings, AS_OF) == "there is no model yet, and jobs with 3 windows or more: 3"
     counts = run_all(spark, settings, AS_OF)
     assert counts["train"]["gate"] == "first"
     assert counts["plan"]["jobs"] == 3
