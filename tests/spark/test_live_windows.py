@@ -179,9 +179,10 @@ def test_all_at_once_is_what_silver_holds(case: tuple[Ingested, str]) -> None:
 def test_outstanding_records_and_their_age_are_those_of_a_controller(case: tuple[Ingested, str]) -> None:
     """Within the first hour, before which nothing was polled."""
     ingested, cluster = case
-    until_s = START.timestamp() + 3600
+    polled = records(ingested.raw, cluster)
+    until_s = polled[0].observed_at_ms // 3_600_000 * 3600 + 3600
     history = PollHistory(WINDOW_S, polls=400)
-    history.add(one for one in records(ingested.raw, cluster) if one.observed_at_ms < 1000 * until_s)
+    history.add(one for one in polled if one.observed_at_ms < 1000 * until_s)
     result, ages = history.windows(until_s), []
     for number, job in enumerate(history.jobs()):
         observed = result.observations(number)
