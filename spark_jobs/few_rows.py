@@ -38,20 +38,6 @@ def read_few(lake: Lake, table: Table, since: datetime, until: datetime, columns
     return from_table(lake.spark, table, rows)
 
 
-def read_newest(
-    lake: Lake,
-    table: Table,
-    since: datetime,
-    until: datetime,
-    *,
-    order: Sequence[str],
-    version: int | None = None,
-) -> DataFrame:
-    """Return what :func:`read_newest_rows` does as a local frame."""
-    rows = read_newest_rows(lake, table, since, until, order=order, version=version)
-    return from_table(lake.spark, table, rows)
-
-
 def read_newest_rows(
     lake: Lake,
     table: Table,

@@ -15,7 +15,7 @@ def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> Jo
     """Return the windows of one job.
 
     Args:
-        table: columns of training_data.training_observations, one row per operator and window in any order.
+        table: columns of day_windows.select_windows, one row per operator and window in any order.
         operators: of its latest graph, where it is known.
     """
     encoded = table["operator"].combine_chunks().dictionary_encode()

@@ -22,7 +22,6 @@ from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job
 from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
-from spark_jobs.train.training_data import is_by_day
 from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)
@@ -65,25 +64,23 @@ def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -
     A job that fails is named in the log and left out.
 
     Args:
-        observations: of training_data.training_observations, or of training_data.read_by_day.
+        observations: of training_data.read_by_day.
         task: of the training.
         events: of training_events.recent_events; they come back with ``capacity_after_per_s``, NaN where no window
             tells it.
     """
-    shared, by_day = observations.sparkSession.sparkContext.broadcast(task), is_by_day(observations)
+    shared = observations.sparkSession.sparkContext.broadcast(task)
 
     def learn(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         cluster, job = (str(part.as_py()) for part in key)
         try:
-            windows = unpack_windows(table["windows"].to_pylist()) if by_day else table
-            result = shared.value.learn((cluster, job), windows)
+            result = shared.value.learn((cluster, job), unpack_windows(table["windows"].to_pylist()))
         except Exception as error:  # one job spoils no other
             log.error("%s/%s is left out: %s: %s", *map(shorten_name, (cluster, job)), type(error).__name__, error)
             return _SCHEMA.empty_table()
         return pa.table({"learnt": [_SPARK.dumps(result)]}, schema=_SCHEMA)
 
-    needed = observations.select(*JOB, "windows") if by_day else observations
-    rows = needed.groupBy(*JOB).applyInArrow(learn, _DDL).collect()
+    rows = observations.select(*JOB, "windows").groupBy(*JOB).applyInArrow(learn, _DDL).collect()
     # Written by this application's own workers, a moment ago.
     results = [_SPARK.loads(bytes(row["learnt"])) for row in rows]
     results.sort(key=lambda one: one[0].facts.job)
@@ -99,7 +96,7 @@ def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> p
 
 
 def list_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[JobKey, tuple[KnownOperator, ...]]:
-    """Return the operators of each job of training_data.select_operators, by their names."""
+    """Return the operators of each job, by their names."""
     result: dict[JobKey, list[KnownOperator]] = {}
     for row in sorted(graphs, key=lambda row: (row["cluster"], row["job"], row["operator"])):
         known = KnownOperator(row["operator"], tuple(row["upstream"]), row["max_parallelism"])

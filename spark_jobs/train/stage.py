@@ -210,10 +210,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake, store = Lake(spark, settings.paths.lake), ModelStore(settings.mlflow)
     inputs = data.read_inputs(lake, request.as_of, settings.training, request.jobs)
     known = read_registry(store, request.as_of)
-    try:
-        done = train(store, lake, settings, inputs, known, jobs=request.jobs)
-    finally:
-        inputs.unpersist()
+    done = train(store, lake, settings, inputs, known, jobs=request.jobs)
     result = json.loads(done.data.tags[RESULT_TAG])
     registered = store.register(done)
     not_in_use = promote(store, registered, result, settings.training.promotion, request.as_of)

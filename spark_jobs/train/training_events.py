@@ -8,14 +8,13 @@ from typing import cast
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from include.settings import Training
 from models.arrays import Floats, Ints
 from models.bundle.fleet_bundle import JobKey
 from models.training.recovery_fits import RECENT_EVENTS, Events
-from spark_jobs.timestamps import timestamp_column
 
 JOB = ("cluster", "job")
 MEASURED_FOR_S = 3600  # after an event its capacity is measured over so long, or until the next one
@@ -40,18 +39,26 @@ COLUMNS = (
 )
 
 
-def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> DataFrame:
-    """The most recent rescales and restarts per job and kind that were over before ``as_of``, with COLUMNS."""
+def recent_events(rescales: pa.Table, as_of: datetime, training: Training) -> pa.Table:
+    """Return the newest rescales and restarts of each job and kind that were over before ``as_of``, with COLUMNS.
+
+    Args:
+        rescales: rows of silver.rescales of the dates of the look-back.
+        as_of: nothing later is known.
+        training: the settings.
+    """
     since = as_of - timedelta(days=training.lookback_days)
-    by_job = Window.partitionBy(*JOB).orderBy("started_at")
-    age = F.row_number().over(Window.partitionBy(*JOB, "kind").orderBy(F.col("started_at").desc()))
-    days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-    over = (F.col("started_at") >= timestamp_column(since)) & (F.col("running_at") < timestamp_column(as_of))
-    dated = rescales.where(days).withColumn("next_started_at", F.lead("started_at").over(by_job))
-    recent = dated.where(over & F.col("downtime_s").isNotNull()).withColumn("age", age)
+    dated = rescales.sort_by([(name, "ascending") for name in (*JOB, "started_at")])
+    rows = dated.select([*JOB, "kind", "started_at", "running_at", "downtime_s"]).to_pandas()
+    rows["next_started_at"] = rows.groupby(list(JOB))["started_at"].shift(-1)
+    over = rows[(rows["started_at"] >= since) & (rows["running_at"] < as_of) & rows["downtime_s"].notna()]
+    recent = over.groupby([*JOB, "kind"]).tail(RECENT_EVENTS)
+    following = pa.array(recent["next_started_at"], rescales["started_at"].type)
+    known = dated.take(pa.array(recent.index)).append_column("next_started_at", following)
     # Of a table that was written before the kinds were told apart.
-    cause = F.coalesce("cause_kind", F.when(F.col("kind") == "rescale", "rescale").otherwise("job_failure"))
-    return recent.where(F.col("age") <= RECENT_EVENTS).withColumn("cause_kind", cause).select(*JOB, *COLUMNS)
+    by_kind = pc.if_else(pc.equal(known["kind"], "rescale"), "rescale", "job_failure")
+    cause = pc.coalesce(known["cause_kind"], by_kind)
+    return known.set_column(known.schema.get_field_index("cause_kind"), "cause_kind", cause).select([*JOB, *COLUMNS])
 
 
 def list_spans(events: pd.DataFrame) -> dict[JobKey, Floats]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 import pytest
+from pyspark.sql import functions as F
 
 from include.settings import Settings
 from include.tables import JOB_WINDOWS, OBSERVATIONS, OPERATOR_KEYS
 from spark_jobs.lake import Lake
+from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.train import day_windows
 from spark_jobs.train import training_data as data
-from spark_jobs.train.learn_jobs import learn_jobs, make_task
+from spark_jobs.train.learn_jobs import LearnTask, learn_jobs, make_task
 from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, fill, observations, write
 
 pytestmark = pytest.mark.spark
@@ -24,16 +27,16 @@ LATER = AS_OF - DAY / 2
 """The last day is cut, as is the first one of three."""
 
 
-def read(lake: Lake, settings: Settings, *, by_day: bool) -> tuple[data.Content, list[Any], pd.DataFrame]:
-    """Return what a training knows of its observations, and what it learns of each job and event."""
-    inputs = data.read_inputs(lake, LATER, settings.training, None if by_day else ".*")
-    assert data.is_by_day(inputs.observations) == by_day
-    content = data.hash_observations(inputs.observations, LATER)
-    since_s = (LATER - timedelta(hours=9)).timestamp()
-    task = make_task(settings, inputs.graphs, inputs.events, LATER.timestamp(), since_s)
-    learnt, events = learn_jobs(inputs.observations, task, inputs.events)
-    inputs.unpersist()
-    return content, learnt, events
+Learnt = dict[tuple[str, str], tuple[Any, np.ndarray]]
+
+
+def learn_from_rows(lake: Lake, since: datetime, task: LearnTask) -> Learnt:
+    """Return what a training learns of each job from rows of silver.observations alone."""
+    followed = follow_renames(lake.read(OBSERVATIONS), read_renames(lake, since, LATER))
+    in_time = followed.where((F.col("window_start") >= F.lit(since)) & (F.col("window_start") < F.lit(LATER)))
+    rows = day_windows.select_windows(in_time).toArrow()
+    jobs = set(zip(rows["cluster"].to_pylist(), rows["job"].to_pylist(), strict=True))
+    return {job: task.learn(job, rows.filter(pc.equal(rows["job"], job[1]))) for job in sorted(jobs)}
 
 
 def assert_same(one: Any, other: Any) -> None:
@@ -54,13 +57,19 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def compare(lake: Lake, settings: Settings) -> data.Content:
-    """Both ways give the same; returns what the observations are."""
-    rows, days = (read(lake, settings, by_day=by_day) for by_day in (False, True))
-    assert rows[0] == days[0]
-    assert len(rows[1]) == 2
-    assert_same(rows[1], days[1])
-    pd.testing.assert_frame_equal(rows[2], days[2], check_exact=True)
-    return rows[0]
+    """Days teach the same as their rows; returns what the observations are."""
+    inputs = data.read_inputs(lake, LATER, settings.training)
+    content = data.hash_observations(inputs.observations, LATER)
+    since_s = (LATER - timedelta(hours=9)).timestamp()
+    task = make_task(settings, inputs.graphs, inputs.events, LATER.timestamp(), since_s)
+    learnt, events = learn_jobs(inputs.observations, task, inputs.events)
+    rows = learn_from_rows(lake, LATER - timedelta(days=settings.training.lookback_days), task)
+    assert len(rows) == 2
+    assert_same([own for own, _ in rows.values()], learnt)
+    for (_, job), (_, sustained) in rows.items():
+        own = events.loc[events["job"] == job, "capacity_after_per_s"].to_numpy()
+        assert_same(sustained, own)
+    return content
 
 
 def written(rows: pd.DataFrame) -> pd.DataFrame:

@@ -202,11 +202,7 @@ def test_a_training_of_some_jobs_reads_only_theirs(trainings: Trainings, shared_
     for name in ("observations", "events", "graphs"):
         rows, expected = (list_jobs(getattr(one, name)) for one in (of_one, whole))
         assert set(rows) == {"rides"} < set(expected)
-        assert len(rows)
-        if name != "observations":  # windows of closed days are packed where no jobs are chosen
-            assert len(rows) == (expected == "rides").sum()
-    for one in (whole, of_one):
-        one.unpersist()
+        assert len(rows) == (expected == "rides").sum() > 0
     nobody = replace(request(), jobs="5m/rides")  # a pattern matches from the beginning
     with pytest.raises(train.NothingToLearnError, match="of a job that '5m/rides' matches"):
         train.run(shared_lake.spark, settings, nobody)

@@ -47,7 +47,7 @@ MEASURED = {
 
 
 def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
-    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, [], ("", ""), {})
+    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, [], ("", ""), {})
     gate = judge([HELD, AHEAD, UNSEEN], has_champion=True, champion_knows=1)
     source = "silver.observations, Delta version 3"
     text = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source, run_id="4f2e")
