@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +48,70 @@ def tree_bytes(process: psutil.Process) -> int:
     return total
 
 
-def tree_cpu_s(process: psutil.Process) -> float:
-    """Return the processor seconds so far of a process, its children, and theirs that have ended."""
-    total = 0.0
-    for member in [process, *process.children(recursive=True)]:
-        try:
-            times = member.cpu_times()
-        except psutil.Error:
-            continue  # it ended between the listing and the question: its parent has its seconds from now on
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+@dataclass(slots=True)
+class _Seconds:
+    """Of a process as it was read last: its own, those of children that it waited for, those of ended ones below it."""
+
+    parent: psutil.Process | None
+    own: float = 0.0
+    waited: float = 0.0
+    ended: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """A child that ended is in both sums where its parent waited for it: the larger of them counts."""
+        return self.own + max(self.waited, self.ended)
+
+
+class TreeSeconds:
+    """Processor seconds of a process and of all that come from it, ended ones too: a sum that never falls.
+
+    A process retains the seconds that it was last read with when it ends, and is followed when its parent has ended
+    before it. Children that came and went between two samples, and what one took after its last sample, are in the
+    seconds of a parent that waited for them. Nothing is counted twice. Missed may be what no parent waited for of
+    these two, and a child that lost its parent before a sample.
+    """
+
+    def __init__(self, root: psutil.Process) -> None:
+        self._members = {root: _Seconds(None)}
+        self._so_far_s = 0.0
+
+    def sample_s(self) -> float:
+        """Return the seconds so far."""
+        self._add_new()
+        for process, seconds in list(self._members.items()):  # parents first: a child is not in both sums
+            try:
+                times = process.cpu_times()
+                if not process.is_running():
+                    raise psutil.NoSuchProcess(process.pid)
+                seconds.own, seconds.waited = times.user + times.system, times.children_user + times.children_system
+            except psutil.Error:
+                self._end(process, seconds)
+        total_s = sum(seconds.total for seconds in self._members.values())
+        self._so_far_s = max(self._so_far_s, total_s)
+        return self._so_far_s
+
+    def _add_new(self) -> None:
+        listed: set[psutil.Process] = set()
+        for top in list(self._members):
+            if top in listed:
+                continue
+            with suppress(psutil.Error):
+                for child in top.children(recursive=True):  # parents first
+                    listed.add(child)
+                    if child not in self._members:
+                        by_pid = {process.pid: process for process in self._members}
+                        self._members[child] = _Seconds(by_pid.get(child.ppid(), top))
+
+    def _end(self, process: psutil.Process, seconds: _Seconds) -> None:
+        """Its seconds, and its children, are its parent's from now on; the first process retains its own."""
+        if seconds.parent is None:
+            return
+        del self._members[process]
+        self._members[seconds.parent].ended += seconds.total
+        for child in self._members.values():
+            if child.parent == process:
+                child.parent = seconds.parent
 
 
 def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Usage:
@@ -84,8 +139,9 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 def _watch(child: subprocess.Popen[bytes], samples: list[tuple[float, float, int]]) -> None:
     try:
         process = psutil.Process(child.pid)
+        seconds = TreeSeconds(process)
         while child.poll() is None:
-            samples.append((time.time(), tree_cpu_s(process), tree_bytes(process)))
+            samples.append((time.time(), seconds.sample_s(), tree_bytes(process)))
             time.sleep(SAMPLE_EVERY_S)
     except psutil.NoSuchProcess:
         return

@@ -25,7 +25,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 import spark_jobs
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, environment
-from benchmarks.processes import tree_cpu_s
+from benchmarks.processes import TreeSeconds
 from include.settings import Settings, load_settings
 from include.stage_names import Stage
 from include.stages import StageRequest
@@ -130,11 +130,12 @@ def run(work: Path, jobs: int = 3, operators: int = 3) -> list[Measurement]:
         settings = load_settings()
         spark = start_session(settings, "spark-jobs")
         result: list[Measurement] = []
+        seconds = TreeSeconds(psutil.Process())
         with described_jobs(spark):
             for name, start in (("first", END - 2 * HOUR), ("next", END - HOUR), ("same again", END - HOUR)):
-                begun_s = tree_cpu_s(psutil.Process())
+                begun_s = seconds.sample_s()
                 counted = ingest_hour(spark, settings, start)
-                cpu_s = tree_cpu_s(psutil.Process()) - begun_s
+                cpu_s = seconds.sample_s() - begun_s
                 result.append(Measurement(f"Spark jobs, ingest, {name} hour", counted.total(), "jobs"))
                 result.append(Measurement(f"processor time, ingest, {name} hour", cpu_s, "s"))
                 print(f"\n{name} hour: {counted.total()} Spark jobs, {cpu_s:.1f} CPU s")
