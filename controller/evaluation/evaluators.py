@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -62,14 +64,27 @@ class Evaluators:
 def decide_each(decide: Decide, jobs: Sequence[Job], settings: Settings, now_s: int) -> list[EvaluationState | None]:
     """Return what is to be kept of each job, None where that is what was; a job that fails is left as it is."""
     result = []
-    for view, before in jobs:
-        try:
-            after = decide(view, before, settings, now_s)
-        except Exception:  # a job's trouble is its own
-            log.exception("%s/%s is not evaluated", view.cluster, view.job)
-            after = replace(before, standing=None)
-        result.append(None if after is before else after)
+    with _without_collections():
+        for view, before in jobs:
+            try:
+                after = decide(view, before, settings, now_s)
+            except Exception:  # a job's trouble is its own
+                log.exception("%s/%s is not evaluated", view.cluster, view.job)
+                after = replace(before, standing=None)
+            result.append(None if after is before else after)
     return result
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """What a decision makes is freed with it: collections, a twentieth of the time, would look through the fleet."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _begin() -> None:
