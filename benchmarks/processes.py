@@ -114,8 +114,14 @@ class TreeSeconds:
                 child.parent = seconds.parent
 
 
-def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Usage:
+def measure(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path | None = None) -> Usage:
     """Run a command to its end.
+
+    Args:
+        command: to run.
+        environment: more variables of it.
+        log: where it prints to.
+        cwd: its working directory; None for that of this process.
 
     Raises:
         CommandFailedError: it exited with another code than 0.
@@ -123,7 +129,9 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         started = time.monotonic()
-        child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT, cwd=cwd
+        )
         samples: list[tuple[float, float, int]] = []
         watcher = threading.Thread(target=_watch, args=(child, samples), daemon=True)
         watcher.start()

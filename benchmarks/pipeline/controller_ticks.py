@@ -3,9 +3,9 @@
 A process of its own takes in 15 polls of all jobs, a minute apart, and makes ticks at them as the controller does, in
 dry run on what the polls show: at an evaluation every job is evaluated under the default policy without a plan, which
 is the dearest case, and every decision is logged; between evaluations requests are followed.  Jobs are dealt out among
-as many processes as there are cores.  Timed: the last evaluation after its poll was taken in, the last tick without
-news, and the peak of memory of the whole tree of processes.  Set-up, not timed: the replies of a simulated fleet, and
-reading them from their files.
+as many processes as there are cores.  Timed: the last evaluation with its poll, by the clock and by the processor time
+of all processes, the last tick without news, and the peak of memory of the whole tree of processes.  Set-up, not timed:
+the replies of a simulated fleet, and reading them from their files.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
+
 from benchmarks.measurement import Measurement
 from benchmarks.pipeline.live_windows import CLUSTERS, POLL_S, SIZES, poll_lines
-from benchmarks.processes import measure
+from benchmarks.processes import TreeSeconds, measure
 from controller.tick import Ticker
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord, write_lines
@@ -41,21 +43,24 @@ def read_and_time(directory: Path, lake: Path) -> dict[str, float]:
     now = {"s": 0.0}
     names = [f"cluster-{number}" for number in range(CLUSTERS)]
     ticker = build_ticker(load_settings, names, "benchmark", lambda: now["s"], is_rehearsal=True)
-    result = {"evaluation_s": 0.0, "idle_s": 0.0, "add_s": 0.0, "jobs": 0.0}
+    result = {"evaluation_s": 0.0, "evaluation_cpu_s": 0.0, "idle_s": 0.0, "add_s": 0.0, "jobs": 0.0}
+    tree = TreeSeconds(psutil.Process())
     for path in sorted(directory.glob("poll-*.jsonl.gz")):
         records = read_records(path)
         now["s"] = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
-        _tick(ticker, records, result)
+        _tick(ticker, records, tree, result)
     ticker.close()
     return result
 
 
-def _tick(ticker: Ticker, records: list[RawRecord], result: dict[str, float]) -> None:
+def _tick(ticker: Ticker, records: list[RawRecord], tree: TreeSeconds, result: dict[str, float]) -> None:
     """Time a tick with news, and one without."""
     ticker.add_records(records)
-    began = time.perf_counter()
+    began_cpu_s, began = tree.sample_s(), time.perf_counter()
     summary = ticker.tick()
     result["evaluation_s" if summary.is_evaluation else "add_s"] = time.perf_counter() - began
+    if summary.is_evaluation:
+        result["evaluation_cpu_s"] = tree.sample_s() - began_cpu_s
     began = time.perf_counter()
     ticker.tick()
     result["idle_s"] = time.perf_counter() - began
@@ -82,6 +87,7 @@ def run(work: Path, sizes: tuple[int, ...] = SIZES) -> list[Measurement]:
         size = f"{jobs:,} jobs x 8 operators"
         result += [
             _measurement(f"controller, evaluation of {size}", times["evaluation_s"], "s", EVALUATION_S, jobs),
+            Measurement(f"controller, evaluation of {size}, all processes", times["evaluation_cpu_s"], "CPU s"),
             _measurement(f"controller, tick without news, {size}", times["idle_s"], "s", IDLE_S, jobs),
             _measurement(f"controller, peak memory, {size}", usage.peak_bytes / 2**30, "GiB", MEMORY_GIB, jobs),
         ]

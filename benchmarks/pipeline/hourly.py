@@ -105,17 +105,19 @@ def submit(
     as_of: datetime,
     interval: tuple[datetime, datetime] | None = None,
     *others: Stage,
+    master: str = MASTER,
     code: Path | None = None,
 ) -> Usage:
     """Run a stage, and others after it, as one process and measure it; with ``code``, those of another checkout."""
     start, end = interval or (None, None)
     requests = [StageRequest(one, as_of, start, end) for one in (stage, *others)]
-    submission = prepare_submission(load_settings(), MASTER)
+    submission = prepare_submission(load_settings(), master)
     if code is not None:
         script, package = code / "spark_jobs" / "launch.py", build_package(code, work / "tidewise.zip")
         submission = replace(submission, application=str(script), package=str(package))
     command = submission.command(form_argv(requests))
-    return measure(command, submission.environment, work / "logs" / f"{stage}-{as_of:%H}.log")
+    # Elsewhere than in a checkout: workers of Python import what lies in the working directory before the package.
+    return measure(command, submission.environment, work / "logs" / f"{stage}-{as_of:%H}.log", work)
 
 
 def write_fleet(raw: Path, jobs: int, operators: int) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pipeline.hourly import END, HOUR, HOURLY, PLANNING, environment, prepare, submit, write_fleet
-from benchmarks.pipeline.spark_events import logged_events, read_job_starts
+from benchmarks.pipeline.spark_events import logged_events, read_events
 from benchmarks.processes import Usage
 from cli.arguments import CommandParser, whole_number
 from include.atomic_write import write_text
@@ -79,7 +79,7 @@ def measure_pass(work: Path, code: Path | None) -> list[Row]:
     for number, stages in enumerate([HOURLY] if is_one else [(Stage.INGEST,), PLANNING]):
         with logged_events(events := work / f"events-{number}"):
             usage = submit(stages[0], work, END, (END - HOUR, END), *stages[1:], code=code)
-        rows += split_by_stage(usage, stages, work / "out", read_job_starts(events))
+        rows += split_by_stage(usage, stages, work / "out", read_events(events).jobs)
         shutil.rmtree(events)
     total = {name: sum(row[name] for row in rows) for name in ("cpu_s", "seconds", "spark_jobs")}
     return [*rows, {"stage": "the pass", "gib": max(row["gib"] for row in rows), **total}]

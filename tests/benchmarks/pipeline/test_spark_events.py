@@ -1,4 +1,4 @@
-"""Spark jobs and processor seconds of an application, by stage."""
+"""What is read of Spark's own log of an application: jobs, and the seconds in which a task was running."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from benchmarks.pipeline.pass_sizes import split_by_stage
-from benchmarks.pipeline.spark_events import read_job_starts
+from benchmarks.pipeline.spark_events import parse_events
 from benchmarks.processes import Usage
 from include.stage_names import Stage
 
 
-def test_jobs_of_every_application_are_counted(tmp_path: Path) -> None:
-    start = {"Event": "SparkListenerJobStart", "Submission Time": 1_500}
-    for name, events in {"one": [start, {"Event": "SparkListenerJobEnd"}], "two": [start]}.items():
-        (tmp_path / name).write_text("".join(json.dumps(event) + "\n" for event in events))
-    assert read_job_starts(tmp_path) == [1.5, 1.5]
+def _task(begin_s: float, end_s: float) -> str:
+    times = {"Launch Time": begin_s * 1000, "Finish Time": end_s * 1000}
+    return json.dumps({"Event": "SparkListenerTaskEnd", "Task Info": times})
+
+
+def test_tasks_that_run_at_a_time_are_counted_once() -> None:
+    events = parse_events([_task(10, 14), _task(11, 12), _task(13, 15), _task(20, 21), '{"Event": "Other"}'])
+    assert events.busy_s == pytest.approx(6.0)
+    assert events.jobs == []
 
 
 def test_an_application_is_split_where_a_stage_has_written_its_counts(tmp_path: Path) -> None:
