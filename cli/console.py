@@ -44,6 +44,7 @@ VERBS = {
     "lift": Verb("cli.lift", "let a parallelism be tried again"),
     "models": Verb("cli.models", "models in use, and what to do about them", has_pandas=True),
     "init": Verb("cli.init", "write a tidewise.toml for a cluster", has_pandas=True),
+    "settings": Verb("cli.settings", "whether a settings file can be used, or what it is today", has_pandas=True),
     "doctor": Verb("cli.doctor.__main__", "whether it will work here", has_pandas=True),
     "control": Verb("controller.command", "the controller until Ctrl-C", has_pandas=True),
     "import": Verb("cli.import_hours", "raw files of past hours from Prometheus", has_pandas=True),

@@ -1,4 +1,4 @@
-"""``tidewise init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode.
+"""``tidewise init``: ask for the address of a Flink cluster and write a tidewise.toml of ten lines in dry-run mode.
 
 Settings that are there already keep every line: the cluster is added at their end, in dry-run mode whatever theirs is.
 """
@@ -194,7 +194,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--yes", action="store_true", help="ask nothing, take what is suggested")
     parser.add_argument("--offline", action="store_true", help="do not ask the cluster whether it is there")
     parser.add_argument(
-        "--force", action="store_true", help="replace a file that is there instead of adding to it, and keep it beside"
+        "--force", action="store_true", help="replace a file that is there, with its clusters, and keep it beside"
     )
     parser.add_argument("--file", type=Path, default=PROJECT / FILE, help=f"file to write; default: {FILE}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
 from types import NoneType, UnionType
@@ -17,7 +17,9 @@ from pydantic.fields import FieldInfo
 from include.policy_catalogue import PolicyEntry, catalogue
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
-from include.settings.refusals import model_in, show_value
+from include.settings.refusals import MOVED, model_in, show_value
+from include.settings.retired import list_constants
+from include.settings.section import Section
 
 PAGE, LAB_PAGE = PROJECT / "docs" / "settings.md", PROJECT / "lab" / "settings.md"
 _HEAD = """# Settings
@@ -30,7 +32,8 @@ Every key has a default, unless its table says `required`. `tidewise.toml` in th
 used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
-A heading with several sections has the keys of each. A key that is unset by default may be left out.
+A heading with several sections has the keys of each. A key that is unset by default may be left out. `[profiling]`,
+`[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
 """
 _POLICIES = """## Policies
 
@@ -48,12 +51,24 @@ alpha = 5
 A policy of your own is a Python package with an entry point of the group `tidewise.policies`: its name is the policy's,
 its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). Install it where Airflow and Spark run.
 """
-_LAB_HEAD = """# Parameters of the policies
+_RETIRED = """## Keys that went
 
-<!-- Made by `make docs` from the policies' parameters; edit those. -->
+A key that settings once had is refused with this line; `tidewise settings --migrate` rewrites a file that has some.
+"""
+_RETIRED_HEADS = ("key", "now", "because")
+_LAB_HEAD = """# Settings of the laboratory
+
+<!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
+
+Sections of the [settings](../docs/settings.md) that the laboratory's stages and policies alone ask.
+"""
+_PARAMETERS = """# Parameters of the policies
 
 Keys of the sections `[policies.<name>]` of the [settings](../docs/settings.md#policies).
 """
+LABORATORY = {"profiling", "backtest", "advise"}
+"""Sections whose stages are the laboratory's."""
+LEVELS = {"limits": "fleet", "clusters.<name>.limits": "cluster", "limits.jobs.<name>": "job"}
 _LIMITS = ("gt", "ge", "lt", "le")
 _PLAIN = {"", "list", "number", "table", "text", "true or false"}
 """What a default tells of what is allowed."""
@@ -71,16 +86,14 @@ class Key:
 
 def page() -> str:
     """Return the whole page."""
-    parts = [_HEAD]
-    for model, paths in sections().items():
-        if own := [key for name, field in model.model_fields.items() if (key := _setting(name, field)) is not None]:
-            parts += [f"## {', '.join(f'[{path}]' for path in paths)}", _sentence(model), _keys(own)]
-    return _join([*parts, _POLICIES, _table(("policy", "", "decides"), _policy_rows())])
+    parts = [_HEAD, *_describe_sections(of_laboratory=False), _POLICIES]
+    parts += [_table(("policy", "", "decides"), _policy_rows()), _RETIRED, _table(_RETIRED_HEADS, _retired_rows())]
+    return _join(parts)
 
 
 def lab_page() -> str:
-    """Return the page of the policies' parameters."""
-    parts = [_LAB_HEAD]
+    """Return the page of the laboratory's sections and of the policies' parameters."""
+    parts = [_LAB_HEAD, *_describe_sections(of_laboratory=True), _PARAMETERS]
     for name, kind, users in parameter_classes():
         parts += [f"## [policies.{name}]", *_presets(users), _keys(parameter_keys(kind))]
     return _join(parts)
@@ -90,8 +103,39 @@ def _join(parts: Iterable[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
+def _describe_sections(*, of_laboratory: bool) -> Iterator[str]:
+    """Yield heading, sentence and table of each section; one table for what several levels have."""
+    for model, paths in sections().items():
+        if of_laboratory != (paths[0].split(".")[0] in LABORATORY):
+            continue
+        base = level_base(model)
+        levels = sorted((each for each in sections() if level_base(each) is base), key=_order)
+        if model is levels[-1]:
+            heads = paths if base is model else [sections()[each][0] for each in levels]
+            if own := list(_keys_of(levels)):
+                yield from (f"## {', '.join(f'[{path}]' for path in heads)}", _sentence(base), _keys(own))
+
+
+def level_base(model: type[BaseModel]) -> type[BaseModel]:
+    """Return what the levels of limits have in common; any other section itself."""
+    return model if model.__mro__[1] is Section else model.__mro__[1]
+
+
+def _order(level: type[BaseModel]) -> int:
+    path = sections()[level][0]
+    return [*LEVELS].index(path) if path in LEVELS else 0
+
+
+def _keys_of(levels: Sequence[type[BaseModel]]) -> Iterator[Key]:
+    for name in dict.fromkeys(name for level in levels for name in level.model_fields):
+        having = [level for level in levels if name in level.model_fields]
+        if (key := _setting(name, having[0].model_fields[name])) is not None:
+            places = ", ".join(LEVELS[sections()[level][0]] for level in having) if len(levels) > 1 else ""
+            yield replace(key, meaning=key.meaning + (f"; may be set at: {places}" if places else ""))
+
+
 def sections() -> dict[type[BaseModel], list[str]]:
-    """Return each class of sections -> its sections, in the order of the settings."""
+    """Return each class of sections -> its sections, in the order of the settings, constants apart."""
     result: dict[type[BaseModel], list[str]] = {}
 
     def add(model: type[BaseModel], path: str) -> None:
@@ -99,7 +143,7 @@ def sections() -> dict[type[BaseModel], list[str]]:
             result.setdefault(model, []).append(path)
         for name, field in model.model_fields.items():
             inside = model_in(field.annotation)
-            if inside is not None:
+            if inside is not None and not field.frozen:
                 table = "" if field.annotation is inside else ".<name>"
                 add(inside, f"{path}.{name}{table}".lstrip("."))
 
@@ -108,7 +152,7 @@ def sections() -> dict[type[BaseModel], list[str]]:
 
 
 def _setting(name: str, field: FieldInfo) -> Key | None:
-    if model_in(field.annotation) is not None:
+    if field.frozen or model_in(field.annotation) is not None:
         return None
     default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
     return Key(name, default, _describe_allowed(field.annotation, field.metadata, default), field.description or "")
@@ -158,6 +202,13 @@ def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
         if entry.preset:
             values = ", ".join(f"`{key} = {_bare(value)}`" for key, value in entry.preset.items())
             yield f"`{name}` has {values} unless set."
+
+
+def _retired_rows() -> Iterator[tuple[str, ...]]:
+    for before, now in MOVED.items():
+        yield f"`{before}`", f"write `{now}`", "the same"
+    for one in list_constants(Settings):
+        yield f"`{'.'.join(one.path)}`", _value(one.value), one.because
 
 
 def _policy_rows() -> Iterator[tuple[str, ...]]:

@@ -39,7 +39,7 @@ class Rule(NamedReason):
     VALUE_NEGATIVE = "value_negative", "one value is below zero; the rest of its row is kept"
     VALUE_HUGE = (
         "value_huge",
-        "one value is above `ingest.max_value`, or a subtask's share of time above 105%; the rest of its row is kept",
+        "one value is above 1e15, or a subtask's share of time above 105%; the rest of its row is kept",
     )
     DUPLICATE_CONFLICT = "duplicate_conflict", "two different replies for the same vertex and time: the first is kept"
     CORRUPT_FILE = "corrupt_file", "a damaged compressed file; what decompresses before the damage is kept"

@@ -11,7 +11,7 @@ from include.settings.connection import Connection, check_http_url
 from include.settings.job_names import check_job_names, name_job
 from include.settings.kubernetes import Kubernetes
 from include.settings.limits import ClusterLimits
-from include.settings.section import SLOTS_MAX, Section, Text, WholeSeconds
+from include.settings.section import SLOTS_MAX, Section, Text, WholeSeconds, constant
 from include.settings.sources import Kafka, Prometheus, SourceKey
 from include.utc import DAY_S, HOUR_S
 
@@ -127,7 +127,7 @@ class Ingest(Section):
     settle_s: int = Field(
         30, ge=0, le=DAY_S, description="s; windows count as disturbed until this long after a restart"
     )
-    max_value: float = Field(1e15, gt=0, le=1e18, description="a metric value above this is quarantined as value_huge")
+    max_value: float = constant(1e15, "no counter or rate of Flink comes near it; a larger value is a broken one")
     caught_up_lag_s: float = Field(
         5.0, gt=0, le=DAY_S, description="s; age of the oldest record below which a job has caught up"
     )

@@ -8,24 +8,20 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from include.settings.names import ClusterOrJob
-from include.settings.section import Days, Hours, Section, Share
+from include.settings.section import Days, Hours, Section, Share, constant
 from include.settings.time_zone import TimeZone
 from include.utc import DAY_S, HOUR_S
+
+_SKILL = "the policy planner alone leaves its plan for the measured load where forecasts err by more"
 
 
 class Training(Section):
     """What the models learn from and when a new one is accepted."""
 
     lookback_days: Days = Field(28, description="days of observations that a training reads")
-    recent_per_parallelism: int = Field(
-        5, ge=1, le=100_000, description="latest windows kept per parallelism: K of ContTune's mean reversion"
-    )
-    min_busy_share: float = Field(
-        0.15, ge=0, lt=1, description="windows with a lower busy share are left out: they overestimate the true rate"
-    )
-    holdout_share: float = Field(
-        0.2, gt=0, lt=1, description="share of the observations held out, with which the gate compares"
-    )
+    recent_per_parallelism: int = constant(5, "as many windows are kept per parallelism as ContTune averages: its K")
+    min_busy_share: float = constant(0.15, "windows of a job that is hardly busy overestimate its true rate")
+    holdout_share: float = constant(0.2, "a fifth held out tells models apart and leaves enough to learn from")
     gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
     gate_job_tolerance: Share = Field(
         0.05,
@@ -34,18 +30,14 @@ class Training(Section):
     gate_worse_jobs_max: Share = Field(
         0.25, description="with a larger share of jobs that are worse the whole challenger is refused"
     )
-    gate_forward_h: Hours = Field(
-        24.0, description="h; the gate has models predict the last hours of the history from what came before"
-    )
+    gate_forward_h: float = constant(24.0, "a model is in use for a day until the next one")
     plan_cost_jobs: int = Field(
         50,
         ge=0,
         le=10_000,
         description="jobs at random on which plans by new models are compared with the champion's; 0: none",
     )
-    first_windows: int = Field(
-        3, ge=1, le=10_000, description="windows from which on a job that is in no model has a training triggered"
-    )
+    first_windows: int = constant(3, "fewer windows than three have no spread to learn from")
     retrain_after_h: Hours = Field(
         2.0, description="h; such trainings come at most so often; the first of all is not waited for"
     )
@@ -60,17 +52,9 @@ class Forecast(Section):
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a forecast reaches; whole bins")
     bin_s: int = Field(300, ge=10, le=DAY_S, description="s; time step of a forecast; divides a day")
     history_days: Days = Field(28, description="days of history that a forecast reads")
-    backtest_origins: int = Field(7, ge=1, le=1000, description="rolling origins with which methods are compared")
-    champion_margin: Share = Field(
-        0.02, description="another method must have an error smaller by this share to become champion"
-    )
-    plan_error_max: float = Field(
-        0.15,
-        gt=0,
-        le=1e6,
-        description="share of the rate; where forecasts of the next hour err by more, and by more than twice what the "
-        "rate changes in ten minutes, the measured load is followed instead of a plan",
-    )
+    backtest_origins: int = constant(7, "the methods of forecasts are compared on each day of a week")
+    champion_margin: float = constant(0.02, "a smaller gain in error is noise, and the method would change daily")
+    plan_error_max: float = constant(0.15, _SKILL)
     time_zones: dict[ClusterOrJob, TimeZone] = Field(
         default_factory=dict,
         description='"cluster" or "cluster/job" = IANA time zone whose clock the load follows; else UTC',

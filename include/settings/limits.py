@@ -78,7 +78,10 @@ class Steps(Section):
 
 
 class _Level(Section):
-    """What every level has."""
+    """Limits of every job, of those of a cluster, and of one job, named `cluster/job`; docs/limits.md says which wins.
+
+    A cluster's most slots of a job are `slots_max` of its own section.
+    """
 
     mode: Mode | None = Field(
         None, description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"

@@ -15,6 +15,7 @@ from include.s3_client import S3ClientError, export_client
 from include.settings.environment import EnvironmentFaultError, read_environment
 from include.settings.missing_extras import missing_extras
 from include.settings.refusals import faults_of
+from include.settings.retired import find_constants
 from include.settings.tree import Settings, SettingsError, s3_keys
 
 SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
@@ -91,11 +92,15 @@ def check_settings(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: a key is unknown or cannot be used; one line.
     """
+    faults = [str(fault) for _, fault in find_constants(values, Settings)]
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
     except ValidationError as error:
-        faults = [str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings)]
+        faults += [str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings)]
         raise SettingsError(f"settings refused: {'; '.join(faults)}", faults) from error
+    if faults:
+        raise SettingsError(f"settings refused: {'; '.join(faults)}", faults)
+    return settings
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, model_validator
 
 from include.settings.names import JobKey
-from include.settings.section import Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
+from include.settings.section import Hours, Seconds, Section, Share, Text, Weight, constant
 from include.utc import DAY_S, HOUR_S
 
 RECOVERS = "programme"
@@ -17,37 +17,16 @@ TOLERATE = frozenset({RECOVERS, "planner", "controller_alone"})
 GoalName = Literal["cheap", "balanced", "on_time"]
 LATE_WEIGHT_FACTOR: Final[dict[GoalName, float]] = {"cheap": 0.25, "balanced": 1.0, "on_time": 4.0}
 """Goal -> how much more a late minute costs than ``late_weight``."""
-_PLANNERS_KEYS = {
-    "": ("load_quantile",),
-    "costs": (
-        "rescale_margin",
-        "failure_margin",
-        "recovery_quantile",
-        "overload_tolerance",
-        "overload_late_share",
-        "overload_slots_share",
-    ),
-    "timing": ("lead_margin_s", "max_lead_s"),
-    "reactive": None,
-}
-"""Section -> keys that the programme does not ask: what they stand for follows from its three prices; None: all."""
+_RIVAL = "only the policies planner and controller_alone ask it, and their published costs are with this value"
 
 
 class Capacity(Section):
     """How far an operator's capacity model is trusted."""
 
-    lower_bound_z: float = Field(
-        1.28, ge=0, le=10, description="lower bound of a capacity = posterior mean - z x standard deviation"
-    )
-    target_utilisation: float = Field(
-        0.85, gt=0, le=1, description="required rate / capacity that a static configuration is sized for"
-    )
-    trust_region: int = Field(
-        3, ge=0, le=1000, description="parallelism around an observed one within which the Gaussian process is believed"
-    )
-    fleet_prior: bool = Field(
-        True, description="operators seen at few parallelisms borrow how operators of their kind scale in the fleet"
-    )
+    lower_bound_z: float = constant(1.28, "one in ten capacities lies below, as one load in ten above its forecast q90")
+    target_utilisation: float = constant(0.85, "only policies of the laboratory size a configuration by it")
+    trust_region: int = constant(3, "a Gaussian process says little further from what was observed")
+    fleet_prior: bool = constant(True, "an operator that was hardly observed is predicted better with it")
 
 
 class Costs(Section):
@@ -56,9 +35,7 @@ class Costs(Section):
     resource_weight: Weight = Field(0.2, description="cost of a minute with all slots of the job")
     late_weight: Weight = Field(0.4, description="cost of a late minute")
     rescale_weight: Weight = Field(0.4, description="cost of a rescale")
-    rescale_margin: float = Field(
-        3.0, ge=1, le=1e6, description="a planned rescale must promise to save so many times its cost"
-    )
+    rescale_margin: float = constant(3.0, _RIVAL)  # a planned rescale saves so many times its cost
     late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
     late_share_goal: Share = Field(
         0.01, description="share of a day that a job may be late; pages show in red where more is expected"
@@ -76,28 +53,18 @@ class Costs(Section):
     failures_per_day: float = Field(
         1.0, ge=0, le=1000, description="failures of a job that are expected; catching up after them needs headroom"
     )
-    failure_margin: float = Field(
-        2.0, ge=1, le=1e6, description="lateness after a failure counts so many times in a plan"
-    )
-    recovery_quantile: float = Field(
-        0.5, gt=0, lt=1, description="quantile of the load at which the recovery after a failure is judged"
-    )
-    overload_tolerance: float = Field(
-        0.0, ge=0, lt=1, description="load may exceed capacity by this share before a job counts as overloaded"
-    )
-    overload_late_share: float = Field(
-        0.06, gt=0, le=1, description="late share of an hour with overload, until the reactive controller ends it"
-    )
-    overload_slots_share: Share = Field(
-        0.3, description="share of all slots that the reactive controller adds for an hour to end an overload"
-    )
+    failure_margin: float = constant(2.0, _RIVAL)  # lateness after a failure counts so many times
+    recovery_quantile: float = constant(0.5, _RIVAL)  # quantile of the load while a job recovers
+    overload_tolerance: float = constant(0.0, _RIVAL)  # share by which load may exceed capacity
+    overload_late_share: float = constant(0.06, _RIVAL)  # late share of an hour with overload
+    overload_slots_share: float = constant(0.3, _RIVAL)  # share of all slots added to end an overload
 
 
 class Timing(Section):
     """When a planned step is sent."""
 
-    lead_margin_s: Seconds = Field(60.0, description="s; added to the lead time that the recovery model gives")
-    max_lead_s: WholeSeconds = Field(1800, description="s; a scale-up is sent at most this long ahead of its need")
+    lead_margin_s: float = constant(60.0, _RIVAL)  # s; added to the lead time
+    max_lead_s: int = constant(1800, _RIVAL)  # s; a scale-up is sent at most so much ahead
     awaits_checkpoint: bool = Field(
         False,
         description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job, and the "
@@ -115,51 +82,32 @@ class Timing(Section):
 
 
 class Reactive(Section):
-    """The reactive controller: what it does from what is measured between two plans."""
+    """The reactive controller: what it does from what is measured between two plans.
 
-    utilisation_max: float = Field(
-        1.05, gt=0, le=1000, description="utilisation above which a planned job is scaled up, if records wait as well"
-    )
-    lag_s: Seconds = Field(15.0, description="s; records that wait for longer than this count as waiting")
-    overload: float = Field(
-        1.1, gt=0, le=1000, description="utilisation above which a planned job is scaled up without waiting for lag"
-    )
-    hold_s: WholeSeconds = Field(
-        0, description="s; after a scale-up of a planned job no scale-down is sent for so long"
-    )
-    utilisation_target: float = Field(
-        0.9, gt=0, le=1, description="utilisation that the scale-up of a planned job aims at"
-    )
-    rescales_for_catch_up: bool = Field(
-        True, description="scale a job up for as long as it works off a backlog, if that is cheaper"
-    )
-    rescales_while_restarting: bool = Field(True, description="the same already while the job restarts after a failure")
-    unplanned_utilisation_target: float = Field(
-        0.85, gt=0, le=1, description="utilisation that a rescale of a job without a plan aims at"
-    )
-    unplanned_utilisation_max: float = Field(
-        0.95, gt=0, le=1, description="utilisation above which a job without a plan is scaled up"
-    )
-    scale_down_margin: float = Field(
-        1.0,
-        ge=0,
-        le=1e6,
-        description="a job without a plan is scaled down once that had saved so many x two rescales, lateness included",
-    )
+    Attributes:
+        utilisation_max: utilisation above which a planned job is scaled up, if records wait as well.
+        lag_s: records that wait for longer than this count as waiting.
+        overload: utilisation above which a planned job is scaled up without waiting for lag.
+        hold_s: after a scale-up of a planned job no scale-down is sent for so long.
+        utilisation_target: utilisation that the scale-up of a planned job aims at.
+        rescales_for_catch_up: scale a job up for as long as it works off a backlog, if that is cheaper.
+        rescales_while_restarting: the same already while the job restarts after a failure.
+        unplanned_utilisation_target: utilisation that a rescale of a job without a plan aims at.
+        unplanned_utilisation_max: utilisation above which a job without a plan is scaled up.
+        scale_down_margin: a job without a plan is scaled down once that had saved so many x two rescales, lateness
+            included.
+    """
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Reactive:
-        for low, high in (
-            ("utilisation_max", "overload"),
-            ("utilisation_target", "utilisation_max"),
-            ("unplanned_utilisation_target", "unplanned_utilisation_max"),
-        ):
-            if getattr(self, low) > getattr(self, high):
-                raise ValueError(
-                    f"{low} = {getattr(self, low):g} is above {high} = {getattr(self, high):g}, "
-                    f"so every rescale would ask for the next; write {low} = {getattr(self, high):g} or less"
-                )
-        return self
+    utilisation_max: float = 1.05
+    lag_s: float = 15.0
+    overload: float = 1.1
+    hold_s: int = 0
+    utilisation_target: float = 0.9
+    rescales_for_catch_up: bool = True
+    rescales_while_restarting: bool = True
+    unplanned_utilisation_target: float = 0.85
+    unplanned_utilisation_max: float = 0.95
+    scale_down_margin: float = 1.0
 
 
 class JobGoals(Section):
@@ -194,21 +142,21 @@ class Planner(Section):
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
-    load_quantile: float = Field(
-        0.9, gt=0.5, lt=1, description="quantile of the forecast load that steps are explained and placed with"
+    load_quantile: float = constant(
+        0.9, "the programme weighs all quantiles; published costs of others are with this one"
     )
     observed_h: Hours = Field(2.0, description="h; a policy that observes is shown the windows of so many hours")
     max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
     max_model_age_h: Hours = Field(
         72.0, description="h; a champion that no training has compared for so long is planned with wider intervals"
     )
-    unproven_interval_factor: float = Field(
-        2.0, ge=1, le=10, description="so many times wider are intervals of such a champion, or of one never compared"
+    unproven_interval_factor: float = constant(
+        2.0, "intervals twice as wide say that a model is not trusted; max_model_age_h says when"
     )
     capacity: Capacity = Capacity()
     costs: Costs = Costs()
     timing: Timing = Timing()
-    reactive: Reactive = Reactive()
+    reactive: Reactive = constant(Reactive(), _RIVAL)  # when a job leaves its plan
 
     @model_validator(mode="after")
     def _whole_bins(self) -> Planner:
@@ -252,22 +200,6 @@ class Planner(Section):
                 f"write it in [planner.jobs] for jobs of the policy {RECOVERS}"
             )
         return next(filter(None, (self._find_unmet_goal_of(job, goals) for job, goals in self.jobs.items())), None)
-
-    def find_unread_key(self) -> str | None:
-        """Return which key is set that the policy of all jobs does not ask; None where there is none."""
-        if self.policies_in_use != {RECOVERS}:
-            return None
-        for section, keys in _PLANNERS_KEYS.items():
-            part = getattr(self, section) if section else self
-            fields = type(part).model_fields
-            for key in keys or fields:
-                if (value := getattr(part, key)) != fields[key].default:
-                    path = ".".join(filter(None, ("planner", section, key)))
-                    return (
-                        f"{path} = {value}: the policy {RECOVERS} of all jobs does not ask it, planner and "
-                        f'controller_alone do; remove it, or write planner.policy = "planner"'
-                    )
-        return None
 
     def _find_unmet_goal_of(self, job: str, goals: JobGoals) -> str | None:
         policy = self.policy_of(*job.split("/", maxsplit=1))

@@ -16,7 +16,7 @@ from include.policy_catalogue import nearest
 from include.policy_parameters import read_parameters
 
 _LONGEST = 120  # of a value that is shown
-_MOVED = {  # how keys are written now
+MOVED = {  # how keys are written now, with all sections or within their own one
     "apply.mode": "limits.mode",
     "apply.cooldown_s": "limits.cooldown_s",
     "apply_mode": "limits.mode",
@@ -84,7 +84,7 @@ def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
 
 
 def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
-    key = ".".join(map(_write_part, place))
+    key = write_path(place)
     kind, value = one["type"], None if _NEVER_SHOWN in place else show_value(one.get("input"))
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         siblings = keys_at(place[:-1], root)
@@ -135,6 +135,11 @@ def hide_url_secrets(text: str) -> str:
     return _QUERY.sub(r"\1...", _LOGIN.sub("//...@", text))
 
 
+def write_path(path: Sequence[object]) -> str:
+    """Return a key with its sections as TOML writes them."""
+    return ".".join(map(_write_part, path))
+
+
 def _write_part(part: object) -> str:
     text = str(part)
     return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else show_value(text)
@@ -143,13 +148,13 @@ def _write_part(part: object) -> str:
 def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root: type[BaseModel] | None) -> str:
     """Return the key that was probably meant: of the same section, or of that name in another one."""
     where = [*map(_write_part, section)]
-    if (moved := _MOVED.get(".".join([*where, key]))) is not None:
+    if (moved := MOVED.get(".".join([*where, key]))) is not None:
         return moved
-    if key in _MOVED:
-        return ".".join([*where, _MOVED[key]])
+    if key in MOVED:
+        return ".".join([*where, MOVED[key]])
     above = [section[:depth] for depth in range(len(section) - 1, 0, -1)]
     if (place := next((one for one in above if root and key in keys_at(one, root)), None)) is not None:
-        return ".".join([*map(_write_part, place), key])
+        return write_path([*place, key])
     if near := get_close_matches(key, siblings, n=1, cutoff=_SLIP):
         return ".".join([*where, near[0]])
     elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
@@ -177,7 +182,7 @@ def _defaults(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[s
         field = model.model_fields.get(str(part)) if model else None
         if field is not None:
             model = model_in(field.annotation)
-    result = model.model_fields if model else {}
+    result = {name: field for name, field in model.model_fields.items() if not field.frozen} if model else {}
     defaults = {name: field.get_default(call_default_factory=True) for name, field in result.items()}
     return {name: None if isinstance(one, BaseModel | Mapping) else one for name, one in defaults.items()}
 
@@ -194,6 +199,8 @@ def key_paths(model: type[BaseModel], within: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         path = f"{within}{name}"
         inside = model_in(field.annotation)
+        if field.frozen:
+            continue
         if inside is None:
             yield path
         else:

@@ -38,6 +38,16 @@ class Section(BaseModel):
         return self.model_copy(update=changed | nested)
 
 
+def constant(value: Any, because: str) -> Any:
+    """Return a field that has one value, whatever settings say; measurements and tests hand another to its class.
+
+    Args:
+        value: of the field.
+        because: why nobody needs another one.
+    """
+    return Field(value, frozen=True, description=because)
+
+
 def _usable(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be empty")

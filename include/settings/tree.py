@@ -163,8 +163,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _policies_ask_what_is_set(self) -> Settings:
-        fault = self.planner.find_unmet_goal() or self.planner.find_unread_key()
-        fault = fault or find_empty_objective(self.advise.objectives)
+        fault = self.planner.find_unmet_goal() or find_empty_objective(self.advise.objectives)
         if fault:
             raise ValueError(fault)
         return self

@@ -22,8 +22,8 @@ DRAWN: dict[str, dict[str, Any]] = {
     "defaults": {},
     "short": {
         "planner": {"horizon_h": 1, "bin_s": 3600, "observed_h": 0.1},
-        "forecast": {"horizon_h": 1, "bin_s": 10, "history_days": 1, "backtest_origins": 1},
-        "training": {"lookback_days": 1, "recent_per_parallelism": 1},
+        "forecast": {"horizon_h": 1, "bin_s": 10, "history_days": 1},
+        "training": {"lookback_days": 1},
         "backtest": {"days": 1, "learning_days": 0, "policies": ["static"]},
         "clusters": {"a": {"window_s": 5, "slots_max": 1, "slots_total": 1}},
     },
@@ -35,7 +35,7 @@ DRAWN: dict[str, dict[str, Any]] = {
         "schedules": {"control": "0 9-17 * * 1-5"},
     },
     "reactive": {
-        "planner": {"policy": "conttune_a3", "reactive": {"rescales_for_catch_up": False, "hold_s": 600}},
+        "planner": {"policy": "conttune_a3"},
         "policies": {"conttune_a3": {"alpha": 0, "thresholds": {"core_min": 0.5}}},
         "ingest": {"late_allowance_h": 0, "settle_s": 0, "max_clock_skew_s": 0},
         "apply": {"tick_s": 1},

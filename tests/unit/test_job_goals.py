@@ -62,21 +62,6 @@ def test_a_lateness_is_a_goal_of_all_of_tidewise_s_policies() -> None:
     assert Settings().planner.find_unmet_goal() is None
 
 
-@pytest.mark.parametrize(
-    ("planner", "key"),
-    [
-        ({"costs": {"rescale_margin": 6}}, "planner.costs.rescale_margin = 6.0"),
-        ({"timing": {"max_lead_s": 600}}, "planner.timing.max_lead_s = 600"),
-        ({"reactive": {"hold_s": 60}}, "planner.reactive.hold_s = 60"),
-        ({"load_quantile": 0.95}, "planner.load_quantile = 0.95"),
-    ],
-)
-def test_what_only_the_planner_asks_is_refused_under_the_programme_alone(planner: dict[str, object], key: str) -> None:
-    assert f"{key}: the policy programme of all jobs does not ask it" in refuse(planner)
-    for other in ({"policy": "planner"}, {"policies": {KEY: "planner"}}):
-        check_settings({"clusters": {"prod": {}}, "planner": {**planner, **other}})
-
-
 def choose(goal: RecoveryGoal | None, load: float = 7400.0) -> float:
     rows, seen = sizes(8.0, STEPS), outlook(np.full(288, load))
     values = solve(rows, spread_levels(seen), SHAPE, 0.0, replace(TERMS, recovery=goal)).values

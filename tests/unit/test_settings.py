@@ -60,8 +60,8 @@ def test_a_fault_is_named(toml, text, named):
 
 
 def test_every_fault_is_listed(toml):
-    toml("[planner]\nhorizon_h = 0\nload_quantile = 2\n")
-    with pytest.raises(SettingsError, match=r"(?s)horizon_h.*load_quantile"):
+    toml("[planner]\nhorizon_h = 0\nmax_input_age_h = 0\n")
+    with pytest.raises(SettingsError, match=r"(?s)horizon_h.*max_input_age_h"):
         load_settings()
 
 

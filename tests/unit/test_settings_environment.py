@@ -26,7 +26,7 @@ def test_every_type_of_key_is_read(load) -> None:
     made = load(
         "[clusters.Prod]\nwindow_s = 60\npoll_every_s = 30\n[policies.conttune_a3]\nalpha = 1\n",
         TIDEWISE__PLANNER__COSTS__LATE_WEIGHT="4",
-        TIDEWISE__PLANNER__REACTIVE__RESCALES_FOR_CATCH_UP="false",
+        TIDEWISE__PLANNER__TIMING__AWAITS_CHECKPOINT="true",
         TIDEWISE__PLANNER__POLICIES='{"c/orders": "mdp"}',
         TIDEWISE__BACKTEST__POLICIES='["planner"]',
         TIDEWISE__CLUSTERS__Prod__REST_URL="http://jobmanager:8081",
@@ -37,7 +37,7 @@ def test_every_type_of_key_is_read(load) -> None:
         TIDEWISE__MLFLOW__EXPERIMENT="mine",
     )
     assert made.planner.costs.late_weight == 4.0
-    assert made.planner.reactive.rescales_for_catch_up is False
+    assert made.planner.timing.awaits_checkpoint is True
     assert made.planner.policies == {"c/orders": "mdp"}
     assert made.backtest.policies == ("planner",)
     assert made.cluster("Prod").model_dump(include={"window_s", "rest_url"}) == {

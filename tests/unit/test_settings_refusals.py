@@ -20,7 +20,10 @@ SINGLE = [
     ("planner>costs>late_weight", float("inf"), "finite"),
     ("planner>costs>late_weight", float("nan"), "must be"),
     ("planner>costs>late_weight", 1e308, "less than or equal"),
-    ("ingest>max_value", 1e308, "less than or equal"),
+    ("ingest>settle_s", 86_401, "less than or equal"),
+    ("ingest>max_value", 1e9, "is a constant now: 1e+15, because"),
+    ("planner>capacity>trust_region", 3, "is a constant now: 3, because"),
+    ("planner>reactive", {"hold_s": 60}, "planner.reactive.hold_s = 60: is a constant now: 0, because"),
     ("planner>costs>resource_weight", -1, "greater than or equal"),
     ("spark>shuffle_partitions", 10**30, "less than or equal"),
     ("schedules>control", "hello", "five"),
@@ -133,8 +136,6 @@ PAIRS = [
     ({"forecast": {"horizon_h": 1, "bin_s": 43200}}, "horizon_h", "bins"),
     ({"profiling": {"rate_steps": 61}}, "rate_steps", "rate_steps_max"),
     ({"apply": {"tick_s": 200}}, "tick_s", "confirm_timeout_s"),
-    ({"planner": {"reactive": {"overload": 1.0}}}, "utilisation_max", "overload"),
-    ({"planner": {"reactive": {"unplanned_utilisation_max": 0.5}}}, "unplanned_utilisation_target", "unplanned"),
 ]
 
 
