@@ -1,7 +1,8 @@
 """``make setup``: from a fresh machine to a project that runs, in .venv and .cache of this directory.
 
-Standard library only: it runs before the virtual environment exists.  Every step leaves a mark when it is done, so one
-that was stopped half-way continues, and :mod:`cli.setup_stamp` tells when nothing has changed since the last whole one.
+Standard library only: it runs before the virtual environment exists.  uv makes that and installs into it.  Every step
+leaves a mark when it is done, so one that was stopped half-way continues, and :mod:`cli.setup_stamp` tells when nothing
+has changed since the last whole one.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 from cli.jar_fetch import fetch_jars
-from cli.moved_checkout import is_in_place, move_scripts, note_place
 from cli.preflight import Jdk, PreflightError, check_machine
 from cli.setup_stamp import forget_ready, note_ready
 from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
@@ -30,6 +29,7 @@ VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
 FLINK = CACHE / "flink"
+UV = CACHE / "uv"
 LABORATORY = ROOT / "lab"
 PACKAGES = "--packages"
 REQUIREMENTS = ROOT / "requirements.txt"
@@ -37,7 +37,8 @@ UV_REQUIREMENTS = ROOT / "requirements-uv.txt"
 FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
 # Nothing is installed whose hash is not in these files. Byte code at once: where Python may not write any, each of the
 # many programs of a run would compile what it imports.
-INSTALL_OPTIONS = ("--require-hashes", "--compile-bytecode")
+SYNC_OPTIONS = ("--require-hashes", "--compile-bytecode")
+NETWORK = "check the network (or the package index that uv is configured for) and run `make setup` again"
 PYTHON_MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -49,32 +50,52 @@ def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
     raise SetupError(f"{file.name} does not pin {package}: run `make lock`")
 
 
-def _requirements_hash() -> str:
-    """Return a hash of what is installed, how, and for which Python."""
-    how = " ".join((*INSTALL_OPTIONS, PYTHON_MINOR))
-    pinned = UV_REQUIREMENTS.read_bytes() + REQUIREMENTS.read_bytes()
+def _requirements(extras: Sequence[str]) -> list[Path]:
+    return [REQUIREMENTS, UV_REQUIREMENTS, *map(extra_requirements, extras)]
+
+
+def _packages_stamp(extras: Sequence[str]) -> str:
+    """Return a hash of what is installed, how, for which Python, and where: a copy has other times in its byte code."""
+    how = " ".join((*SYNC_OPTIONS, PYTHON_MINOR, str(VENV.resolve())))
+    pinned = b"".join(file.read_bytes() for file in _requirements(extras))
     return hashlib.sha256(pinned + how.encode()).hexdigest()
 
 
-def _is_installed() -> bool:
-    """Return whether .venv has what is pinned, with this Python; its Python is gone after an upgrade of the system."""
-    python = VENV / "bin" / "python"
-    return python.exists() and stamp_matches(VENV / ".tidewise-requirements", _requirements_hash())
+def _is_installed(extras: Sequence[str]) -> bool:
+    return _is_environment() and stamp_matches(VENV / ".tidewise-packages", _packages_stamp(extras))
 
 
-def install_python_packages() -> None:
-    """Create .venv and install exactly what requirements.txt pins."""
-    python = VENV / "bin" / "python"
-    network = "check the network (or the package index that pip is configured for) and run `make setup` again"
-    same_python = f"import pip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '{PYTHON_MINOR}')"
-    if not works([python, "-c", same_python]):
+def _is_environment() -> bool:
+    """Return whether .venv has this Python, which an upgrade of the system removes, and scripts that run it."""
+    config, version = VENV / "pyvenv.cfg", f"import sys; sys.exit('%d.%d' % sys.version_info[:2] != '{PYTHON_MINOR}')"
+    if not config.is_file() or not works([VENV / "bin" / "python", "-c", version]):
+        return False
+    made = config.read_text()  # by an earlier release in this folder, or so that it can be moved
+    return f" {VENV.resolve()}\n" in made or "relocatable = true" in made
+
+
+def install_uv() -> None:
+    """Install uv beside .venv, which it makes."""
+    shutil.rmtree(UV, ignore_errors=True)
+    run([sys.executable, "-m", "venv", UV], "remove .cache/uv and run `make setup` again")
+    pip: list[str | Path] = [UV / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes"]
+    run([*pip, "-r", UV_REQUIREMENTS], NETWORK)
+    write_text(UV / ".complete", UV_REQUIREMENTS.read_text())
+
+
+def install_python_packages(extras: Sequence[str] = ()) -> None:
+    """Have uv make .venv, whose scripts run after a move too, and bring it to exactly what is pinned."""
+    uv, python = UV / "bin" / "uv", VENV / "bin" / "python"
+    step("uv into .cache/uv", lambda: stamp_matches(UV / ".complete", UV_REQUIREMENTS.read_text()), install_uv)
+    if not _is_environment():
         shutil.rmtree(VENV, ignore_errors=True)
-        run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
-    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", UV_REQUIREMENTS], network)
-    run([VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--python", python, "-r", REQUIREMENTS], network)
+        run([uv, "venv", "--quiet", "--relocatable", "--no-project", "--python", sys.executable, VENV], NETWORK)
+    run([uv, "pip", "sync", *SYNC_OPTIONS, "--python", python, *_requirements(extras)], NETWORK)
     assert_pyspark()
-    note_place(VENV)
-    (VENV / ".tidewise-requirements").write_text(_requirements_hash())
+    (VENV / ".tidewise-lab").unlink(missing_ok=True)  # it is not pinned, so it went
+    for extra in extras:
+        (VENV / f".tidewise-extra-{extra}").touch()
+    write_text(VENV / ".tidewise-packages", _packages_stamp(extras))
 
 
 def _laboratory_stamp() -> str:
@@ -90,21 +111,9 @@ def install_laboratory() -> None:
     write_text(VENV / ".tidewise-lab", _laboratory_stamp())
 
 
-def install_extra(extra: str) -> None:
-    """Install what one extra adds to requirements.txt."""
-    python, file = VENV / "bin" / "python", extra_requirements(extra)
-    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--no-deps", "--python", python]
-    run([*uv, "-r", file], "check the network and run `make setup` again")
-    write_text(_extra_stamp(extra), file.read_text())
-
-
 def extra_requirements(extra: str) -> Path:
     """Return the file that pins an extra."""
     return ROOT / f"requirements-{extra}.txt"
-
-
-def _extra_stamp(extra: str) -> Path:
-    return VENV / f".tidewise-extra-{extra}"
 
 
 def wanted_extras(arguments: Sequence[str]) -> list[str]:
@@ -115,7 +124,7 @@ def wanted_extras(arguments: Sequence[str]) -> list[str]:
     """
     if unknown := sorted(set(arguments) - EXTRAS.keys()):
         raise SetupError(f"there is no extra {' and no '.join(unknown)}: EXTRA may name {', '.join(sorted(EXTRAS))}")
-    return [extra for extra in sorted(EXTRAS) if extra in arguments or _extra_stamp(extra).is_file()]
+    return [one for one in sorted(EXTRAS) if one in arguments or (VENV / f".tidewise-extra-{one}").is_file()]
 
 
 def assert_pyspark() -> None:
@@ -183,9 +192,9 @@ def install_flink() -> None:
     unfinished = CACHE / "flink.partial"
     for leftover in (unfinished, FLINK):
         shutil.rmtree(leftover, ignore_errors=True)
-    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
+    uv: list[str | Path] = [UV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
     pinned_by: list[str | Path] = ["--require-hashes", "-r", FLINK_REQUIREMENTS]
-    run([*uv, "--target", unfinished, *pinned_by], "check the network and run `make setup` again")
+    run([*uv, "--target", unfinished, *pinned_by], NETWORK)
     (unfinished / ".complete").write_text(_flink_libraries())
     unfinished.rename(FLINK)
 
@@ -238,16 +247,16 @@ def do_side_by_side(*parts: Callable[[], None]) -> None:
 
 def prepare_packages(extras: Sequence[str]) -> None:
     """Do what needs neither Spark nor Flink."""
-    step("Scripts of .venv for this folder", lambda: is_in_place(VENV), lambda: move_scripts(VENV))
-    step("Python packages into .venv (1-3 minutes)", _is_installed, install_python_packages)
+    step(
+        "Python packages into .venv (1-3 minutes)",
+        lambda: _is_installed(extras),
+        lambda: install_python_packages(extras),
+    )
     step(
         "Laboratory into .venv",
         lambda: stamp_matches(VENV / ".tidewise-lab", _laboratory_stamp()),
         install_laboratory,
     )
-    for extra in extras:
-        pinned = extra_requirements(extra).read_text()
-        step(f"Extra {extra}", partial(stamp_matches, _extra_stamp(extra), pinned), partial(install_extra, extra))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -256,7 +265,7 @@ def main(argv: Sequence[str]) -> int:
         extras = wanted_extras([one for one in argv if one != PACKAGES])
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
-        if not _is_installed():
+        if not _is_installed(extras):
             print(f"setup: takes {taken}; up to 2.3 GB come into .venv and .cache", flush=True)
         if PACKAGES in argv:
             prepare_packages(extras)

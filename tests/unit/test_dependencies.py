@@ -26,7 +26,7 @@ def test_everything_that_is_installed_has_hashes(name: str) -> None:
         assert re.match(r"[A-Za-z0-9._-]+(\[[a-z,0-9_-]+\])?==\S+( ; .*)? \\\n", block), block[:80]
         assert "--hash=sha256:" in block
     assert "://" not in "".join(blocks)  # from whichever index pip is configured for
-    assert "--require-hashes" in setup.INSTALL_OPTIONS
+    assert "--require-hashes" in setup.SYNC_OPTIONS
 
 
 def test_direct_dependencies_are_those_that_are_imported() -> None:

@@ -11,26 +11,29 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli import setup
 from cli.embedded import airflow_environment
-from cli.moved_checkout import FOLDER_FILE, is_in_place, move_scripts, note_place
 from include.settings import PROJECT, Paths, Settings
-
-SCRIPT = """#!{python}
-import sys
-print(sys.prefix)
-"""
 
 
 @pytest.fixture
-def made(tmp_path) -> Path:
-    """A real environment of a checkout, with a script such as installers write."""
+def made(tmp_path: Path) -> Path:
+    """An environment of a checkout as the set-up has uv make it, with a script that uv installed."""
     venv = tmp_path / "first" / ".venv"
-    venv.parent.mkdir()
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    script = venv / "bin" / "tool"
-    script.write_text(SCRIPT.format(python=venv / "bin" / "python"))
-    script.chmod(0o755)
-    (venv / "bin" / "program").write_bytes(b"\x7fELF\0" + str(venv).encode())
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "venv", "-q", "--relocatable", "--no-project", "--python", sys.executable, venv], check=True)
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "prefix_tool.py").write_text("import sys\n\n\ndef main():\n    print(sys.prefix)\n")
+    (package / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "prefix-tool"\nversion = "1"\nscripts = { tool = "prefix_tool:main" }\n'
+        '[tool.setuptools]\npy-modules = ["prefix_tool"]\n'
+    )
+    wheel = [uv, "build", "-q", "--wheel", "--no-build-isolation", "--python", sys.executable, package]
+    subprocess.run([*wheel, "-o", tmp_path], check=True)
+    install = [uv, "pip", "install", "-q", "--offline", "--python", venv / "bin" / "python"]
+    subprocess.run([*install, *tmp_path.glob("*.whl")], check=True)
     return venv
 
 
@@ -38,47 +41,34 @@ def prefix(venv: Path) -> str:
     return subprocess.check_output([venv / "bin" / "tool"], text=True).strip()
 
 
-@pytest.mark.parametrize("with_note", [True, False], ids=["noted", "of an earlier release"])
-def test_a_copy_runs_its_own_environment(made, tmp_path, with_note):
-    if with_note:
-        note_place(made)
-    assert is_in_place(made)
-    # A folder whose name begins like the old one's is another folder.
-    copy = tmp_path / "first-copy" / ".venv"
+def test_a_copy_and_a_moved_one_run_their_own_environment(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, moved, link = (tmp_path / name / ".venv" for name in ("first-copy", "moved", "worktree"))
     shutil.copytree(made.parent, copy.parent, symlinks=True)
-    assert prefix(copy) == str(made)
-    assert not is_in_place(copy)
-    move_scripts(copy)
-    assert is_in_place(copy)
-    assert prefix(copy) == str(copy)
-    assert prefix(made) == str(made)
-    assert str(made).encode() in (copy / "bin" / "program").read_bytes()  # programs are left as they are
-    move_scripts(copy)
-    assert prefix(copy) == str(copy)
-
-
-def test_a_moved_one_runs_again(made, tmp_path):
-    moved = tmp_path / "second" / ".venv"
+    assert [prefix(made), prefix(copy)] == [str(made), str(copy)]
     made.parent.rename(moved.parent)
-    with pytest.raises(FileNotFoundError):
-        prefix(moved)
-    move_scripts(moved)
-    text = (moved / "bin" / "tool").read_text()
-    assert text == SCRIPT.format(python=moved / "bin" / "python")
-    assert (moved / "bin" / "tool").stat().st_mode & 0o111
-
-
-def test_an_environment_behind_a_link_is_left_to_its_checkout(made, tmp_path):
-    link = tmp_path / "worktree" / ".venv"
+    assert prefix(moved) == str(moved)
     link.parent.mkdir()
-    link.symlink_to(made)
-    assert is_in_place(link)
-    note_place(link)
-    assert (made / FOLDER_FILE).read_text() == str(made)
+    link.symlink_to(moved)
+    for venv in (copy, moved, link):
+        monkeypatch.setattr(setup, "VENV", venv)
+        assert setup._is_environment()
 
 
-def test_where_nothing_is_known_nothing_is_done(tmp_path):
-    assert is_in_place(tmp_path / ".venv")
+@pytest.mark.parametrize(("where", "usable"), [("first", True), ("first-copy", False)])
+def test_an_environment_of_an_earlier_release_is_made_anew_once_it_was_copied(
+    where: str, usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "first" / ".venv"], check=True)
+    shutil.copytree(tmp_path / "first", tmp_path / "first-copy", symlinks=True)
+    monkeypatch.setattr(setup, "VENV", tmp_path / where / ".venv")
+    assert setup._is_environment() is usable
+
+
+def test_where_there_is_none_one_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "VENV", tmp_path / ".venv")
+    assert not setup._is_environment()
 
 
 def test_nothing_in_airflows_own_file_leads_to_the_checkout_that_a_copy_came_from(tmp_path):

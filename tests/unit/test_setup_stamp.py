@@ -42,7 +42,7 @@ def checkout(tmp_path, environment) -> Path:
         "include/spark/jars.py",
         "flink_job/src/Job.java",
         "flink_job/build/job.jar",
-        ".venv/.tidewise-requirements",
+        ".venv/.tidewise-packages",
         ".cache/jars/delta.jar",
         ".cache/flink/.complete",
         f"{SITE}/pyspark/python/lib/pyspark.zip",
