@@ -29,7 +29,7 @@ class Entries(Mapping[str, EntryT]):
     """
 
     def __init__(self, group: str, kind: type[EntryT], built_in: Mapping[str, EntryT]) -> None:
-        self._group, self._kind, self._loaded = group, kind, dict(built_in)
+        self._group, self._kind, self._built_in, self._loaded = group, kind, built_in, dict(built_in)
         self._points: dict[str, EntryPoint] = {}
         for point in sorted(entry_points(group=group), key=lambda each: _owner(each) != LABORATORY):
             self._add(point)
@@ -52,7 +52,7 @@ class Entries(Mapping[str, EntryT]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._loaded, *self._points)))
+        return iter((*self._built_in, *self._points))
 
     def __len__(self) -> int:
         return len(set(self))

@@ -17,8 +17,8 @@ from pydantic.fields import FieldInfo
 from include.policy_catalogue import PolicyEntry, catalogue
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
-from include.settings.refusals import MOVED, model_in, show_value
-from include.settings.retired import list_constants
+from include.settings.refusals import MOVED, model_in
+from include.settings.retired import list_constants, write_constant
 from include.settings.section import Section
 
 PAGE, LAB_PAGE = PROJECT / "docs" / "settings.md", PROJECT / "lab" / "settings.md"
@@ -200,7 +200,7 @@ def _plain(hint: Any) -> tuple[Any, Sequence[Any]]:
 def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
     for name, entry in users.items():
         if entry.preset:
-            values = ", ".join(f"`{key} = {_bare(value)}`" for key, value in entry.preset.items())
+            values = ", ".join(f"`{key} = {write_constant(value)}`" for key, value in entry.preset.items())
             yield f"`{name}` has {values} unless set."
 
 
@@ -208,7 +208,7 @@ def _retired_rows() -> Iterator[tuple[str, ...]]:
     for before, now in MOVED.items():
         yield f"`{before}`", f"write `{now}`", "the same"
     for one in list_constants(Settings):
-        yield f"`{'.'.join(one.path)}`", _value(one.value), one.because
+        yield f"`{'.'.join(one.path)}`", f"`{write_constant(one.value)}`", one.because
 
 
 def _policy_rows() -> Iterator[tuple[str, ...]]:
@@ -234,7 +234,7 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any], default: str = "
     if limits and kind == "number":
         kind = ""
     words = {"ge": "", "gt": "above ", "le": "to ", "lt": "below "}
-    bounds = (f"{word}{_bare(limits[name])}" for name, word in words.items() if name in limits)
+    bounds = (f"{word}{write_constant(limits[name])}" for name, word in words.items() if name in limits)
     return " ".join(filter(None, [kind, *bounds]))
 
 
@@ -246,16 +246,12 @@ def _limits(metadata: Iterable[Any]) -> dict[str, float]:
     return result
 
 
-def _bare(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else show_value(value)
-
-
 def _value(value: object) -> str:
     if value is None:
         return "unset"
     if isinstance(value, Mapping):
         return "empty"
-    return f"`{_bare(str(value) if isinstance(value, str) else value)}`"
+    return f"`{write_constant(str(value) if isinstance(value, str) else value)}`"
 
 
 def _sentence(model: type[BaseModel]) -> str:

@@ -27,8 +27,13 @@ class Constant:
 
     def refuse(self, path: tuple[str, ...], given: object) -> Fault:
         """Return the fault of settings that set it."""
-        reason = f"is a constant now: {show_value(self.value)}, because {self.because}; remove it"
+        reason = f"is a constant now: {write_constant(self.value)}, because {self.because}; remove it"
         return Fault(write_path(path), reason, show_value(given))
+
+
+def write_constant(value: object) -> str:
+    """Return the value of a constant as a person writes it."""
+    return f"{value:g}" if isinstance(value, float) else show_value(value)
 
 
 def list_constants(

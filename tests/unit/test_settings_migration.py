@@ -63,7 +63,7 @@ def test_a_file_of_an_earlier_release_is_rewritten() -> None:
         "planner.costs.rescale_margin",
         "clusters.prod.apply_mode",
     ]
-    assert "# planner.costs.rescale_margin = 6: is a constant now: 3.0, because" in made.text
+    assert "# planner.costs.rescale_margin = 6: is a constant now: 3, because" in made.text
     assert migrate(made.text).notes == []
 
 
