@@ -25,7 +25,11 @@ def render_comparison(
         costs: (cluster, job) -> share by which its plans cost more (negative: less); NaN where that is not known.
     """
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     source = importlib.resources.files("spark_jobs").joinpath(TEMPLATE).read_text(encoding="utf-8")
     known = {} if costs is None else costs

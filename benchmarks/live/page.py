@@ -27,7 +27,11 @@ def render_page(results: Sequence[RunResult], against: Sequence[str], comparison
         comparisons: the simulator beside them.
     """
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(seconds=format_seconds)
     prices = read_prices()
