@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import jinja2
 from pydantic import ValidationError
 from rich.console import Console
 
@@ -32,7 +31,18 @@ from include.settings.loading import check_settings
 from include.settings.names import check_cluster_name
 from include.settings.refusals import faults_of
 
-WHOLE, SECTION = "init.toml.j2", "cluster.toml.j2"
+SECTION = """[clusters.{name}]
+rest_url = "{rest_url}"   # the JobManager's REST API
+slots_max = {slots}   # most slots of one job{has}
+"""
+WHOLE = f"""# Tidewise settings: docs/settings.md has every key, and `tidewise doctor` says whether these work here.
+{SECTION}
+[limits]
+mode = "dry-run"   # nothing is sent; later "approve": each step waits for a person (docs/connect.md)
+
+[planner]
+goal = "balanced"   # or "cheap", "on_time": what a late minute weighs against slots
+"""
 OWN_MODE = """
 [clusters.{name}.limits]
 mode = "dry-run"        # nothing is sent to this cluster, whatever [limits] says of the others
@@ -117,16 +127,8 @@ def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> Answer
 
 def render(answers: Answers, template: str = WHOLE) -> str:
     """Return the text of the file, or of the cluster's section alone."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # TOML is no HTML
-    )
-    made = environment.get_template(template)
-    return made.render(rest_url=answers.rest_url, name=answers.name, slots=answers.slots)
+    has = f"; the cluster has {answers.slots}" if answers.slots else ""
+    return template.format(rest_url=answers.rest_url, name=answers.name, slots=answers.slots or 64, has=has)
 
 
 def read_clusters(target: Path) -> set[str]:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from include.settings.names import JobKey
 from include.settings.section import NAME, Section, Text
-from include.settings.zoned_time import TimeWithZone
+from include.settings.time_zone import TimeWithZone
 
 EventName = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=200)]
 Factor = Annotated[float, Field(gt=0, le=1000)]

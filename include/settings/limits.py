@@ -11,8 +11,7 @@ from include.settings.cron import check_cron, longest_interval_s
 from include.settings.names import BlackoutName, JobKey
 from include.settings.section import SLOTS_MAX, Section, Share, Text
 from include.settings.slot_schedules import SlotSchedule
-from include.settings.time_zone import TimeZone
-from include.settings.zoned_time import TimeWithZone
+from include.settings.time_zone import TimeWithZone, TimeZone
 from include.utc import DAY_S
 
 SINGLE_WINDOW_UP_SHARE = 1.0

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.cron import check_cron, longest_interval_s
 from include.settings.section import SLOTS_MAX, Section, Text
-from include.settings.time_zone import TimeZone
-from include.settings.zoned_time import TimeWithZone
+from include.settings.time_zone import TimeWithZone, TimeZone
 from include.utc import DAY_S
 
 

@@ -1,4 +1,4 @@
-"""Settings of backtests, of requests to Flink, and of when the DAGs run."""
+"""Settings of backtests, of requests to Flink, of changes of settings, and of when the DAGs run."""
 
 from __future__ import annotations
 
@@ -123,6 +123,14 @@ class Apply(Section):
                 "be seen in time; write tick_s = 60, say"
             )
         return self
+
+
+class SettingsChanges(Section):
+    """When a change of the settings counts for a controller that runs; what tightens counts at once."""
+
+    loosen_after_s: float = Field(
+        60.0, ge=0, le=HOUR_S, description="s; what loosens counts when the file has been as it is for so long"
+    )
 
 
 class Schedules(Section):

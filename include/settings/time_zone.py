@@ -1,7 +1,8 @@
-"""IANA time zones by name."""
+"""Time zones: by their IANA name, and of moments, of which without one nobody knows which are meant."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,3 +23,12 @@ def check_time_zone(name: str) -> str:
 
 
 TimeZone = Annotated[str, AfterValidator(check_time_zone)]
+
+
+def _check_zone(time: datetime) -> datetime:
+    if time.tzinfo is None:
+        raise ValueError(f"has no time zone; write {time.isoformat()}Z for UTC, say")
+    return time
+
+
+TimeWithZone = Annotated[datetime, AfterValidator(_check_zone)]

@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 from include.policy_catalogue import REFERENCES, check_names
 from include.policy_parameters import read_parameters
 from include.settings.advise import Advise, find_empty_objective
-from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
 from include.settings.events import Event, EventName, find_overlap
 from include.settings.feeds import list_neighbours
@@ -27,7 +26,7 @@ from include.settings.profiling import Profiling
 from include.settings.refusals import faults_of_parameters
 from include.settings.retention import Retention
 from include.settings.section import Section
-from include.settings.stages import Apply, Backtest, Schedules
+from include.settings.stages import Apply, Backtest, Schedules, SettingsChanges
 from include.settings.storage import Backup, Mlflow, Paths, Spark, Storage
 from include.utc import HOUR_S
 
