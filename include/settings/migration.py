@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from include.settings.refusals import write_path
-from include.settings.retired import find_constants, find_moved
+from include.settings.retired import Path, find_constants, find_moved
 from include.settings.tree import Settings
-
-Path = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -65,7 +63,8 @@ def migrate(text: str) -> Migration:
 
 def _statements(text: str) -> Iterator[tuple[Path, list[str]]]:
     """Yield the section and the lines of each statement; blank lines, comments and headers are their own."""
-    section, lines = (), list[str]()
+    section: Path = ()
+    lines: list[str] = []
     for line in text.splitlines():
         lines.append(line)
         try:

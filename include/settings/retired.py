@@ -11,6 +11,9 @@ from pydantic import BaseModel
 from include.settings.refusals import MOVED, Fault, model_in, show_value, write_path
 
 
+Path = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A key that has one value.
@@ -21,11 +24,11 @@ class Constant:
         because: why nobody needs another one.
     """
 
-    path: tuple[str, ...]
+    path: Path
     value: object
     because: str
 
-    def refuse(self, path: tuple[str, ...], given: object) -> Fault:
+    def refuse(self, path: Path, given: object) -> Fault:
         """Return the fault of settings that set it."""
         reason = f"is a constant now: {write_constant(self.value)}, because {self.because}; remove it"
         return Fault(write_path(path), reason, show_value(given))
@@ -36,9 +39,7 @@ def write_constant(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else show_value(value)
 
 
-def list_constants(
-    model: type[BaseModel], within: tuple[str, ...] = (), because: str | None = None
-) -> Iterator[Constant]:
+def list_constants(model: type[BaseModel], within: Path = (), because: str | None = None) -> Iterator[Constant]:
     """Yield what became a constant; that a whole section did is the reason of each of its keys."""
     for name, field in model.model_fields.items():
         inside, why = model_in(field.annotation), field.description if field.frozen else because
@@ -49,14 +50,14 @@ def list_constants(
             yield Constant(path, field.get_default(call_default_factory=True), why)
 
 
-def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[tuple[str, ...], Fault]]:
+def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Path, Fault]]:
     """Yield path and fault of each key of nested values that became a constant."""
     for one in list_constants(model):
         for path, given in _matches(values, one.path):
             yield path, one.refuse(path, given)
 
 
-def find_moved(values: Mapping[str, Any], within: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], ...]]:
+def find_moved(values: Mapping[str, Any], within: Path = ()) -> Iterator[tuple[Path, Path]]:
     """Yield path and present path of each key of nested values that is written otherwise now."""
     for key, value in values.items():
         path = (*within, key)
@@ -68,7 +69,7 @@ def find_moved(values: Mapping[str, Any], within: tuple[str, ...] = ()) -> Itera
             yield path, (*within, *MOVED[key].split("."))
 
 
-def _matches(values: Any, pattern: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _matches(values: Any, pattern: Path) -> Iterator[tuple[Path, object]]:
     if not pattern:
         yield (), values
     elif isinstance(values, Mapping):
