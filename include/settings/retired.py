@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from include.settings.refusals import MOVED, Fault, model_in, show_value, write_path
 
-
 Path = tuple[str, ...]
 
 
