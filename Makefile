@@ -5,12 +5,13 @@
 SHELL := /bin/bash
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-# The system's own Python where it is supported, else the newest beside it that is; looked for once, when it is needed.
+PY := .venv/bin/python
+# The Python of an earlier set-up, else the system's own where it is supported, else the newest beside it that is; looked
+# for once, when it is needed.
 ifeq ($(origin PYTHON),undefined)
-PYTHON = $(eval PYTHON := $(shell for one in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON = $(eval PYTHON := $(shell for one in $(PY) python3 python3.13 python3.12 python3.11 python; do \
   "$$one" -c '$(SUPPORTED)' 2>/dev/null && command -v "$$one" && exit; done; command -v python3 || command -v python))$(PYTHON)
 endif
-PY := .venv/bin/python
 
 ##@ Try it
 .PHONY: help
@@ -39,13 +40,8 @@ python:
 	echo "setup: '$(PYTHON)' is no Python, 3.11, 3.12 or 3.13 is needed; on Debian or Ubuntu, as root:" \
 	  "apt-get install -y python3 python3-venv default-jdk-headless libgomp1"; exit 1
 
-# Where nothing changed since the last set-up, and no other Python is asked for, nothing is looked for or checked again.
-NOTHING_CHANGED = $(if $(filter file,$(origin PYTHON)),[ -x $(PY) ] && $(PY) -m cli.setup_stamp $(EXTRA),false)
-.PHONY: setup whole-setup
-setup:  ## install everything into .venv and .cache (a second run takes no time); EXTRA="s3 postgres celery"
-	@$(NOTHING_CHANGED) || $(MAKE) --no-print-directory whole-setup
-
-whole-setup: python
+.PHONY: setup
+setup: python  ## install everything into .venv and .cache (a second run takes seconds); EXTRA="s3 postgres celery"
 	@"$(PYTHON)" -m cli.setup $(EXTRA)
 
 .PHONY: run

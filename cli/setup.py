@@ -1,8 +1,7 @@
 """``make setup``: from a fresh machine to a project that runs, in .venv and .cache of this directory.
 
 Standard library only: it runs before the virtual environment exists.  uv makes that and installs into it.  Every step
-leaves a mark when it is done, so one that was stopped half-way continues, and :mod:`cli.setup_stamp` tells when nothing
-has changed since the last whole one.
+leaves a mark when it is done, so one that was stopped half-way continues.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from pathlib import Path
 
 from cli.jar_fetch import fetch_jars
 from cli.preflight import Jdk, PreflightError, check_machine
-from cli.setup_stamp import forget_ready, note_ready
 from cli.setup_steps import ROOT, SetupError, run, stamp_matches, step, works
 from include.atomic_write import replace_atomically, write_text
 from include.extras import EXTRAS
@@ -40,6 +38,7 @@ FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
 SYNC_OPTIONS = ("--require-hashes", "--compile-bytecode")
 NETWORK = "check the network (or the package index that uv is configured for) and run `make setup` again"
 PYTHON_MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+PYTHON = Path(sys.base_prefix, "bin", f"python{PYTHON_MINOR}")  # also where .venv's own one runs this
 
 
 def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
@@ -77,7 +76,7 @@ def _is_environment() -> bool:
 def install_uv() -> None:
     """Install uv beside .venv, which it makes."""
     shutil.rmtree(UV, ignore_errors=True)
-    run([sys.executable, "-m", "venv", UV], "remove .cache/uv and run `make setup` again")
+    run([PYTHON, "-m", "venv", UV], "remove .cache/uv and run `make setup` again")
     pip: list[str | Path] = [UV / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes"]
     run([*pip, "-r", UV_REQUIREMENTS], NETWORK)
     write_text(UV / ".complete", UV_REQUIREMENTS.read_text())
@@ -89,7 +88,7 @@ def install_python_packages(extras: Sequence[str] = ()) -> None:
     step("uv into .cache/uv", lambda: stamp_matches(UV / ".complete", UV_REQUIREMENTS.read_text()), install_uv)
     if not _is_environment():
         shutil.rmtree(VENV, ignore_errors=True)
-        run([uv, "venv", "--quiet", "--relocatable", "--no-project", "--python", sys.executable, VENV], NETWORK)
+        run([uv, "venv", "--quiet", "--relocatable", "--no-project", "--python", PYTHON, VENV], NETWORK)
     run([uv, "pip", "sync", *SYNC_OPTIONS, "--python", python, *_requirements(extras)], NETWORK)
     assert_pyspark()
     (VENV / ".tidewise-lab").unlink(missing_ok=True)  # it is not pinned, so it went
@@ -267,20 +266,16 @@ def main(argv: Sequence[str]) -> int:
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
         if not _is_installed(extras):
             print(f"setup: takes {taken}; up to 2.3 GB come into .venv and .cache", flush=True)
-        if PACKAGES in argv:
-            prepare_packages(extras)
-            return 0
-        forget_ready()
         prepare_packages(extras)
+        if PACKAGES in argv:
+            return 0
         do_side_by_side(lambda: prepare_spark(jdk), prepare_flink)
         if "s3" in extras:
             prepare_s3(jdk)
     except (PreflightError, SetupError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
-    line = f"setup: ready ({taken})"
-    note_ready(extras, line)
-    print(line, flush=True)
+    print(f"setup: ready ({taken})", flush=True)
     return 0
 
 

@@ -34,16 +34,15 @@ def test_a_step_is_done_once_and_says_what_it_does(capsys: pytest.CaptureFixture
 
 def test_a_page_of_text_needs_python_packages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    for name in ("prepare_packages", "prepare_spark", "prepare_flink", "forget_ready", "note_ready"):
+    for name in ("prepare_packages", "prepare_spark", "prepare_flink"):
         monkeypatch.setattr(setup, name, lambda *_, name=name: done.append(name))
     assert setup.main(["--packages", "docs"]) == 0
     assert done == ["prepare_packages"]
     assert setup.main([]) == 0
-    assert sorted(done[1:]) == ["forget_ready", "note_ready", "prepare_flink", "prepare_packages", "prepare_spark"]
+    assert sorted(done[1:]) == ["prepare_flink", "prepare_packages", "prepare_spark"]
 
 
 def test_the_site_is_such_a_page() -> None:
     words = ["make", "--dry-run", "--no-print-directory", "site"]
     planned = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     assert "-m cli.setup --packages docs" in planned
-    assert "cli.setup_stamp" not in planned
