@@ -29,7 +29,7 @@ class Constant:
 
     def refuse(self, path: Path, given: object) -> Fault:
         """Return the fault of settings that set it."""
-        reason = f"is a constant now: {write_constant(self.value)}, because {self.because}; remove it"
+        reason = f"is a constant now: {write_constant(self.value)}, because {self.because}; remove it (tidewise settings --migrate does)"
         return Fault(write_path(path), reason, show_value(given))
 
 
