@@ -29,8 +29,8 @@ class Constant:
 
     def refuse(self, path: Path, given: object) -> Fault:
         """Return the fault of settings that set it."""
-        reason = f"is a constant now: {write_constant(self.value)}, because {self.because}; remove it (tidewise settings --migrate does)"
-        return Fault(write_path(path), reason, show_value(given))
+        reason = f"is a constant now: {write_constant(self.value)}, because {self.because}"
+        return Fault(write_path(path), f"{reason}; remove it (tidewise settings --migrate does)", show_value(given))
 
 
 def write_constant(value: object) -> str:
