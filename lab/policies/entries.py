@@ -88,6 +88,18 @@ TWRES = PolicyEntry(
     needs_profile=True,
     parameters=f"{_P}.phoebe.phoebe_options:TwresOptions",
 )
+DAEDALUS = PolicyEntry(
+    f"{_P}.daedalus.daedalus_policy:Daedalus",
+    "Daedalus",
+    reads_models=True,
+    parameters=f"{_P}.daedalus.daedalus_options:DaedalusOptions",
+)
+OPTSCALER = PolicyEntry(
+    f"{_P}.optscaler.optscaler_policy:OptScaler",
+    "OptScaler",
+    Decides.REPLANS,
+    parameters=f"{_P}.optscaler.optscaler_options:OptScalerOptions",
+)
 FLINK_AUTOSCALER = PolicyEntry(
     f"{_P}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler", "Flink autoscaler, defaults", parameters=_AUTOSCALER
 )
