@@ -108,6 +108,28 @@ def _suggest_twres(trial: Trial) -> CandidateForm:
     return _form(trial, "twres", own, delays=False)
 
 
+def _suggest_daedalus(trial: Trial) -> CandidateForm:
+    own = {
+        "recovery_max_s": round(trial.suggest_float("recovery_max_s", 120.0, 3600.0, log=True)),
+        "forecast_s": _choose(trial, "forecast_s", (600, 900, 1800, 3600)),
+        "desired_use": _share(trial, "desired_use", 0.6, 1.0),
+        "scale_in_wait_s": _choose(trial, "scale_in_wait_s", (600, 1800, 3600, 7200)),
+    }
+    return _form(trial, "daedalus", own)
+
+
+def _suggest_optscaler(trial: Trial) -> CandidateForm:
+    own = {
+        "target_use": _share(trial, "target_use", 0.5, 0.95),
+        "confidence": _share(trial, "confidence", 0.5, 0.99),
+        "feedback": _share(trial, "feedback", 0.0, 0.4),
+        "interval_s": _choose(trial, "interval_s", (600, 900, 1800, 3600)),
+        "horizon": _choose(trial, "horizon", (1, 3, 11)),
+    }
+    delay_s = _choose(trial, "scale_down_delay_s", _DELAYS_S)
+    return CandidateForm("optscaler", own, scale_down_delay_s=delay_s)
+
+
 def _suggest_dragster(trial: Trial) -> CandidateForm:
     own = {
         "headroom": _share(trial, "own_headroom", 0.0, 0.5),
@@ -187,6 +209,8 @@ SPACES: Mapping[str, Suggest] = {
     "big_ds2": _suggest_conttune("big_ds2"),
     "dhalion": _suggest_dhalion,
     "phoebe": _suggest_phoebe,
+    "optscaler": _suggest_optscaler,
+    "daedalus": _suggest_daedalus,
     "mdp": _suggest_mdp,
     "dragster_saddle": _suggest_dragster,
 }

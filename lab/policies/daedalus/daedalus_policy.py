@@ -41,7 +41,14 @@ class Daedalus:
         known, ahead = self._forecast(known, observations.window_s)
         running = max(situation.parallelism.values())
         outlook = Outlook((known.load_per_s[-1], *ahead), observations.window_s, known.waiting)
-        workers = choose_workers(known.lines, outlook, running, situation.slots_max, situation.models.recovery, options)
+        workers = choose_workers(
+            known.lines,
+            outlook,
+            running=running,
+            slots_max=situation.slots_max,
+            recovery=situation.models.recovery,
+            options=options,
+        )
         reason = f"{workers} workers hold up to {max(outlook.load_per_s):,.0f} records/s and recover in time"
         since_s = at_s - known.changed_s if known.changed_s is not None else np.inf
         wait_s = options.settle_s if workers > running else max(options.settle_s, options.scale_in_wait_s)

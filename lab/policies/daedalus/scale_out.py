@@ -29,6 +29,7 @@ class Outlook:
 def choose_workers(
     lines: Sequence[CapacityLine],
     outlook: Outlook,
+    *,
     running: int,
     slots_max: int,
     recovery: RecoveryModel,

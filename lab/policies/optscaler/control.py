@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from scipy.special import ndtri
 
@@ -37,8 +38,7 @@ def required_workers(
     if not spare > 0:
         return None
     per_record = estimator.slope + score * estimator.error_slope
-    pairs = zip(peaks_per_s, peaks_per_s[1:], strict=False)
-    return [math.ceil(max(pair) * per_record / spare - _CEIL_SLACK) for pair in pairs]
+    return [math.ceil(max(pair) * per_record / spare - _CEIL_SLACK) for pair in pairwise(peaks_per_s)]
 
 
 def first_workers(required: Sequence[int], running: int, change_max: int, workers_min: int, workers_max: int) -> int:
@@ -48,7 +48,8 @@ def first_workers(required: Sequence[int], running: int, change_max: int, worker
         required: (D,) workers that each interval needs.
         running: x of the interval before.
         change_max: workers that an interval can add or remove.
-        workers_min, workers_max: X_min and X_max.
+        workers_min: X_min.
+        workers_max: X_max.
     """
     need = max(min(count, workers_max) - ahead * change_max for ahead, count in enumerate(required))
     nearest = min(max(need, running - change_max), running + change_max)

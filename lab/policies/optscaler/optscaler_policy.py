@@ -63,7 +63,7 @@ class OptScaler:
         wanted = {name: min(workers, limit) for name, limit in zip(job.graph.names, limits, strict=True)}
         return ReactiveDecision(wanted, reason), replace(known, decided_s=job.now_s)
 
-    def follow(self, memory: OptScalerMemory, now_s: int) -> tuple[ReactiveDecision, OptScalerMemory]:
+    def follow(self, memory: OptScalerMemory, _now_s: int) -> tuple[ReactiveDecision, OptScalerMemory]:
         """Return no change, for a job of which nothing was seen lately."""
         return ReactiveDecision(None, "nothing was seen of it lately"), memory
 
