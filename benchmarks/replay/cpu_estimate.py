@@ -20,6 +20,8 @@ _CPU_S = {
     "rl": 2.0,
     "rl_plus": 2.0,
     "mdp": 1.5,
+    "daedalus": 0.5,
+    "optscaler": 0.45,
 }
 _OTHER_S = 0.8
 
