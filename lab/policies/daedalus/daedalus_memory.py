@@ -23,7 +23,7 @@ class DaedalusMemory:
         load_per_s: of the latest windows, oldest first; one whose load is not known has that of the one before.
         waiting: records of the backlog at the end of the last window.
         expected: a forecast by differences that is to be judged when its windows have come; empty without one.
-        came: windows since it was made.
+        windows_since: that came since it was made.
         error: WAPE of the last forecast that was judged.
         changed_s: time of the last change.
     """
@@ -33,7 +33,7 @@ class DaedalusMemory:
     load_per_s: tuple[float, ...] = ()
     waiting: float = 0.0
     expected: tuple[float, ...] = ()
-    came: int = 0
+    windows_since: int = 0
     error: float = 0.0
     changed_s: int | None = None
 
@@ -54,14 +54,14 @@ class DaedalusMemory:
             lines=tuple(lines[workers] for workers in sorted(lines)),
             load_per_s=tuple(loads[-_MAX_LOADS:]),
             waiting=float(windows.waiting[-1]),
-            came=self.came + len(windows),
+            windows_since=self.windows_since + len(windows),
         )
         return known._judge_forecast()
 
     def _judge_forecast(self) -> DaedalusMemory:
         """Return the memory with the error of the forecast, where all of its windows have come."""
-        if not self.expected or not len(self.expected) <= self.came <= len(self.load_per_s):
+        steps, first = len(self.expected), len(self.load_per_s) - self.windows_since
+        if not steps or not steps <= self.windows_since <= len(self.load_per_s):
             return self
-        came = self.load_per_s[len(self.load_per_s) - self.came :][: len(self.expected)]
-        error = weighted_error(np.array(self.expected), np.array(came))
+        error = weighted_error(np.array(self.expected), np.array(self.load_per_s[first : first + steps]))
         return replace(self, expected=(), error=error)

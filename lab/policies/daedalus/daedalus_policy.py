@@ -64,7 +64,7 @@ class Daedalus:
         """Return the load of each window ahead, and the memory that will judge the forecast by differences."""
         steps, load = max(1, round(self._options.forecast_s / window_s)), np.array(memory.load_per_s)
         ahead = tuple(forecast_by_differences(load, steps).tolist())
-        known = memory if memory.expected else replace(memory, expected=ahead, came=0)
+        known = memory if memory.expected else replace(memory, expected=ahead, windows_since=0)
         if memory.error <= self._options.error_max:
             return known, ahead
         return known, tuple(forecast_by_line(load, steps).tolist())

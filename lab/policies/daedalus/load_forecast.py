@@ -34,7 +34,7 @@ def forecast_by_differences(load_per_s: Floats, steps: int) -> Floats:
     for _ in range(steps):
         recent = [*recent[1:], float(np.dot(weights, recent))]
         loads.append(loads[-1] + recent[-1])
-    return np.maximum(np.array(loads[1:]), 0.0)
+    return np.asarray(np.maximum(np.array(loads[1:]), 0.0), float)
 
 
 def forecast_by_line(load_per_s: Floats, steps: int) -> Floats:
@@ -46,7 +46,7 @@ def forecast_by_line(load_per_s: Floats, steps: int) -> Floats:
     return np.asarray(np.maximum(start + slope * (len(recent) - 1 + np.arange(1, steps + 1)), 0.0), float)
 
 
-def weighted_error(expected_per_s: Floats, came_per_s: Floats) -> float:
-    """Return the WAPE: what forecasts missed over what came; 0 where nothing came."""
-    came = float(np.abs(came_per_s).sum())
-    return float(np.abs(expected_per_s - came_per_s).sum()) / came if came > 0 else 0.0
+def weighted_error(expected_per_s: Floats, measured_per_s: Floats) -> float:
+    """Return the WAPE: what a forecast missed over what was measured; 0 of no load."""
+    total = float(np.abs(measured_per_s).sum())
+    return float(np.abs(expected_per_s - measured_per_s).sum()) / total if total > 0 else 0.0

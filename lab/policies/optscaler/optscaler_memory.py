@@ -58,8 +58,8 @@ class OptScalerMemory:
         is_due = fitted_s is None or job.now_s - fitted_s >= options.refit_s or len(self.samples) < _MAX_SAMPLES
         if added and is_due:
             estimator, fitted_s = fit_estimator(samples), job.now_s
-        for sample in added if estimator is not None else ():
-            estimator = estimator.correct(sample, options.feedback)
+        for sample in added:
+            estimator = estimator and estimator.correct(sample, options.feedback)
         return replace(
             self,
             read_until_s=int(windows.end_s[-1]),
