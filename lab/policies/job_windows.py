@@ -43,10 +43,10 @@ class JobWindows:
         """
         sources = [graph.position(name) for name in graph.sources]
         workers = observations.parallelism.max(axis=1, initial=0)
-        busy = np.where(np.isfinite(observations.busy_share), observations.busy_share, -np.inf)
-        busiest = (busy * observations.parallelism).max(axis=1, initial=-np.inf)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            use = np.where(np.isfinite(busiest) & (workers > 0), np.minimum(busiest / workers, 1.0), np.nan)
+        measured = np.isfinite(observations.busy_share)
+        busiest = (np.where(measured, observations.busy_share, 0.0) * observations.parallelism).max(axis=1, initial=0.0)
+        share = np.minimum(busiest / np.maximum(workers, 1), 1.0)
+        use = np.where(measured.any(axis=1) & (workers > 0), share, np.nan)
         taken = observations.processing_rate_per_s[:, sources] if workers.size else np.zeros((0, 1))
         arrived = observations.target_data_rate_per_s[:, sources] if workers.size else taken
         waiting = observations.waiting_records[:, sources] if workers.size else taken

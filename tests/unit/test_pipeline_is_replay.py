@@ -116,7 +116,8 @@ def replay(name: str) -> tuple[list[Decided], tuple[int, ...], Known]:
     load = np.repeat(rates(), STEPS)[:, None]
     workload = Workload(SPEC, START_S, 10, load)
     (candidate,) = build_candidates([name], workload, CONDITIONS)
-    recorded = Recorded(candidate.driver, name not in REACTS, name in REPLANS)
+    reads_models = name in REPLANS or catalogue()[name].reads_models
+    recorded = Recorded(candidate.driver, name not in REACTS, reads_models)
     ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
     observed = recorded.running
     changes = [
