@@ -99,26 +99,32 @@ def retain(rows: Sequence[Row], fleet: str, commit: str) -> None:
     write_text(RESULTS.with_suffix(".md"), HEADING + "".join(lines))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure one fleet under each commit."""
-    parser = CommandParser(prog="pass_sizes", description=__doc__)
-    parser.add_argument("--jobs", type=whole_number(1, 100_000), default=100)
-    parser.add_argument("--one-a-cluster", action="store_true", help="each job in a cluster of its own, a file a poll")
-    parser.add_argument("--commits", nargs="+", default=["HEAD"], help="the first one makes the lake")
-    asked = parser.parse_args(argv)
-    write = write_one_a_cluster if asked.one_a_cluster else write_fleet
-    fleet = f"{asked.jobs:,} jobs" + (", one a cluster" if asked.one_a_cluster else "")
+def measure_commits(jobs: int, commits: Sequence[str], *, is_one_a_cluster: bool) -> None:
+    """Pass over copies of one lake under each commit, and write the figures."""
+    write = write_one_a_cluster if is_one_a_cluster else write_fleet
+    fleet = f"{jobs:,} jobs" + (", one a cluster" if is_one_a_cluster else "")
     with tempfile.TemporaryDirectory(prefix="tidewise-pass-") as folder, environment(work := Path(folder)):
-        for number, commit in enumerate(asked.commits):
+        for number, commit in enumerate(commits):
             copy_tree(commit, code := work / "code")
             if number == 0:
-                prepare(work, asked.jobs, 8, write, code=code)
+                prepare(work, jobs, 8, write, code=code)
                 (work / "lake").rename(work / "before")
             shutil.copytree(work / "before", work / "lake")
             short = ["git", "rev-parse", "--short=8", commit]
             name = subprocess.run(short, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
             retain(measure_pass(work, code), fleet, name)
             shutil.rmtree(work / "lake")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure fleets under each commit."""
+    parser = CommandParser(prog="pass_sizes", description=__doc__)
+    parser.add_argument("--jobs", type=whole_number(1, 100_000), nargs="+", default=[100], help="of each fleet")
+    parser.add_argument("--one-a-cluster", action="store_true", help="each job in a cluster of its own, a file a poll")
+    parser.add_argument("--commits", nargs="+", default=["HEAD"], help="the first one makes the lake")
+    asked = parser.parse_args(argv)
+    for jobs in asked.jobs:
+        measure_commits(jobs, asked.commits, is_one_a_cluster=asked.one_a_cluster)
     return 0
 
 
