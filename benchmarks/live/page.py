@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
 
 from benchmarks.live.drawing import COLOURS, draw_ages, draw_slots
 from benchmarks.live.policies import POLICIES, TIDEWISE
@@ -39,7 +38,7 @@ def render_page(results: Sequence[RunResult], against: Sequence[str], comparison
     for key in dict.fromkeys((one.job, one.seed, one.minutes) for one in results):
         runs = [one for one in results if (one.job, one.seed, one.minutes) == key and one.lines]
         if runs:
-            drawings = {"slots": Markup(draw_slots(runs)), "ages": Markup(draw_ages(runs, prices.late_after_s))}
+            drawings = {"slots": draw_slots(runs), "ages": draw_ages(runs, prices.late_after_s)}
             groups.append({"job": key[0], "seed": key[1], "minutes": key[2], "runs": runs, **drawings})
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         groups=groups,

@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from models.arrays import Floats
+from include.utc import DAY_S, HOUR_S
+from page.charts import Area, Chart, Line
 
-WIDTH, HEIGHT = 1000.0, 200.0
-RAN, OWN, LOAD = "#b0b7c3", "#12715b", "#e8eef4"
-_STROKE = 'fill="none" vector-effect="non-scaling-stroke"'
+OWN = "#12715b"
 
 
-def week_svg(job: Mapping[str, Any]) -> str:
+def draw_week(job: Mapping[str, Any]) -> Markup:
     """Return the days of a job: its load as an area, the slots of what ran and of Tidewise as lines, hour by hour."""
-    load = np.array(job["load"]["hourly_per_s"], float)
-    ran, own = (np.array(option.get("hourly_slots", ()), float) for option in job["options"][:2])
-    hours = max(len(load), len(ran), len(own), 1)
-    top = max([float(line.max()) for line in (ran, own) if len(line)] + [1.0]) * 1.08
-    days = "".join(
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{HEIGHT:.0f}" stroke="#dfe5ec" {_STROKE}/>'
-        for x in (WIDTH * 24 * day / hours for day in range(1, -(-hours // 24)))
-    )
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" preserveAspectRatio="none" role="img" '
-        'aria-label="slots of what ran and of Tidewise over the load">',
-        _area(load, float(load.max()) * 1.08 if len(load) else 1.0, hours),
-        days,
-        _steps(ran, top, hours, f'stroke="{RAN}" stroke-width="2"'),
-        _steps(own, top, hours, f'stroke="{OWN}" stroke-width="2"'),
-        "</svg>",
-    ]
-    return "".join(parts)
+    load = [value or 0.0 for value in job["load"]["hourly_per_s"]]
+    lines = {kind: option.get("hourly_slots", ()) for kind, option in zip(("ran", "own"), job["options"], strict=False)}
+    hours = max(len(load), *map(len, lines.values()), 1)
+    top = 1.08 * max((value for line in lines.values() for value in line if value is not None), default=1.0)
+    scale = top / (1.08 * max(load, default=0.0) or 1.0)
+    return Chart(
+        title="",
+        since_s=0.0,
+        until_s=HOUR_S * hours,
+        now_s=-1.0,
+        lines=[Line(kind, kind, list(_steps(line)), is_steps=True) for kind, line in lines.items()],
+        areas=[Area("", "load", [(HOUR_S * at, HOUR_S * (at + 1), 0.0, scale * y) for at, y in enumerate(load)])],
+        marks=[float(DAY_S * day) for day in range(1, -(-hours // 24))],
+        top=top,
+        said="slots of what ran and of Tidewise over the load",
+    ).draw()
 
 
-def _area(values: Floats, top: float, hours: int) -> str:
-    if not len(values) or top <= 0:
-        return ""
-    points = " ".join(f"{WIDTH * (at + 0.5) / hours:.1f},{HEIGHT * (1 - y / top):.1f}" for at, y in enumerate(values))
-    last = WIDTH * (len(values) - 0.5) / hours
-    return f'<polygon fill="{LOAD}" points="{WIDTH * 0.5 / hours:.1f},{HEIGHT:.0f} {points} {last:.1f},{HEIGHT:.0f}"/>'
-
-
-def _steps(values: Floats, top: float, hours: int, style: str) -> str:
-    if not len(values):
-        return ""
-    points = []
-    for at, value in enumerate(values):
-        y = HEIGHT * (1 - value / top)
-        points += [f"{WIDTH * at / hours:.1f},{y:.1f}", f"{WIDTH * (at + 1) / hours:.1f},{y:.1f}"]
-    return f'<polyline {_STROKE} {style} points="{" ".join(points)}"/>'
+def _steps(values: Sequence[float | None]) -> Iterator[tuple[float, float | None]]:
+    yield from ((HOUR_S * at, value) for at, value in enumerate(values))
+    if values:
+        yield HOUR_S * len(values), values[-1]
 
 
 def calibration_svg(jobs: Sequence[Mapping[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from include.place import place
 from include.settings import Settings
 from include.utc import parse_utc
-from lab.stages.advise.drawing import calibration_svg, week_svg
+from lab.stages.advise.drawing import calibration_svg, draw_week
 from lab.stages.advise.fleet import MONTH_DAYS, map_curves
 from lab.stages.advise.shown_names import mark_name, name_jobs
 from models.intervals import LEAST_DAYS, LEVEL
@@ -44,7 +44,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
     chosen = settings.advise
     monthly = chosen.price_per_slot_hour * MONTH_DAYS
     shown = [
-        {"job": job, "anchor": f"job-{place}", "week": Markup(week_svg(job)), "frontier": _chart(job)}
+        {"job": job, "anchor": f"job-{place}", "week": draw_week(job), "frontier": _chart(job)}
         for place, job in enumerate(advice["jobs"][: chosen.shown])
     ]
     return environment.from_string(source).render(
