@@ -264,7 +264,7 @@ def main(argv: Sequence[str]) -> int:
         extras = wanted_extras([one for one in argv if one != PACKAGES])
         jdk = check_machine()
         taken = f"Python {sys.version.split()[0]} at {sys.executable}, Java {jdk.version} at {jdk.java}"
-        if not _is_installed(extras):
+        if not _is_environment():
             print(f"setup: takes {taken}; up to 2.3 GB come into .venv and .cache", flush=True)
         prepare_packages(extras)
         if PACKAGES in argv:
