@@ -75,10 +75,10 @@ ROOMY = LoadOptions(job_name="roomy", low_per_s=100.0, high_per_s=100.0, cost_us
 def test_a_job_in_need_rises_and_a_roomy_one_falls(world, overloaded, local_cluster):
     output = world.out / "controller.log"
     # The programme gives no slots up before it has seen ten minutes of a load: the fall here is the planner's, which by
-    # default waits until it would have paid for two rescales.
+    # default waits until it would have paid for two rescales, which are for nothing here.
     eager = {
         "TIDEWISE__PLANNER__POLICIES": json.dumps({f"{CLUSTER}/{ROOMY.job_name}": "planner"}),
-        "TIDEWISE__PLANNER__REACTIVE__SCALE_DOWN_MARGIN": "0",
+        "TIDEWISE__PLANNER__COSTS__RESCALE_WEIGHT": "0",
     }
     with job_on(local_cluster, ROOMY) as roomy, controlling(eager, output):
         for flink in (overloaded, roomy):
