@@ -92,7 +92,7 @@ def check_settings(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: a key is unknown or cannot be used; one line.
     """
-    faults = [str(fault) for _, fault in find_constants(values, Settings)]
+    faults = [str(fault) for _, fault, is_other in find_constants(values, Settings) if is_other]
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:

@@ -43,8 +43,8 @@ def migrate(text: str) -> Migration:
     for section, lines in _statements(text):
         values = _nest(section, tomllib.loads("\n".join(lines)))
         own = set(_leaves(values))
-        faults, moves = dict(find_constants(values, Settings)), dict(find_moved(values))
-        reasons = {path: str(fault) for path, fault in faults.items()}
+        reasons = {path: str(fault) for path, fault, _ in find_constants(values, Settings)}
+        moves = dict(find_moved(values))
         reasons |= {path: f"{write_path(path)} is {write_path(to)} now" for path, to in moves.items()}
         if not reasons or lines[0].lstrip().startswith("["):
             result.lines += lines

@@ -49,11 +49,11 @@ def list_constants(model: type[BaseModel], within: Path = (), because: str | Non
             yield Constant(path, field.get_default(call_default_factory=True), why)
 
 
-def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Path, Fault]]:
-    """Yield path and fault of each key of nested values that became a constant."""
+def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Path, Fault, bool]]:
+    """Yield path and fault of each key of nested values that became a constant, and whether it says another value."""
     for one in list_constants(model):
         for path, given in _matches(values, one.path):
-            yield path, one.refuse(path, given)
+            yield path, one.refuse(path, given), given != one.value
 
 
 def find_moved(values: Mapping[str, Any], within: Path = ()) -> Iterator[tuple[Path, Path]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tarfile
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from cli import console
-from include.settings import Settings, SettingsError, check_settings
+from include.settings import PROJECT, Settings, SettingsError, check_settings
 from include.settings.migration import migrate
-from include.settings.retired import list_constants
+from include.settings.retired import Constant, list_constants
 
 OLD = """# mine
 [apply]
@@ -106,12 +107,28 @@ def test_a_file_that_is_no_toml_is_refused_in_one_line(tmp_path: Path, capsys: p
     assert f"settings: {path} cannot be read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("one", list(list_constants(Settings)), ids=lambda one: ".".join(one.path))
-def test_each_constant_is_refused_with_its_value_and_reason(one) -> None:
-    values: object = one.value
+def written(one: Constant, value: object) -> dict[str, object]:
+    values = value
     for part in reversed(one.path):
         values = {part.replace("<name>", "any"): values}
+    assert isinstance(values, dict)
+    return values
+
+
+@pytest.mark.parametrize("one", list(list_constants(Settings)), ids=lambda one: ".".join(one.path))
+def test_each_constant_is_refused_with_its_value_and_reason_where_another_one_is_written(one: Constant) -> None:
+    check_settings(written(one, one.value))
+    other = not one.value if isinstance(one.value, bool) else one.value + 1  # type: ignore[operator]
     with pytest.raises(SettingsError, match="is a constant now") as refused:
-        check_settings(values)  # type: ignore[arg-type]
+        check_settings(written(one, other))
     assert one.because in str(refused.value)
     assert len(one.because) > 20
+
+
+def test_settings_of_the_release_before_open_and_are_rewritten_to_the_same() -> None:
+    with tarfile.open(PROJECT / "data" / "release_before" / "release_before.tar.xz") as archive:
+        (name,) = (one for one in archive.getnames() if one.endswith("tidewise.toml"))
+        text = archive.extractfile(name).read().decode()  # type: ignore[union-attr]
+    made = migrate(text)
+    assert len(made.notes) == 33
+    assert check_settings(tomllib.loads(made.text)) == check_settings(tomllib.loads(text))

@@ -22,7 +22,7 @@ SINGLE = [
     ("planner>costs>late_weight", 1e308, "less than or equal"),
     ("ingest>settle_s", 86_401, "less than or equal"),
     ("ingest>max_value", 1e9, "is a constant now: 1e+15, because"),
-    ("planner>capacity>trust_region", 3, "is a constant now: 3, because"),
+    ("planner>capacity>trust_region", 4, "is a constant now: 3, because"),
     ("planner>reactive", {"hold_s": 60}, "planner.reactive.hold_s = 60: is a constant now: 0, because"),
     ("planner>costs>resource_weight", -1, "greater than or equal"),
     ("spark>shuffle_partitions", 10**30, "less than or equal"),
