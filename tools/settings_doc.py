@@ -53,8 +53,8 @@ its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). 
 """
 _RETIRED = """## Keys that went
 
-A key that settings once had is refused with this line, a constant only where another value is written; `tidewise settings
---migrate` rewrites a file that has some.
+A key that settings once had is refused with this line, a constant only where another value is written.
+`tidewise settings --migrate` rewrites a file that has some.
 """
 _RETIRED_HEADS = ("key", "now", "because")
 _LAB_HEAD = """# Settings of the laboratory

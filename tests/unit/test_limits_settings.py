@@ -88,7 +88,7 @@ def test_a_job_is_never_looser_than_its_cluster_unless_the_cluster_names_it(leve
     values = fleet({"mode": of_fleet, "jobs": {"live/a": {"mode": of_job} if of_job else {}}}, cluster)
     made = check_settings(values)
     assert made.mode_of("live", "a") == mode
-    assert check_settings(json.loads(made.model_dump_json(exclude_unset=True))) == made
+    assert check_settings(json.loads(made.model_dump_json())) == made
 
 
 def test_whatever_the_job_asks_a_cluster_that_does_not_name_it_decides() -> None:
