@@ -50,7 +50,7 @@ class Chart:
         now_s: a mark; None: outside.
         marks: times of rescales.
         top: upper end of the values' axis, from zero.
-        said: to who cannot see it; empty: the words beside it are.
+        alternative: text in the place of the drawing; empty: the words beside it are it.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Chart:
     marks: Sequence[float] = ()
     unit: str = ""
     top: float = field(default=0.0)
-    said: str = ""
+    alternative: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -86,9 +86,9 @@ class Chart:
         if self._is_inside(self.now_s):
             body.append(_stroke(self._x(self.now_s), 0, self._x(self.now_s), HEIGHT, "now"))
         body.append(_stroke(0, 0, 0, HEIGHT, "cursor"))
-        said = f'role="img" aria-label="{self.said}"' if self.said else 'aria-hidden="true"'
+        shown_as = f'role="img" aria-label="{self.alternative}"' if self.alternative else 'aria-hidden="true"'
         return Markup(
-            f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" preserveAspectRatio="none" {said}>{"".join(body)}</svg>'
+            f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" preserveAspectRatio="none" {shown_as}>{"".join(body)}</svg>'
         )
 
     def ticks(self) -> list[str]:

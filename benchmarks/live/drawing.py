@@ -44,6 +44,8 @@ def _find_length(runs: Sequence[RunResult]) -> float:
     return max(run.span_s[1] - run.span_s[0] for run in runs)
 
 
-def _draw(runs: Sequence[RunResult], said: str, lines: Sequence[Line], top: float, areas: Sequence[Area]) -> Markup:
+def _draw(
+    runs: Sequence[RunResult], alternative: str, lines: Sequence[Line], top: float, areas: Sequence[Area]
+) -> Markup:
     lost = [run.lost_at_s for run in runs if run.lost_at_s is not None][:1]
-    return Chart("", 0.0, _find_length(runs), -1.0, lines, areas, lost, top=top, said=said).draw()
+    return Chart("", 0.0, _find_length(runs), -1.0, lines, areas, lost, top=top, alternative=alternative).draw()

@@ -30,7 +30,7 @@ def draw_week(job: Mapping[str, Any]) -> Markup:
         areas=[Area("", "load", [(HOUR_S * at, HOUR_S * (at + 1), 0.0, scale * y) for at, y in enumerate(load)])],
         marks=[float(DAY_S * day) for day in range(1, -(-hours // 24))],
         top=top,
-        said="slots of what ran and of Tidewise over the load",
+        alternative="slots of what ran and of Tidewise over the load",
     ).draw()
 
 
