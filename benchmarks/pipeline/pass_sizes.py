@@ -68,7 +68,7 @@ def split_by_stage(usage: Usage, stages: Sequence[Stage], out: Path, jobs_at: Se
                 "spark_jobs": sum(began_s <= at < ended_s for at in jobs_at),
             }
         )
-        begin, cpu_before_s, began_s = end, max(cpu_s, cpu_before_s), ended_s
+        begin, cpu_before_s, began_s = end, cpu_s, ended_s
     return rows
 
 
