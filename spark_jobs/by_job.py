@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -23,13 +23,18 @@ def list_keys(rows: pa.Table) -> list[Job]:
 
 def find_jobs(rows: pa.Table, jobs: Sequence[Job]) -> Ints:
     """Return the index of each row's job, -1 of one that is not among ``jobs``: shape (rows,)."""
-    place = {job: at for at, job in enumerate(jobs)}
-    coded = [rows[name].combine_chunks().dictionary_encode("encode") for name in ("cluster", "job")]
-    clusters, names = (one.dictionary.to_pylist() for one in coded)  # few names in many rows: looked up once each
-    code = coded[0].indices.to_numpy().astype(np.int64) * max(1, len(names)) + coded[1].indices.to_numpy()
-    distinct, inverse = np.unique(code, return_inverse=True)
-    keys = ((clusters[one // len(names)], names[one % len(names)]) for one in distinct.tolist())
-    return np.array([place.get(key, -1) for key in keys], np.int64)[inverse]
+    return find_keys(rows, ("cluster", "job"), {job: at for at, job in enumerate(jobs)})
+
+
+def find_keys(rows: pa.Table, columns: Sequence[str], places: Mapping[tuple[str, ...], int]) -> Ints:
+    """Return the place of each row's key, -1 of one that has none: shape (rows,)."""
+    code = np.zeros(len(rows), np.int64)
+    for name in columns:  # few keys in many rows: looked up once each
+        coded = rows[name].combine_chunks().dictionary_encode("encode")
+        code = code * (len(coded.dictionary) + 1) + coded.indices.to_numpy()
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    keys = rows.select(list(columns)).take(pa.array(first)).to_pydict().values()
+    return np.array([places.get(key, -1) for key in zip(*keys, strict=True)], np.int64)[inverse]
 
 
 def join_parts(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -6,9 +6,12 @@ of 1,000 jobs there is such a stop in most hours, and all windows of an hour mor
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any
 
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -16,6 +19,8 @@ from include.tables import BRONZE_METRICS, OBSERVATIONS
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
 from spark_jobs.job_history import samples
+from spark_jobs.job_history.arrow_maps import map_batches
+from spark_jobs.job_history.known_jobs import KnownJobs
 from spark_jobs.job_history.observations import mark_disturbed
 from spark_jobs.lake import Lake
 
@@ -35,24 +40,20 @@ class LateStops:
     job_ids: frozenset[str]
 
 
-def find_late_stops(stops: DataFrame, hours: Interval, first: datetime) -> LateStops:
+def find_late_stops(stops: Sequence[Mapping[str, Any]], hours: Interval, first: datetime) -> LateStops:
     """Return the late stops of some hours.
 
     Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`, kept.
+        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
         hours: that are written.
         first: no hour before is written.
     """
-    start_us = int(hours.start.timestamp()) * 1_000_000
-    times = [F.unix_micros(f"{name}_at").alias(name) for name in ("started", "detected")]
-    # Not the least by Spark: the rows of a local frame are selected and collected without a job.
-    rows = stops.select(*_JOB, "job_id", "job_id_before", *times).collect()
-    late = [row for row in rows if row["detected"] >= start_us > row["started"]]
+    late = [row for row in stops if row["detected_at"] >= hours.start > row["started_at"]]
     if not late:
         return LateStops(hours, frozenset())
-    began = floor_hour(datetime.fromtimestamp(min(row["started"] for row in late) / 1e6, UTC))
+    began = floor_hour(min(row["started_at"] for row in late))
     jobs = {tuple(row[name] for name in _JOB) for row in late}
-    of_jobs = [row for row in rows if tuple(row[name] for name in _JOB) in jobs]
+    of_jobs = [row for row in stops if tuple(row[name] for name in _JOB) in jobs]
     ids = {row[name] for row in of_jobs for name in ("job_id", "job_id_before")} - {None}
     return LateStops(Interval(max(first, began), hours.end), frozenset(ids))
 
@@ -69,6 +70,10 @@ def read_samples_of_late(lake: Lake, late: LateStops, start: datetime) -> DataFr
     return samples.read_metrics(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
 
 
-def read_disturbed(lake: Lake, late: LateStops, start: datetime, unsettled: DataFrame) -> DataFrame:
+def read_disturbed(lake: Lake, late: LateStops, start: datetime, jobs: Broadcast[KnownJobs]) -> DataFrame:
     """Return the rows of silver.observations of the hours before, those of unsettled windows marked as disturbed."""
-    return mark_disturbed(read_hours(lake, OBSERVATIONS, late.hours.start, start), unsettled)
+    return map_batches(
+        read_hours(lake, OBSERVATIONS, late.hours.start, start),
+        lambda batches, schema: mark_disturbed(batches, schema, jobs.value),
+        OBSERVATIONS.columns,
+    )

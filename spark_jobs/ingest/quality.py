@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
-from include.tables import QUALITY
+from include.tables import OBSERVATIONS, QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_literal
 
 _OF_LINES = {"rows": "lines"} | {name: name for name in ("kept", "duplicate", "quarantined", "quarantined_values")}
+_OPERATOR = ("cluster", "job", "operator")
+_US = 1_000_000
 Counts = dict[str, dict[str, Any]]
 """Per cluster, columns of ops.quality by name."""
 
@@ -43,27 +45,30 @@ def count_refusals(own_files: Iterable[RawFile], files: Iterable[Mapping[str, An
     return counted
 
 
-def count_windows(observations: DataFrame, interval: Interval) -> Counts:
-    """Count ``jobs``, ``observations`` and ``missing_windows`` of the interval.
+def count_windows(lake: Lake, interval: Interval) -> Counts:
+    """Count ``jobs``, ``observations`` and ``missing_windows`` of the interval in silver.observations.
 
-    Missing are windows without a sample between the first and last of each job, operator by operator.
+    Missing are windows without a sample between the first and last of each job, operator by operator. Those that a
+    topic alone tells of have no sample, and are not counted.
     """
-    index = F.unix_seconds("window_start") / F.col("window_s")
-    per_operator = (
-        observations.where(hours_where(interval))
-        .groupBy("cluster", "job", "operator")
-        .agg(F.count(F.lit(1)).alias("seen"), F.min(index).alias("first"), F.max(index).alias("last"))
-    )
-    per_job = per_operator.groupBy("cluster", "job").agg(
-        F.sum("seen").alias("seen"),
-        F.count(F.lit(1)).alias("operators"),
-        (F.max("last") - F.min("first") + 1).alias("span"),
-    )
-    missing = F.sum(F.col("operators") * F.col("span") - F.col("seen")).cast("BIGINT")
-    counts = per_job.groupBy("cluster").agg(
-        F.count(F.lit(1)).alias("jobs"), F.sum("seen").alias("observations"), missing.alias("missing_windows")
-    )
-    return _collect_counts(counts)
+    spans: defaultdict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
+    where = f"{hours_where(interval)} AND samples > 0"
+    columns = [*_OPERATOR, "window_start", "window_s"]
+    for part in lake.few(OBSERVATIONS).read_parts(columns, interval.start.date(), interval.end.date(), where):
+        index = pc.divide(part["window_start"].cast(pa.int64()), pc.multiply(part["window_s"].cast(pa.int64()), _US))
+        of_parts = part.select(_OPERATOR).append_column("index", index).group_by([*_OPERATOR])
+        summed = of_parts.aggregate([("index", how) for how in ("count", "min", "max")])
+        for cluster, job, operator, number, first, last in zip(*summed.to_pydict().values(), strict=True):
+            before = spans[cluster, job].get(operator, [0, first, last])
+            spans[cluster, job][operator] = [before[0] + number, min(before[1], first), max(before[2], last)]
+    counts: Counts = {}
+    for (cluster, _), operators in spans.items():
+        numbers, first, last = zip(*operators.values(), strict=True)
+        result = counts.setdefault(cluster, {"jobs": 0, "observations": 0, "missing_windows": 0})
+        result["jobs"] += 1
+        result["observations"] += sum(numbers)
+        result["missing_windows"] += len(operators) * (max(last) - min(first) + 1) - sum(numbers)
+    return counts
 
 
 def merge_counts(*counts: Counts) -> Counts:
@@ -73,10 +78,6 @@ def merge_counts(*counts: Counts) -> Counts:
         for cluster, result in some.items():
             merged.setdefault(cluster, {}).update(result)
     return merged
-
-
-def _collect_counts(of_clusters: DataFrame) -> Counts:
-    return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
 
 
 def write_quality(interval: Interval, counts: Counts, lake: Lake) -> None:

@@ -7,13 +7,15 @@ is worked out by one Spark job.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from include.arrow_rows import arrow_rows
-from include.settings import Settings
+from include.settings import Cluster, Settings
 from include.tables import (
     BRONZE_JOB_EVENTS,
     JOB_GRAPHS,
@@ -24,7 +26,7 @@ from include.tables import (
 )
 from include.utc import Interval
 from spark_jobs.ingest.earlier_replies import read_earlier_replies
-from spark_jobs.ingest.hours import LOOKBACK, has_files, hours_where, read_few_hours, select_hours
+from spark_jobs.ingest.hours import LOOKBACK, has_files, hours_where, select_hours
 from spark_jobs.ingest.late_stops import find_late_stops, read_disturbed, read_samples_of_late
 from spark_jobs.ingest.quality import Counts, count_windows
 from spark_jobs.ingest.raw_input import RawInput
@@ -41,9 +43,11 @@ from spark_jobs.job_history import (
     samples,
 )
 from spark_jobs.job_history.job_shapes import read_shapes
-from spark_jobs.job_history.observations import build_observations, measure_windows, select_source_samples
+from spark_jobs.job_history.known_jobs import know_jobs
+from spark_jobs.job_history.observations import measure_windows
 from spark_jobs.job_history.operator_keys import build_operator_keys
-from spark_jobs.job_history.rescales import build_rescales
+from spark_jobs.job_history.rescales import build_rescales, find_spans
+from spark_jobs.job_history.stop_effects import EFFECT_COLUMNS
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
 from spark_jobs.lake import Lake
 from spark_jobs.one_job import Worked, work_out
@@ -153,40 +157,46 @@ def write_observations(
         writes: of the run.
         interval: of the run.
     """
-    hours, stops, changes = replies.hours, replies.stops.frame, replies.changes.frame
+    hours, stops, spark = replies.hours, replies.stops.rows.to_pylist(), lake.spark
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
+    windows_s = defaultdict(lambda: Cluster().window_s, {name: one.window_s for name, one in settings.clusters.items()})
     unsettled = disturbances.find_unsettled_windows(
-        stops, replies.starts.frame, settings, late.hours.end, late.hours.start
+        replies.stops.rows, replies.starts.rows, windows_s, settings.ingest.settle_s, late.hours
     )
     stopped = _find_stopped(replies)
+    shapes = read_shapes(replies.names.rows, replies.aligned.rows, stopped)
+    spans = find_spans(stops, settings.ingest, hours)
+    known = know_jobs(
+        replies.names.rows, replies.changes.rows, unsettled, windows_s=windows_s, shapes=shapes, stops=spans
+    )
+    jobs = spark.sparkContext.broadcast(known)
     earlier = read_samples_before(lake, hours.start, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
     replies_read = earlier.unionByName(samples.select_read(metrics))
-    named = samples.build_samples(replies_read, replies.names.frame, changes, settings.clusters)
-    # Both are kept by the job that counts windows: each of their partitions is read by one task of it.
-    shapes = lake.spark.sparkContext.broadcast(read_shapes(replies.names.rows, replies.aligned.rows, stopped))
-    measured = measure_windows(named, shapes, since=hours.start).localCheckpoint(eager=False)
-    windows = build_observations(measured, changes, unsettled)
-    observations = select_hours(windows, hours).localCheckpoint(eager=False)
-    counts = count_windows(observations, interval)
-
-    rescale_where = hours_where(replies.rescale_hours)
-    if not all(replies.stops.rows["is_open"].to_pylist()):
-        former = read_few_hours(lake, RESCALES, replies.rescale_hours.start, hours.end)
-        rescales = build_rescales(stops, select_source_samples(measured), former, settings.ingest, hours)
-        writes.start(RESCALES, select_hours(rescales, replies.rescale_hours).coalesce(1), rescale_where)
-    else:
-        writes.start(RESCALES, arrow_rows(RESCALES, []), rescale_where)
+    placed = samples.place_samples(replies_read, replies.names.rows)
+    measured = measure_windows(placed, jobs, int(hours.start.timestamp())).localCheckpoint(eager=False)
+    observations = select_hours(measured, hours).select(*OBSERVATIONS.columns)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
     if late.job_ids:
-        observations = observations.unionByName(read_disturbed(lake, late, hours.start, unsettled))
+        observations = observations.unionByName(read_disturbed(lake, late, hours.start, jobs))
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, late.hours)
-    where = hours_where(late.hours)
     # A task writes a file for every day: no more tasks than can run at once.
-    writes.start(OBSERVATIONS, complete, where, core_share=1.0)
-    return counts
+    writing = writes.start(OBSERVATIONS, complete, hours_where(late.hours), core_share=1.0)
+    rescales = _find_rescales(lake, stops, measured, replies.rescale_hours) if spans.spans else []
+    writes.start(RESCALES, arrow_rows(RESCALES, rescales), hours_where(replies.rescale_hours))
+    writing.result()
+    return count_windows(lake, interval)
+
+
+def _find_rescales(
+    lake: Lake, stops: list[dict[str, Any]], measured: DataFrame, hours: Interval
+) -> list[dict[str, Any]]:
+    effects = measured.where("started_at IS NOT NULL").select(*EFFECT_COLUMNS).toArrow().to_pylist()
+    former = lake.few(RESCALES).read(list(RESCALES.columns), hours.start.date(), hours.end.date(), hours_where(hours))
+    rows = build_rescales(stops, effects, former.to_pylist())
+    return [row for row in rows if hours.start <= row["started_at"] < hours.end]
 
 
 def _find_stopped(replies: JobReplies) -> set[str]:

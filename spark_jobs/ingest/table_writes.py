@@ -24,8 +24,10 @@ class TableWrites:
         self._cores = lake.spark.sparkContext.defaultParallelism
         self._running: list[Future[None]] = []
 
-    def start(self, table: Table, rows: DataFrame | pa.Table, where: str, core_share: float | None = None) -> None:
-        """Begin to replace a slice.
+    def start(
+        self, table: Table, rows: DataFrame | pa.Table, where: str, core_share: float | None = None
+    ) -> Future[None]:
+        """Begin to replace a slice; the result is there when it is written.
 
         Args:
             table: whose.
@@ -36,6 +38,7 @@ class TableWrites:
         if core_share is not None and not isinstance(rows, pa.Table):
             rows = rows.coalesce(max(1, int(self._cores * core_share)))
         self._running.append(self._pool.submit(self._lake.replace, table, rows, where))
+        return self._running[-1]
 
     def wait(self) -> None:
         """Return when all that has begun is written.

@@ -2,99 +2,73 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.job_history.job_shapes import JobShapes
-from spark_jobs.job_history.samples import spread_over_hours
+from spark_jobs.job_history.known_jobs import KnownJobs
+from spark_jobs.job_history.named_samples import name_samples
+from spark_jobs.job_history.stop_effects import EFFECT_COLUMNS, SOURCE_COLUMNS, read_effects
 from spark_jobs.job_history.vertex_windows import read_windows
-from spark_jobs.lake import date_hour_columns
 
-_JOINED = ("parallelism", "disturbed", "date", "hour")
-_WINDOW_COLUMNS = {name: kind for name, kind in OBSERVATIONS.columns.items() if name not in _JOINED}
-_SOURCE_COLUMNS = {
-    "cluster": "STRING",
-    "job": "STRING",
-    "job_id": "STRING",
-    "operator": "STRING",
-    "window_s": "INT",
-    "observed_at": "TIMESTAMP",
-    "since_last_s": "DOUBLE",
-    "age_s": "DOUBLE",
-    "target_per_s": "DOUBLE",
-    "taken_total": "DOUBLE",
-    "pending": "DOUBLE",
-}
+_US = 1_000_000
+MEASURED = OBSERVATIONS.columns | EFFECT_COLUMNS
+"""Rows of windows have a ``window_start``, and those of what followed a stop a ``started_at``."""
 
 
-def measure_windows(samples: DataFrame, shapes: Broadcast[JobShapes], since: datetime | None = None) -> DataFrame:
-    """Return what is measured of each window, and what sources of jobs that stopped showed: of these no window is told.
+def measure_windows(samples: DataFrame, jobs: Broadcast[KnownJobs], since_s: int | None = None) -> DataFrame:
+    """Return the rows of silver.observations, and what followed stops: ``MEASURED``.
 
     Args:
-        samples: from :func:`spark_jobs.job_history.samples.build_samples`.
-        shapes: of the jobs.
-        since: windows that began before are not wanted; None for no bound.
+        samples: from :func:`spark_jobs.job_history.samples.place_samples`.
+        jobs: all that they may be of.
+        since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
     """
-    since_s = None if since is None else int(since.timestamp())
-    return map_batches(
-        samples,
-        lambda batches, schema: read_windows(batches, schema, shapes.value, since_s),
-        _WINDOW_COLUMNS | _SOURCE_COLUMNS,
-    )
+    return map_batches(samples, lambda batches, schema: measure(batches, schema, jobs.value, since_s), MEASURED)
 
 
-def build_observations(measured: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
-    """Return the rows of silver.observations.
-
-    Args:
-        measured: from :func:`measure_windows`.
-        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
-        disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
-    """
-    windows = measured.where("window_start IS NOT NULL").select(*_WINDOW_COLUMNS)
-    with_parallelism = _with_parallelism(windows, changes).withColumn("disturbed", F.lit(False))
-    dated = with_parallelism.select("*", *date_hour_columns("window_start"))
-    return mark_disturbed(dated, disturbed_windows)
+def measure(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, jobs: KnownJobs, since_s: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Return what :func:`measure_windows` does of the batches of a partition."""
+    read = pa.unify_schemas([schema, SOURCE_COLUMNS])
+    for batch in read_windows(name_samples(batches, jobs), read, jobs.shapes, since_s):
+        is_window = pc.is_valid(batch["window_start"])
+        yield _complete(batch.select(schema.names).filter(is_window), jobs)
+        yield from read_effects(batch.select(SOURCE_COLUMNS.names).filter(pc.invert(is_window)), jobs.stops, schema)
 
 
-def mark_disturbed(observations: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
-    """Return rows of silver.observations, those of some windows marked as disturbed; those that were stay so.
-
-    Args:
-        observations: with its columns.
-        disturbed_windows: ``cluster, job_id, window_start``.
-    """
-    named = F.broadcast(disturbed_windows.withColumn("is_disturbed", F.lit(True)))
-    marked = observations.join(named, ["cluster", "job_id", "window_start"], "left")
-    flag = F.col("disturbed") | F.coalesce("is_disturbed", F.lit(False))
-    return marked.withColumn("disturbed", flag).select(*OBSERVATIONS.columns)
-
-
-def select_source_samples(measured: DataFrame) -> DataFrame:
-    """Return the samples of sources that show their backlog, with ``age_s`` (of the oldest record not through the job).
-
-    It is null where it is not known, as is ``target_per_s``; ``taken_total`` (records since the job runs)
-    and ``pending`` are as read, ``since_last_s`` is null for the first of a vertex.
-    """
-    return measured.where("window_start IS NULL").select(*_SOURCE_COLUMNS)
+def _complete(windows: pa.RecordBatch, jobs: KnownJobs) -> pa.RecordBatch:
+    """Add the parallelism at the end of each window (of the last period that began before it), and its time."""
+    rows, start = pa.Table.from_batches([windows]), windows["window_start"]
+    ended_us = np.asarray(start.cast(pa.int64())) + _US * np.asarray(windows["window_s"], np.int64)
+    run = jobs.runs.find(rows, ended_us - 1)
+    made = {
+        "parallelism": pa.array(np.append(jobs.parallelism, 0)[run], mask=run < 0),
+        "disturbed": pa.repeat(False, len(run)),
+        "date": start.cast(pa.date32()),
+        "hour": pc.hour(start),
+    }
+    return _mark_disturbed(_replace(windows, made), jobs)
 
 
-def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:
-    """Add the parallelism in force at the end of each window (of the last period that began before it)."""
-    periods = F.broadcast(spread_over_hours(changes, "window_hour"))
-    ended = windows.withColumns(
-        {
-            "window_end": F.timestamp_seconds(F.unix_seconds("window_start") + F.col("window_s")),
-            "window_hour": F.date_trunc("hour", "window_start"),
-        }
-    )
-    keys = ("cluster", "job_id", "vertex_id", "window_hour")
-    same_hour = [F.col(f"w.{key}") == F.col(f"p.{key}") for key in keys]
-    in_force = (F.col("valid_from") < F.col("window_end")) & (F.col("valid_to") >= F.col("window_end"))
-    joined = ended.alias("w").join(periods.alias("p"), [*same_hour, in_force], "left")
-    return joined.select("w.*", "p.parallelism")
+def mark_disturbed(batches: Iterable[pa.RecordBatch], schema: pa.Schema, jobs: KnownJobs) -> Iterator[pa.RecordBatch]:
+    """Return rows of silver.observations, those of unsettled windows marked as disturbed; those that were stay so."""
+    return (_mark_disturbed(batch.select(schema.names), jobs) for batch in batches)
+
+
+def _mark_disturbed(windows: pa.RecordBatch, jobs: KnownJobs) -> pa.RecordBatch:
+    start_us = np.asarray(windows["window_start"].cast(pa.int64()))
+    is_unsettled = jobs.unsettled.find(pa.Table.from_batches([windows]), start_us) >= 0
+    return _replace(windows, {"disturbed": pc.or_(windows["disturbed"], pa.array(is_unsettled))})
+
+
+def _replace(rows: pa.RecordBatch, made: dict[str, pa.Array]) -> pa.RecordBatch:
+    arrays = [made[one.name].cast(one.type) if one.name in made else rows[one.name] for one in rows.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)

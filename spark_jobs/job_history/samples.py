@@ -1,7 +1,8 @@
-"""Metrics as wide rows, one per vertex and poll, in the order in which :mod:`models.observing` reads them."""
+"""Metrics as wide rows, one per vertex and poll, the rows of each job together."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
@@ -9,13 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
-from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.job_history.operator_names import is_named_at
-from spark_jobs.job_history.vertex_rows import JOB_KEY, VERTEX_KEY
-from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
+from spark_jobs.job_history.vertex_rows import JOB_KEY
+from spark_jobs.lake import rows_of
+from spark_jobs.raw_parsing.sample_columns import SAMPLE, SAMPLE_COLUMNS, read_samples
 
-REPLY_KEY = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
+_ID = {"cluster": "STRING", "job_id": "STRING"}
+REPLY_KEY = {**_ID, "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
 
 
 def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
@@ -53,47 +54,42 @@ def select_read(metrics: DataFrame) -> DataFrame:
     return metrics.select(*REPLY_KEY, "sample")
 
 
-def build_samples(
-    replies: DataFrame, operators: DataFrame, changes: DataFrame, clusters: Mapping[str, Cluster]
-) -> DataFrame:
-    """Return replies with metrics as wide rows.
+def place_samples(replies: DataFrame, names: pa.Table) -> DataFrame:
+    """Return replies with metrics as wide rows, all of a job in one partition and after each other.
 
     Args:
         replies: ``REPLY_KEY`` and ``sample``, null where a reply had no metrics.
-        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``, ``named_from`` to ``named_until``.
-        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
-        clusters: the settings of the clusters, for the window length.
+        names: ``cluster, job_id, job`` of vertices.
 
     Returns:
-        ``VERTEX_KEY``, ``observed_at`` and :data:`models.observing.metric_table.COLUMNS`.  All rows of a job
-        follow each other in one partition, those of a vertex by time.
+        ``place`` (the same of all rows of a job), ``REPLY_KEY`` and
+        :data:`spark_jobs.raw_parsing.sample_columns.SAMPLE_COLUMNS`.
     """
-    keys = ["cluster", "job_id", "vertex_id"]
     wide = replies.where("sample IS NOT NULL").select(*REPLY_KEY, "sample.*")
-    named = wide.join(F.broadcast(operators), keys).where(is_named_at(F.col("observed_at")))
-    sized = _drop_partial(named, changes).withColumn("window_s", window_length_s(clusters))
-    placed = sized.repartition(*JOB_KEY)
+    together = rows_of(replies.sparkSession, {**_ID, "shared_id": "STRING"}, _find_shared(names))
+    joined = wide.join(F.broadcast(together), list(_ID), "left")
+    placed = joined.withColumn("place", F.xxhash64("cluster", F.coalesce("shared_id", "job_id")))
     # A number first: when rows are sorted, most of them differ in what is compared first.
-    ordered = placed.sortWithinPartitions(F.xxhash64(*JOB_KEY), *VERTEX_KEY, "observed_at")
-    return ordered.select(*VERTEX_KEY, "observed_at", *COLUMNS)
+    return placed.repartition("place").sortWithinPartitions("place").select("place", *REPLY_KEY, *SAMPLE_COLUMNS)
 
 
-def _drop_partial(samples: DataFrame, changes: DataFrame) -> DataFrame:
-    """Leave out samples that are aggregates over fewer subtasks than ran: no measurement of their vertex."""
-    reported = samples.withColumn("sample_hour", F.date_trunc("hour", "observed_at"))
-    periods = F.broadcast(spread_over_hours(changes, "sample_hour"))
-    keys = ("cluster", "job_id", "vertex_id", "sample_hour")
-    same_hour = [F.col(f"s.{key}") == F.col(f"p.{key}") for key in keys]
-    in_force = (F.col("valid_from") <= F.col("observed_at")) & (F.col("valid_to") > F.col("observed_at"))
-    is_partial = F.col("subtasks") < F.col("p.parallelism")
-    return (
-        reported.alias("s")
-        .join(periods.alias("p"), [*same_hour, in_force, is_partial], "left_anti")
-        .drop("sample_hour", "subtasks")
-    )
-
-
-def spread_over_hours(periods: DataFrame, column: str) -> DataFrame:
-    """Return periods once for each hour that they touch, so that a row meets the few of its hour."""
-    hours = F.sequence(F.date_trunc("hour", "valid_from"), F.date_trunc("hour", "valid_to"), F.expr("INTERVAL 1 HOUR"))
-    return periods.withColumn(column, F.explode(hours))
+def _find_shared(names: pa.Table) -> list[dict[str, object]]:
+    """Return the ids that share a name with another, each with the first of those that do so at one remove or more."""
+    distinct = names.select([*JOB_KEY, "job_id"]).group_by([*JOB_KEY, "job_id"]).aggregate([])
+    links: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    for row in distinct.to_pylist():
+        job, one = ("job", row["cluster"], row["job"]), ("id", row["cluster"], row["job_id"])
+        links[job].add(one)
+        links[one].add(job)
+    result, left = [], set(links)
+    while left:
+        reached, near = set[tuple[str, ...]](), {left.pop()}
+        while near:
+            reached |= near
+            near = set().union(*(links[one] for one in near)) - reached
+        left -= reached
+        ids = sorted(job_id for kind, _, job_id in reached if kind == "id")
+        cluster = next(iter(reached))[1]
+        if len(ids) > 1:
+            result += [{"cluster": cluster, "job_id": job_id, "shared_id": ids[0]} for job_id in ids]
+    return result

@@ -38,15 +38,15 @@ class VertexRows:
 
 def read_vertices(batches: Iterable[pa.RecordBatch]) -> Iterator[VertexRows]:
     """Return rows, a batch and what of its first job came before at a time."""
-    return (_read(rows) for rows in _join_jobs(batches))
+    return (_read(rows) for rows in join_whole(batches, JOB_KEY))
 
 
-def _join_jobs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return batches of whole jobs: the last of each batch may go on in the next."""
+def join_whole(batches: Iterable[pa.RecordBatch], key: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Return batches with all rows of their keys, whose rows follow each other: a batch may end among them."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         rows = pa.concat_batches([*held, batch])
-        begins = np.flatnonzero(_find_begins(rows, JOB_KEY))
+        begins = np.flatnonzero(_find_begins(rows, key))
         if len(begins) > 1:
             yield rows.slice(0, begins[-1])
             rows = rows.slice(begins[-1])
