@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, time
 from functools import reduce
+from typing import Any, cast
 
 import pyarrow as pa
 from delta.exceptions import (
@@ -78,12 +79,10 @@ class Lake:
         if not self.exists(table):
             ensure_table(self.root, table)
 
-    def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
-        """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
+    def prepare(self, tables: Iterable[Table]) -> None:
+        """Create the tables that are not there."""
         for table in tables:
             self.ensure(table)
-        for table in read:
-            self.read(table)
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.
@@ -97,17 +96,18 @@ class Lake:
         missing = [name for name in table.columns if name not in result.columns]
         return result.withColumns({name: F.lit(None).cast(table.columns[name]) for name in missing})
 
-    def scan(self, table: Table, since: date, until: date) -> DataFrame:
-        """Return the rows of some dates, both included, of the files that the driver finds in the log.
+    def scan(self, table: Table, start: datetime, end: datetime) -> DataFrame:
+        """Return the rows of the files that may have some of the hours ``[start, end)``.
 
-        Where Spark itself reads the log it takes two jobs at least.
+        The driver finds them in the log: where Spark reads it, it takes two jobs at least.
         """
-        files = self.few(table).read_files()
-        paths = [f"{self.path(table)}/{one}" for day, own in files.items() if since <= day <= until for one in own]
+        files = self.few(table).read_files_by_hour()
+        wanted = [own for (day, hour), own in files.items() if start <= datetime.combine(day, time(hour), UTC) < end]
+        paths = sorted({f"{self.path(table)}/{one}" for own in wanted for one in own})
         if not paths:
             return empty(self.spark, table.columns)
         reader = self.spark.read.schema(", ".join(f"{name} {kind}" for name, kind in table.columns.items()))
-        return reader.option("basePath", self.path(table)).parquet(*sorted(paths)).select(*table.columns)
+        return reader.option("basePath", self.path(table)).parquet(*paths).select(*table.columns)
 
     def version(self, table: Table) -> int | None:
         """Return the table's current Delta version, None when it does not exist."""
@@ -209,6 +209,17 @@ def planned_once(spark: SparkSession, *, broadcasts: bool = True) -> Iterator[No
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
+
+
+def keep(rows: DataFrame) -> DataFrame:
+    """Return rows that are kept when a job first works them out; those of an executor that is lost are made once more.
+
+    As a local checkpoint, whose plan is not planned again by every later query, but with the way back to the input.
+    """
+    result: Any = rows.localCheckpoint(eager=False)
+    none = result.sparkSession.sparkContext._jvm.scala.Option.empty()
+    getattr(result._jdf.queryExecution().logical().rdd(), "checkpointData_$eq")(none)
+    return cast("DataFrame", result)
 
 
 def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

@@ -13,11 +13,13 @@ from pyspark.sql import functions as F
 
 from spark_jobs.ingest.quality import Counts
 from spark_jobs.one_job import collect_together
-from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys
+from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys, select_measured, select_named
 from spark_jobs.raw_parsing.lenient_metrics import is_left
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COUNTED = ("metric_values", "not_measured", "late")
+_OF_VALUES = ("metric_values", "not_measured", "quarantined_values")
+OF_LINES = ("kept", "quarantined", "quarantined_values", "bare")
+_COUNTED = (*_OF_VALUES, "late", "kept", "quarantined", "bare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class FileContent:
         hour: of its directory.
         lines: how many it has.
         reason, detail: why it could not be read to its end; None when it could.
-        counts: of its lines, columns of ops.quality by name.
+        counts: of its lines, by columns of ops.quality; and ``bare``: faulty ones whose text is not at hand.
         first_late: the oldest accepted observation before the interval; None without any.
     """
 
@@ -50,15 +52,30 @@ class ReadContents:
 
     Attributes:
         files: what stands in each file, by its name.
-        repeated: hashes of keys that stand more than once among lines without fault.
+        keys: what only other rows tell, from :func:`collect_keys`.
         left: lines that Arrow left for Spark's reader; what is counted of them is not known before they are read.
         faulty: lines with a fault.
     """
 
     files: dict[str, FileContent]
-    repeated: pa.Table
+    keys: LineKeys
     left: int
     faulty: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineKeys:
+    """Keys of lines without fault.
+
+    Attributes:
+        repeated: hashes of keys that stand there more than once.
+        named: vertices that replies name, from :func:`spark_jobs.raw_parsing.bronze_rows.select_named`.
+        measured: vertices that have metrics.
+    """
+
+    repeated: pa.Table
+    named: pa.Table
+    measured: pa.Table
 
 
 def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
@@ -70,27 +87,40 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
     """
     is_line = F.col("line_number").isNotNull()
     place = ("cluster_dir", F.unix_micros("dir_hour").alias("hour_us"), "source_file")
-    late = F.col("fault").isNull() & (F.col("observed_at") < F.lit(start))
+    is_faulty = F.col("fault").isNotNull()
+    late = ~is_faulty & (F.col("observed_at") < F.lit(start))
+    values = {name: F.col(name) for name in ("metric_values", "not_measured")}
+    values["quarantined_values"] = F.when(~is_faulty, F.size("value_faults"))
     lines = parsed.where(is_line)
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTED[:2]]
     counted = lines.groupBy(*place).agg(
-        *sums,
+        *[F.coalesce(F.sum(column), F.lit(0)).alias(name) for name, column in values.items()],
         F.count_if(late).alias("late"),
         F.min(F.when(late, F.unix_micros("observed_at"))).alias("late_us"),
         F.count_if(is_left()).alias("left"),
-        F.count_if(F.col("fault").isNotNull()).alias("faulty"),
+        F.count_if(~is_faulty).alias("kept"),
+        F.count_if(is_faulty).alias("quarantined"),
+        F.count_if(is_faulty & F.col("line").isNull()).alias("bare"),
     )
     files = parsed.where(~is_line).select(*place, "file_lines", "fault.reason", "fault.detail")
-    made = collect_together({"files": files, "counted": counted, "repeated": find_repeated_keys(lines)})
+    made = collect_together({"files": files, "counted": counted} | _frames_of_keys(lines))
     sums_of = {row["source_file"]: row for row in made["counted"].to_pylist()}
     of_files = {row["source_file"]: row for row in made["files"].to_pylist()}
     every = {name: of_files.get(name, {}) | sums_of.get(name, {}) for name in of_files | sums_of}
     return ReadContents(
         files={name: _content_of(row) for name, row in every.items()},
-        repeated=made["repeated"],
+        keys=LineKeys(*(made[name] for name in ("repeated", "named", "measured"))),
         left=sum(row["left"] for row in sums_of.values()),
-        faulty=sum(row["faulty"] for row in sums_of.values()),
+        faulty=sum(row["quarantined"] for row in sums_of.values()),
     )
+
+
+def collect_keys(lines: DataFrame) -> LineKeys:
+    """Return the keys of lines."""
+    return LineKeys(**collect_together(_frames_of_keys(lines)))
+
+
+def _frames_of_keys(lines: DataFrame) -> dict[str, DataFrame]:
+    return {"repeated": find_repeated_keys(lines), "named": select_named(lines), "measured": select_measured(lines)}
 
 
 def add_left(read: ReadContents, left: ReadContents) -> ReadContents:
@@ -105,7 +135,7 @@ def add_left(read: ReadContents, left: ReadContents) -> ReadContents:
 def _add_values(file: FileContent, left: FileContent | None) -> FileContent:
     if left is None:
         return file
-    known = {name: file.counts[name] + left.counts[name] for name in _COUNTED[:2]}
+    known = {name: file.counts[name] + left.counts[name] for name in _OF_VALUES}
     return replace(file, counts={**file.counts, **known})
 
 

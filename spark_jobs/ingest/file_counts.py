@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.raw_files import MISPLACED, UNREADABLE, UNREADABLE_FOLDER, RawFile
-from spark_jobs.ingest.file_contents import FileContent
+from spark_jobs.ingest.file_contents import OF_LINES, FileContent
 
 _NO_FILES = frozenset({MISPLACED, UNREADABLE_FOLDER})
 
@@ -35,6 +35,11 @@ class LineCounts:
     quarantined: int = 0
     quarantined_values: int = 0
     bare: int = 0
+
+
+def count_read(read_files: Mapping[str, FileContent]) -> dict[str, LineCounts]:
+    """Return by the name of its file what became of its lines, where none has a fault that only others show."""
+    return {name: LineCounts(**{of: file.counts[of] for of in OF_LINES}) for name, file in read_files.items()}
 
 
 def count_marked(own_marked: DataFrame) -> dict[str, LineCounts]:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from include.tables import Table
 from include.utc import Interval
-from spark_jobs.lake import Lake, empty, from_table
+from spark_jobs.lake import Lake
 
 LOOKBACK = timedelta(hours=1)
 """The sample and the reply before the first of an hour stand in the hour before."""
@@ -42,22 +42,12 @@ def hours_where(hours: Interval) -> str:
 
 def read_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
     """Read the rows of the hours ``[start, end)`` of a table that has ``date`` and ``hour``; none when it is empty."""
-    if not has_files(lake, table, start, end):
-        return empty(lake.spark, table.columns)
-    return lake.read(table).where(hours_where(Interval(start, end)))
+    return lake.scan(table, start, end).where(hours_where(Interval(start, end)))
 
 
 def has_files(lake: Lake, table: Table, start: datetime, end: datetime) -> bool:
     """Whether a file of a table may have rows of the hours ``[start, end)``."""
     return start < end and lake.few(table).count_bytes(start, end) > 0
-
-
-def read_few_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Do the same without a Spark job, of a table of a few rows a job."""
-    if start >= end:
-        return empty(lake.spark, table.columns)
-    rows = lake.few(table).read(list(table.columns), start.date(), end.date(), hours_where(Interval(start, end)))
-    return from_table(lake.spark, table, rows)
 
 
 def select_hours(rows: DataFrame, hours: Interval) -> DataFrame:

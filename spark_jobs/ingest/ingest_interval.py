@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, OBSERVATIONS
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
 from include.utc import Interval
 from spark_jobs.ingest import marked_rows
 from spark_jobs.ingest.earlier_replies import read_earlier_replies
@@ -23,10 +22,7 @@ from spark_jobs.ingest.raw_input import list_own_files, read_raw_input
 from spark_jobs.ingest.silver import choose_rescale_hours, read_job_replies, write_graphs, write_observations
 from spark_jobs.ingest.table_writes import TableWrites
 from spark_jobs.lake import Lake
-from spark_jobs.one_job import work_out
-
-WRITTEN_BY_SPARK = (BRONZE_METRICS, BRONZE_JOB_EVENTS, OBSERVATIONS)
-"""What grows with what is measured."""
+from spark_jobs.raw_parsing.bronze_rows import find_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
     own_files = list_own_files(lake, settings, interval)
-    preparing = pool.submit(lake.prepare, INGESTED, WRITTEN_BY_SPARK)
+    preparing = pool.submit(lake.prepare, INGESTED)
     raw = read_raw_input(lake, settings, interval, own_files)
     preparing.result()
     hours = raw.hours
@@ -67,20 +63,18 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     events = marked_rows.select_events(raw.rows, raw.repeated, hours)
     rescale_hours = choose_rescale_hours(lake, settings, hours)
     earlier = read_earlier_replies(lake, rescale_hours.start - LOOKBACK, hours.start)
-    replying = partial(read_job_replies, lake, settings, events, raw)
-    reading = pool.submit(replying, earlier=earlier, rescale_hours=rescale_hours)
-    known = work_out({"known": marked_rows.find_known_vertices(raw.rows, earlier, hours)})["known"].frame
-    marked = marked_rows.mark_rows(raw.rows, known, raw.repeated)
     checking.result()
 
     writes = TableWrites(lake, pool)
+    writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
+    replies = read_job_replies(lake, settings, events, raw, earlier=earlier, rescale_hours=rescale_hours)
+    unknown = find_unknown(raw.keys.measured, raw.keys.named, replies.named.rows)
+    marked = marked_rows.mark_rows(raw.rows, unknown, raw.repeated)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.
     writes.start(BRONZE_METRICS, metrics.drop("sample"), hours_where(hours), core_share=0.5)
-    writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
-    refusing = pool.submit(write_refused, lake, raw, marked_rows.select_own_rows(marked, interval), writes)
-
-    replies = reading.result()
+    own_marked, has_more = marked_rows.select_own_rows(marked, interval), bool(unknown) or raw.repeated is not None
+    refusing = pool.submit(write_refused, lake, raw, own_marked, writes, has_more=has_more)
     drawing = pool.submit(write_graphs, replies, writes)
     window_counts = write_observations(lake, settings, replies, metrics, writes, interval=interval)
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
 from include.utc import Interval
-from spark_jobs.ingest.hours import LOOKBACK
+from spark_jobs.lake import keep, rows_of
 from spark_jobs.raw_parsing import bronze_rows
 
 
-def find_known_vertices(rows: DataFrame, earlier: DataFrame, hours: Interval) -> DataFrame:
-    """Return the vertices that a reply of these hours, or of the last before, named.
+def mark_rows(rows: DataFrame, unknown: Sequence[Mapping[str, object]], repeated: DataFrame | None) -> DataFrame:
+    """Return all rows with every fault, and ``duplicate``.
 
     Args:
         rows: about lines.
-        earlier: from :func:`spark_jobs.ingest.earlier_replies.read_earlier_replies`, at least of the last hour before.
-        hours: that are written.
+        unknown: vertices from :func:`spark_jobs.raw_parsing.bronze_rows.find_unknown`.
+        repeated: hashes of keys; None without any.
     """
-    last = earlier.where(F.col("observed_at") >= F.lit(hours.start - LOOKBACK))
-    return bronze_rows.find_known_vertices(rows, last)
-
-
-def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None) -> DataFrame:
-    """Return all rows with every fault, and ``duplicate``."""
+    named = rows_of(rows.sparkSession, dict.fromkeys(bronze_rows.VERTEX_KEY, "STRING"), unknown)
     # Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
-    return _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
+    return _mark_duplicates(bronze_rows.mark_unknown(rows, named), repeated)
 
 
 def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:
@@ -52,7 +49,7 @@ def select_own_rows(marked: DataFrame, interval: Interval) -> DataFrame:
 def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:
     if repeated is None:
         return rows.withColumn("duplicate", F.lit(False))
-    return bronze_rows.mark_repeated(rows, repeated).localCheckpoint()
+    return keep(bronze_rows.mark_repeated(rows, repeated))
 
 
 def _is_observed_in(hours: Interval) -> Column:

@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import FILES, QUARANTINE
-from spark_jobs.ingest.file_counts import count_files, count_marked
+from spark_jobs.ingest.file_counts import count_files, count_marked, count_read
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.quality import Counts, count_refusals
 from spark_jobs.ingest.raw_input import RawInput
 from spark_jobs.ingest.table_writes import TableWrites
-from spark_jobs.lake import Lake, date_hour_columns, from_table
+from spark_jobs.lake import Lake, date_hour_columns, from_table, keep
 from spark_jobs.raw_parsing.numbered_lines import read_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
 
@@ -41,7 +41,7 @@ class Refused:
     refusals: list[str]
 
 
-def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: TableWrites) -> Refused:
+def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: TableWrites, *, has_more: bool) -> Refused:
     """Write ops.files and ops.quarantine: each file, line and value that is refused, once.
 
     Args:
@@ -49,20 +49,22 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
         raw: what was read.
         own_marked: the marked lines of the interval's own directories: the others are another run's to judge.
         writes: of the run.
+        has_more: whether some lines have a fault that was not known when they were read.
     """
     where = hours_where(raw.interval)
-    marked = count_marked(own_marked)
+    marked = count_marked(own_marked) if has_more else count_read(raw.read_files)
     files = count_files(raw.own_files, raw.read_files, marked)
     writes.start(FILES, arrow_rows(FILES, files), where)
     counts = count_refusals(raw.own_files, files)
     of_files = arrow_rows(QUARANTINE, _quarantine_files(raw.own_files, files))
-    if not any(one.quarantined + one.quarantined_values for one in marked.values()):
+    own = [marked[file.name] for file in raw.own_files if file.name in marked]
+    if not any(one.quarantined + one.quarantined_values for one in own):
         writes.start(QUARANTINE, of_files, where)
         return Refused(counts, _name_refusals(of_files))
     bare = [file for file in raw.own_files if file.name in marked and marked[file.name].bare]
     of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))
     every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
-    every = every.repartition("date").localCheckpoint()  # one file for each day
+    every = keep(every.repartition("date"))  # one file for each day
     writes.start(QUARANTINE, every, where)
     named = every.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
     return Refused(counts, _list_most({tuple(row)[:3]: row["n"] for row in named.collect()}))
@@ -100,7 +102,7 @@ def _add_lines(lake: Lake, files: list[RawFile], rows: DataFrame) -> DataFrame:
     """
     if not files:
         return rows
-    bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
+    bare = keep(rows.where("fault IS NOT NULL AND line IS NULL"))
     lines = read_lines(read_contents(lake.spark, files))
     wanted = bare.select("source_file", "line_number")
     result = lines.join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")

@@ -17,10 +17,17 @@ from pyspark.sql import DataFrame
 from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.file_contents import FileContent, ReadContents, add_left, count_contents, count_lines
+from spark_jobs.ingest.file_contents import (
+    FileContent,
+    LineKeys,
+    ReadContents,
+    add_left,
+    collect_keys,
+    count_contents,
+    count_lines,
+)
 from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake, frame_of
-from spark_jobs.raw_parsing.bronze_rows import find_repeated_keys
 from spark_jobs.raw_parsing.parsed_lines import parse_lines, read_left_lines, replace_left_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
@@ -36,6 +43,7 @@ class RawInput:
         own_files: raw files of the interval's own directories, and what cannot be read or is misplaced.
         read_files: what stands in each file that was read, by its name.
         rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
+        keys: of the rows.
         repeated: hashes of keys that stand more than once among rows without fault; None without any.
         line_counts: what stands in the own files.
     """
@@ -45,6 +53,7 @@ class RawInput:
     own_files: list[RawFile]
     read_files: Mapping[str, FileContent]
     rows: DataFrame
+    keys: LineKeys
     repeated: DataFrame | None
     line_counts: Counts
 
@@ -64,15 +73,15 @@ def read_raw_input(lake: Lake, settings: Settings, interval: Interval, own_files
         own_files: from :func:`list_own_files`.
     """
     parsed, read = _parse(settings, interval, _select_own_contents(lake, settings, interval, own_files))
-    rows, repeated = select_lines(parsed), read.repeated
+    rows, keys = select_lines(parsed), read.keys
     line_counts = count_lines(read.files.values(), interval.start, interval.end)
     hours = _widen_hours(interval, line_counts)
-    if hours.start < interval.start:  # seldom: only then are repeated keys looked for twice
+    if hours.start < interval.start:  # seldom: only then are keys looked for twice
         late, _ = _parse(settings, interval, _select_late_contents(lake, settings, interval, hours))
         rows = rows.unionByName(select_lines(late))
-        repeated = find_repeated_keys(rows).toArrow()
-    keys = frame_of(lake.spark, repeated).localCheckpoint() if len(repeated) else None
-    return RawInput(interval, hours, own_files, read.files, rows, keys, line_counts)
+        keys = collect_keys(rows)
+    repeated = frame_of(lake.spark, keys.repeated) if len(keys.repeated) else None
+    return RawInput(interval, hours, own_files, read.files, rows, keys, repeated, line_counts)
 
 
 def _parse(settings: Settings, interval: Interval, contents: RawContents) -> tuple[DataFrame, ReadContents]:

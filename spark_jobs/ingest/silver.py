@@ -13,6 +13,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from include.arrow_rows import arrow_rows
 from include.settings import Cluster, Settings
@@ -49,8 +50,9 @@ from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales, find_spans
 from spark_jobs.job_history.stop_effects import EFFECT_COLUMNS
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
-from spark_jobs.lake import Lake
+from spark_jobs.lake import Lake, keep
 from spark_jobs.one_job import Worked, work_out
+from spark_jobs.raw_parsing import bronze_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class JobReplies:
     """What the replies about jobs say, of the hours that are written and as far back as it matters to them.
 
     Attributes:
+        named: vertices that replies of the hour before named.
         stops: when jobs stopped and ran again.
         starts: from :func:`spark_jobs.job_history.disturbances.find_starts_and_restores`.
         names: of vertices in periods, with ``is_source`` and ``feeders``.
@@ -72,6 +75,7 @@ class JobReplies:
         rescale_hours: whose rescales are written.
     """
 
+    named: Worked
     stops: Worked
     starts: Worked
     names: Worked
@@ -108,11 +112,12 @@ def read_job_replies(
     hours = raw.hours
     every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
     # What is used several times is kept when it is first worked out.
-    replies = _type_replies(earlier, events).localCheckpoint(eager=False)
-    polls = job_replies.select_polls(replies, settings.clusters).localCheckpoint(eager=False)
+    replies = keep(_type_replies(earlier, events))
+    polls = keep(job_replies.select_polls(replies, settings.clusters))
     plans = job_replies.select_plans(replies)
     graphs = job_graphs.build_graphs(polls, plans)
     frames = {
+        "named": bronze_rows.select_named_before(earlier.where(F.col("observed_at") >= F.lit(hours.start - LOOKBACK))),
         "stops": _find_stops(polls, replies, every),
         "starts": disturbances.find_starts_and_restores(polls),
         "names": _name_operators(polls, plans),
@@ -132,7 +137,7 @@ def read_job_replies(
     return JobReplies(
         **worked,
         topic_sources=topic_sources,
-        topic_ends=None if topic_sources is None else kafka_arrivals.read_ends(every).localCheckpoint(),
+        topic_ends=None if topic_sources is None else keep(kafka_arrivals.read_ends(every)),
         hours=hours,
         rescale_hours=rescale_hours,
     )
@@ -176,7 +181,7 @@ def write_observations(
         earlier = earlier.unionByName(of_late)
     replies_read = earlier.unionByName(samples.select_read(metrics))
     placed = samples.place_samples(replies_read, replies.names.rows)
-    measured = measure_windows(placed, jobs, int(hours.start.timestamp())).localCheckpoint(eager=False)
+    measured = keep(measure_windows(placed, jobs, int(hours.start.timestamp())))
     observations = select_hours(measured, hours).select(*OBSERVATIONS.columns)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
     if late.job_ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -15,34 +16,50 @@ from spark_jobs.raw_parsing.reply_schema import VERTEX_IDS
 from spark_jobs.raw_parsing.typed_lines import FAULT
 
 _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
-_VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
+VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
+_NAMED = ("cluster_dir", "job_id", "vertex_ids")
 
 
-def find_known_vertices(rows: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Return the vertices that a ``job`` or ``plan`` reply named.
+def select_named(rows: DataFrame) -> DataFrame:
+    """Return ``cluster_dir, job_id, vertex_ids`` that ``job`` and ``plan`` replies among parsed rows name.
+
+    A job's replies name the same vertices over and over: each array is there once.
+    """
+    return rows.where("fault IS NULL AND vertex_ids IS NOT NULL").select(*_NAMED).distinct()
+
+
+def select_named_before(earlier: DataFrame) -> DataFrame:
+    """Return the same of rows of bronze.job_events.
 
     Args:
-        rows: that were parsed.
-        earlier: rows of bronze.job_events, in ``event`` what is read of a body already, null where it has to be read.
+        earlier: in ``event`` what is read of a body already, null where it has to be read.
     """
-    named_before = earlier.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
-        F.col("cluster").alias("cluster_dir"), "job_id", "kind", "event", F.from_json("body", VERTEX_IDS).alias("left")
+    read = earlier.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
+        F.col("cluster").alias("cluster_dir"), "job_id", "event", F.from_json("body", VERTEX_IDS).alias("left")
     )
     ids = F.coalesce(vertex_ids("event"), vertex_ids("left")).alias("vertex_ids")
-    earlier_ids = named_before.select("cluster_dir", "job_id", ids)
-    named = rows.where("fault IS NULL AND vertex_ids IS NOT NULL").select("cluster_dir", "job_id", "vertex_ids")
-    # A job's replies name the same vertices over and over: distinct arrays first, then their few elements.
-    arrays = named.unionByName(earlier_ids).distinct()
-    return arrays.select("cluster_dir", "job_id", F.explode("vertex_ids").alias("vertex_id")).distinct()
+    return read.select("cluster_dir", "job_id", ids).where("vertex_ids IS NOT NULL").distinct()
 
 
-def mark_unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Give metrics of a vertex that no reply named the fault ``unknown_vertex``; faults found before stay."""
-    flagged = rows.join(F.broadcast(known.withColumn("is_known", F.lit(True))), list(_VERTEX_KEY), "left")
-    unknown = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS) & F.col("is_known").isNull()
+def select_measured(rows: DataFrame) -> DataFrame:
+    """Return ``cluster_dir, job_id, vertex_id`` of which parsed rows have metrics."""
+    return rows.where((F.col("kind") == Kind.VERTEX_METRICS) & F.col("fault").isNull()).select(*VERTEX_KEY).distinct()
+
+
+def find_unknown(measured: pa.Table, *named: pa.Table) -> list[dict[str, object]]:
+    """Return the measured vertices that no reply named: a mistake, or of a job that nothing else is known of."""
+    rows = (row for one in named for row in one.to_pylist())
+    known = {(row["cluster_dir"], row["job_id"], vertex_id) for row in rows for vertex_id in row["vertex_ids"]}
+    return [row for row in measured.to_pylist() if tuple(row[name] for name in VERTEX_KEY) not in known]
+
+
+def mark_unknown(rows: DataFrame, unknown: DataFrame) -> DataFrame:
+    """Give metrics of some vertices the fault ``unknown_vertex``; faults found before stay."""
+    flagged = rows.join(F.broadcast(unknown.withColumn("is_unknown", F.lit(True))), list(VERTEX_KEY), "left")
+    is_metrics = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS)
     detail = F.concat_ws(" ", F.lit("job"), "job_id", F.lit("vertex"), "vertex_id")
-    marked = F.when(unknown, fault(Rule.UNKNOWN_VERTEX, detail).cast(FAULT)).otherwise(F.col("fault"))
-    return flagged.withColumn("fault", marked).drop("is_known")
+    marked = F.when(is_metrics & F.col("is_unknown"), fault(Rule.UNKNOWN_VERTEX, detail).cast(FAULT))
+    return flagged.withColumn("fault", F.coalesce(marked, F.col("fault"))).drop("is_unknown")
 
 
 def find_repeated_keys(rows: DataFrame) -> DataFrame:

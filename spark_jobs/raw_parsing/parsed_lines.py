@@ -9,6 +9,7 @@ from include.flink.raw_format import Kind
 from include.settings import Ingest
 from include.tables import AGGREGATES
 from models.observing.value_rules import AGGREGATIONS
+from spark_jobs.lake import keep
 from spark_jobs.raw_parsing.envelopes import parse_envelope
 from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
@@ -50,13 +51,12 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
         contents: from :func:`spark_jobs.raw_parsing.raw_contents.read_contents`.
         rules: the settings of ingestion.
     """
-    # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    return _select(parse_envelope(read_files(contents, rules), rules)).localCheckpoint()
+    return keep(_select(parse_envelope(read_files(contents, rules), rules)))
 
 
 def read_left_lines(parsed: DataFrame, rules: Ingest) -> DataFrame:
     """Return the parsed lines whose metrics Arrow left, with these read, kept."""
-    return read_left_metrics(parsed.where(is_left()), rules.max_value).localCheckpoint()
+    return keep(read_left_metrics(parsed.where(is_left()), rules.max_value))
 
 
 def replace_left_lines(parsed: DataFrame, read: DataFrame) -> DataFrame:

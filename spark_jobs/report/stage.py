@@ -71,7 +71,7 @@ def write_results(lake: Lake, settings: Settings, as_of: datetime) -> tuple[int,
     log = read_few(lake, tables.CONTROL_LOG, since, as_of, [*STEP, *LOGGED])
     plans = read_few(lake, tables.PLANS, since - PLAN_REACHES, as_of, [*STEP, *PLANNED])
     stops = recent_rescales(read_few(lake, tables.RESCALES, since, as_of, [*_JOB, *STOPPED]), since, as_of)
-    observations = lake.scan(tables.OBSERVATIONS, since.date(), as_of.date())
+    observations = lake.scan(tables.OBSERVATIONS, since, as_of)
     windows = sum_windows(observations, since, as_of, settings.planner.costs.late_after_s)
     due = due_steps(plans, log, shown, as_of)
     bins = bin_load(windows.where(F.col("window_start") >= F.lit(shown)))
