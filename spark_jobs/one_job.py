@@ -7,7 +7,6 @@ from the same rows share what was shuffled for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -16,19 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
 from spark_jobs.lake import frame_of
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """Rows that were worked out once.
-
-    Attributes:
-        frame: of them, to go on with.
-        rows: themselves.
-    """
-
-    frame: DataFrame
-    rows: pa.Table
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
@@ -57,12 +43,6 @@ def _unpack(packed: pa.ChunkedArray) -> pa.Table:
     fields = list(packed.type.value_type)
     columns = [pa.chunked_array([part.field(field.name) for part in parts], field.type) for field in fields]
     return pa.table(columns, schema=pa.schema(fields))
-
-
-def work_out(frames: Mapping[str, DataFrame]) -> dict[str, Worked]:
-    """Return what frames of a few rows a job hold now, worked out once and together."""
-    made = collect_together(frames)
-    return {name: Worked(local_frame(rows, made[name]), made[name]) for name, rows in frames.items()}
 
 
 def local_frame(like: DataFrame, rows: pa.Table) -> DataFrame:

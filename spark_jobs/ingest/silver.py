@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -50,8 +51,8 @@ from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales, find_spans
 from spark_jobs.job_history.stop_effects import EFFECT_COLUMNS
 from spark_jobs.job_history.topic_sources import TopicSources, find_topic_sources
-from spark_jobs.lake import Lake, keep
-from spark_jobs.one_job import Worked, work_out
+from spark_jobs.lake import Lake, from_table, keep
+from spark_jobs.one_job import collect_together
 from spark_jobs.raw_parsing import bronze_rows
 
 
@@ -75,15 +76,15 @@ class JobReplies:
         rescale_hours: whose rescales are written.
     """
 
-    named: Worked
-    stops: Worked
-    starts: Worked
-    names: Worked
-    aligned: Worked
-    changes: Worked
-    jobs: Worked
-    graphs: Worked
-    operator_keys: Worked
+    named: pa.Table
+    stops: pa.Table
+    starts: pa.Table
+    names: pa.Table
+    aligned: pa.Table
+    changes: pa.Table
+    jobs: pa.Table
+    graphs: pa.Table
+    operator_keys: pa.Table
     topic_sources: TopicSources | None
     topic_ends: DataFrame | None
     hours: Interval
@@ -132,10 +133,10 @@ def read_job_replies(
         replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
         events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
         frames["stops"] = _find_stops(job_replies.select_polls(replying, settings.clusters), replying, events_read)
-    worked = work_out(frames)
-    topic_sources = find_topic_sources(lake, worked["names"].frame, settings.clusters, hours.start)
+    made = collect_together(frames)
+    topic_sources = find_topic_sources(lake, made["names"], settings.clusters, hours.start)
     return JobReplies(
-        **worked,
+        **made,
         topic_sources=topic_sources,
         topic_ends=None if topic_sources is None else keep(kafka_arrivals.read_ends(every)),
         hours=hours,
@@ -162,25 +163,23 @@ def write_observations(
         writes: of the run.
         interval: of the run.
     """
-    hours, stops, spark = replies.hours, replies.stops.rows.to_pylist(), lake.spark
+    hours, stops, spark = replies.hours, replies.stops.to_pylist(), lake.spark
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
     windows_s = defaultdict(lambda: Cluster().window_s, {name: one.window_s for name, one in settings.clusters.items()})
     unsettled = disturbances.find_unsettled_windows(
-        replies.stops.rows, replies.starts.rows, windows_s, settings.ingest.settle_s, late.hours
+        replies.stops, replies.starts, windows_s, settings.ingest.settle_s, late.hours
     )
     stopped = _find_stopped(replies)
-    shapes = read_shapes(replies.names.rows, replies.aligned.rows, stopped)
+    shapes = read_shapes(replies.names, replies.aligned, stopped)
     spans = find_spans(stops, settings.ingest, hours)
-    known = know_jobs(
-        replies.names.rows, replies.changes.rows, unsettled, windows_s=windows_s, shapes=shapes, stops=spans
-    )
+    known = know_jobs(replies.names, replies.changes, unsettled, windows_s=windows_s, shapes=shapes, stops=spans)
     jobs = spark.sparkContext.broadcast(known)
     earlier = read_samples_before(lake, hours.start, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
     replies_read = earlier.unionByName(samples.select_read(metrics))
-    placed = samples.place_samples(replies_read, replies.names.rows)
+    placed = samples.place_samples(replies_read, replies.names)
     measured = keep(measure_windows(placed, jobs, int(hours.start.timestamp())))
     observations = select_hours(measured, hours).select(*OBSERVATIONS.columns)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
@@ -206,7 +205,7 @@ def _find_rescales(
 
 def _find_stopped(replies: JobReplies) -> set[str]:
     """Return the ids of all jobs that bore the name of one that stopped."""
-    stops, names = replies.stops.rows, replies.names.rows
+    stops, names = replies.stops, replies.names
     stopped = set(zip(stops["cluster"].to_pylist(), stops["job"].to_pylist(), strict=True))
     columns = (names[name].to_pylist() for name in ("cluster", "job", "job_id"))
     return {job_id for cluster, job, job_id in zip(*columns, strict=True) if (cluster, job) in stopped}
@@ -220,13 +219,14 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
         writes: of the run.
     """
     where = hours_where(replies.hours)
-    for table, worked in ((JOBS, replies.jobs), (OPERATOR_KEYS, replies.operator_keys)):
-        writes.start(table, worked.rows, where)
+    writes.start(JOBS, replies.jobs, where)
+    writes.start(OPERATOR_KEYS, replies.operator_keys, where)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
     if partitions is None:
-        writes.start(JOB_GRAPHS, replies.graphs.rows, where)
+        writes.start(JOB_GRAPHS, replies.graphs, where)
     else:
-        writes.start(JOB_GRAPHS, job_graphs.add_partitions(replies.graphs.frame, partitions).coalesce(1), where)
+        graphs = from_table(partitions.sparkSession, JOB_GRAPHS, replies.graphs)
+        writes.start(JOB_GRAPHS, job_graphs.add_partitions(graphs, partitions).coalesce(1), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:

@@ -50,15 +50,13 @@ def build_jobs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     return named.select(*JOBS.columns)
 
 
-def add_partitions(graphs: DataFrame, partitions: DataFrame | None) -> DataFrame:
+def add_partitions(graphs: DataFrame, partitions: DataFrame) -> DataFrame:
     """Return the graphs with the partitions that sources read.
 
     Args:
         graphs: rows of silver.job_graphs.
-        partitions: ``cluster, job, vertex_id, date, hour, partitions``; None where nothing tells of any.
+        partitions: ``cluster, job, vertex_id, date, hour, partitions``.
     """
-    if partitions is None:
-        return graphs
     reported = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
     return reported.select(*JOB_GRAPHS.columns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from include.settings import Cluster
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.job_history.vertex_rows import JOB_KEY
 from spark_jobs.lake import rows_of
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, SAMPLE_COLUMNS, read_samples
 
@@ -66,30 +65,25 @@ def place_samples(replies: DataFrame, names: pa.Table) -> DataFrame:
         :data:`spark_jobs.raw_parsing.sample_columns.SAMPLE_COLUMNS`.
     """
     wide = replies.where("sample IS NOT NULL").select(*REPLY_KEY, "sample.*")
-    together = rows_of(replies.sparkSession, {**_ID, "shared_id": "STRING"}, _find_shared(names))
+    together = rows_of(replies.sparkSession, {**_ID, "shared": "STRING"}, _find_shared(names))
     joined = wide.join(F.broadcast(together), list(_ID), "left")
-    placed = joined.withColumn("place", F.xxhash64("cluster", F.coalesce("shared_id", "job_id")))
+    placed = joined.withColumn("place", F.xxhash64("cluster", F.coalesce("shared", "job_id")))
     # A number first: when rows are sorted, most of them differ in what is compared first.
     return placed.repartition("place").sortWithinPartitions("place").select("place", *REPLY_KEY, *SAMPLE_COLUMNS)
 
 
 def _find_shared(names: pa.Table) -> list[dict[str, object]]:
-    """Return the ids that share a name with another, each with the first of those that do so at one remove or more."""
-    distinct = names.select([*JOB_KEY, "job_id"]).group_by([*JOB_KEY, "job_id"]).aggregate([])
-    links: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-    for row in distinct.to_pylist():
-        job, one = ("job", row["cluster"], row["job"]), ("id", row["cluster"], row["job_id"])
-        links[job].add(one)
-        links[one].add(job)
-    result, left = [], set(links)
-    while left:
-        reached, near = set[tuple[str, ...]](), {left.pop()}
-        while near:
-            reached |= near
-            near = set().union(*(links[one] for one in near)) - reached
-        left -= reached
-        ids = sorted(job_id for kind, _, job_id in reached if kind == "id")
-        cluster = next(iter(reached))[1]
-        if len(ids) > 1:
-            result += [{"cluster": cluster, "job_id": job_id, "shared_id": ids[0]} for job_id in ids]
-    return result
+    """Return the ids that share a name with another, and what is the same of all that do, also through a third."""
+    roots: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def root_of(one: tuple[str, ...]) -> tuple[str, ...]:
+        while (above := roots.setdefault(one, one)) != one:
+            one = above
+        return one
+
+    links = names.select([*_ID, "job"]).group_by([*_ID, "job"]).aggregate([]).to_pydict()
+    for cluster, job_id, job in zip(*links.values(), strict=True):
+        roots[root_of((cluster, job_id))] = root_of((cluster, "", job))
+    number = Counter(root_of(one) for one in set(zip(*(links[name] for name in _ID), strict=True)))
+    ids = ((one, root_of(one)) for one in list(roots) if len(one) == len(_ID))
+    return [{**dict(zip(_ID, one, strict=True)), "shared": root[-1]} for one, root in ids if number[root] > 1]

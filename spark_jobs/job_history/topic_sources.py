@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.lake_table import is_in
@@ -38,7 +39,7 @@ class TopicSources:
 
 
 def find_topic_sources(
-    lake: Lake, names: DataFrame, clusters: Mapping[str, Cluster], until: datetime
+    lake: Lake, names: pa.Table, clusters: Mapping[str, Cluster], until: datetime
 ) -> TopicSources | None:
     """Return the sources of the topics that the settings name; None when they name none.
 
@@ -53,8 +54,10 @@ def find_topic_sources(
     wanted = {name for name, cluster in clusters.items() if any(one.topics for one in cluster.kafka.values())}
     if not wanted:
         return None
-    of_clusters = F.col("cluster").isin(*wanted)
-    observed = [tuple(row) for row in names.where(of_clusters).select(*_OPERATOR).distinct().collect()]
+    named = (
+        names.filter(pc.is_in(names["cluster"], pa.array(sorted(wanted)))).select([*_OPERATOR, *_PERIOD]).to_pylist()
+    )
+    observed = {tuple(row[name] for name in _OPERATOR) for row in named}
     present = {(cluster, job) for cluster, job, _, _ in observed}
     earlier = [row for row in _read_earlier(lake, wanted, until) if row[:2] not in present]
     rows: list[dict[str, object]] = []
@@ -63,13 +66,9 @@ def find_topic_sources(
             (job, operator, vertex) for c, job, vertex, operator in (*observed, *earlier) if c == name
         )
         rows += _rows_of_cluster(name, clusters[name], jobs)
-    spark = names.sparkSession
-    operators = names.where(of_clusters).select(*_OPERATOR, *_PERIOD).distinct()
-    if earlier:
-        columns = {**dict.fromkeys(_OPERATOR, "STRING"), **_PERIOD}
-        gone = rows_of(spark, columns, [dict(zip(_OPERATOR, row, strict=True)) for row in earlier])
-        operators = operators.unionByName(gone)
-    return TopicSources(rows_of(spark, {**_TOPIC_SOURCE, "is_known": "BOOLEAN"}, rows).distinct(), operators)
+    named += [dict(zip(_OPERATOR, row, strict=True)) for row in earlier]
+    operators = rows_of(lake.spark, {**dict.fromkeys(_OPERATOR, "STRING"), **_PERIOD}, named)
+    return TopicSources(rows_of(lake.spark, {**_TOPIC_SOURCE, "is_known": "BOOLEAN"}, rows).distinct(), operators)
 
 
 def _rows_of_cluster(name: str, cluster: Cluster, jobs: Mapping[str, Collection[str]]) -> Iterable[dict[str, object]]:
