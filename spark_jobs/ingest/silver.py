@@ -68,8 +68,7 @@ class JobReplies:
         aligned: from :func:`spark_jobs.job_history.job_replies.select_aligned`.
         changes: periods of constant parallelism.
         jobs: rows of silver.jobs of the hours that are written.
-        graphs: rows of silver.job_graphs of these hours, without partitions.
-        operator_keys: rows of silver.operator_keys of these hours.
+        graphs: from :func:`spark_jobs.job_history.job_graphs.build_graphs`, of these hours and the one before.
         topic_sources: sources of the topics that the settings name; None when they name none.
         topic_ends: from :func:`spark_jobs.job_history.kafka_arrivals.read_ends`; None when they name none.
         hours: that are written.
@@ -77,14 +76,13 @@ class JobReplies:
     """
 
     named: pa.Table
-    stops: pa.Table
+    stops: list[dict[str, Any]]
     starts: pa.Table
     names: pa.Table
     aligned: pa.Table
     changes: pa.Table
     jobs: pa.Table
     graphs: pa.Table
-    operator_keys: pa.Table
     topic_sources: TopicSources | None
     topic_ends: DataFrame | None
     hours: Interval
@@ -116,27 +114,29 @@ def read_job_replies(
     replies = keep(_type_replies(earlier, events))
     polls = keep(job_replies.select_polls(replies, settings.clusters))
     plans = job_replies.select_plans(replies)
-    graphs = job_graphs.build_graphs(polls, plans)
     frames = {
         "named": bronze_rows.select_named_before(earlier.where(F.col("observed_at") >= F.lit(hours.start - LOOKBACK))),
-        "stops": _find_stops(polls, replies, every),
-        "starts": disturbances.find_starts_and_restores(polls),
+        "stops": _find_stops(polls, replies),
+        "told": rescale_history.select_told_rescales(every),
+        "starts": disturbances.sum_up_starts(polls),
         "names": _name_operators(polls, plans),
         "aligned": job_replies.select_aligned(polls, job_replies.select_checkpoints(replies)),
         "changes": job_replies.find_parallelism_periods(polls, hours.end),
         "jobs": select_hours(job_graphs.build_jobs(polls, plans), hours),
-        "graphs": select_hours(job_graphs.select_job_graphs(graphs), hours),
-        "operator_keys": select_hours(build_operator_keys(graphs), hours),
+        "graphs": select_hours(job_graphs.build_graphs(polls, plans), Interval(hours.start - LOOKBACK, hours.end)),
     }
     later = _read_later(lake, settings, hours)
     if later is not None:  # hours of before are ingested again: their stops ended, or showed, in hours that are there
         replying = replies.unionByName(job_replies.select_usable(job_replies.read_replies(later)))
         events_read = every.unionByName(later.drop("event"), allowMissingColumns=True)
-        frames["stops"] = _find_stops(job_replies.select_polls(replying, settings.clusters), replying, events_read)
+        frames["stops"] = _find_stops(job_replies.select_polls(replying, settings.clusters), replying)
+        frames["told"] = rescale_history.select_told_rescales(events_read)
     made = collect_together(frames)
+    stops = rescale_history.date_stops(made.pop("stops"), made.pop("told"))
     topic_sources = find_topic_sources(lake, made["names"], settings.clusters, hours.start)
     return JobReplies(
         **made,
+        stops=stops,
         topic_sources=topic_sources,
         topic_ends=None if topic_sources is None else keep(kafka_arrivals.read_ends(every)),
         hours=hours,
@@ -163,17 +163,17 @@ def write_observations(
         writes: of the run.
         interval: of the run.
     """
-    hours, stops, spark = replies.hours, replies.stops.to_pylist(), lake.spark
+    hours, stops = replies.hours, replies.stops
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
     windows_s = defaultdict(lambda: Cluster().window_s, {name: one.window_s for name, one in settings.clusters.items()})
     unsettled = disturbances.find_unsettled_windows(
-        replies.stops, replies.starts, windows_s, settings.ingest.settle_s, late.hours
+        stops, replies.starts, windows_s, settings.ingest.settle_s, late.hours
     )
     stopped = _find_stopped(replies)
     shapes = read_shapes(replies.names, replies.aligned, stopped)
     spans = find_spans(stops, settings.ingest, hours)
     known = know_jobs(replies.names, replies.changes, unsettled, windows_s=windows_s, shapes=shapes, stops=spans)
-    jobs = spark.sparkContext.broadcast(known)
+    jobs = lake.spark.sparkContext.broadcast(known)
     earlier = read_samples_before(lake, hours.start, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
@@ -205,8 +205,7 @@ def _find_rescales(
 
 def _find_stopped(replies: JobReplies) -> set[str]:
     """Return the ids of all jobs that bore the name of one that stopped."""
-    stops, names = replies.stops, replies.names
-    stopped = set(zip(stops["cluster"].to_pylist(), stops["job"].to_pylist(), strict=True))
+    stopped, names = {(stop["cluster"], stop["job"]) for stop in replies.stops}, replies.names
     columns = (names[name].to_pylist() for name in ("cluster", "job", "job_id"))
     return {job_id for cluster, job, job_id in zip(*columns, strict=True) if (cluster, job) in stopped}
 
@@ -218,15 +217,19 @@ def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
         replies: about the jobs.
         writes: of the run.
     """
-    where = hours_where(replies.hours)
+    where, hours = hours_where(replies.hours), replies.hours
     writes.start(JOBS, replies.jobs, where)
-    writes.start(OPERATOR_KEYS, replies.operator_keys, where)
+    every = replies.graphs.to_pylist()
+    keys = [row for row in build_operator_keys(every) if hours.start <= row["observed_at"] < hours.end]
+    writes.start(OPERATOR_KEYS, arrow_rows(OPERATOR_KEYS, keys), where)
+    shown = [row for row in every if row["rank"] == 1 and hours.start <= row["observed_at"] < hours.end]
+    graphs = arrow_rows(JOB_GRAPHS, shown)
     partitions = kafka_arrivals.count_partitions(replies.topic_ends, replies.topic_sources)
     if partitions is None:
-        writes.start(JOB_GRAPHS, replies.graphs, where)
+        writes.start(JOB_GRAPHS, graphs, where)
     else:
-        graphs = from_table(partitions.sparkSession, JOB_GRAPHS, replies.graphs)
-        writes.start(JOB_GRAPHS, job_graphs.add_partitions(graphs, partitions).coalesce(1), where)
+        rows = from_table(partitions.sparkSession, JOB_GRAPHS, graphs)
+        writes.start(JOB_GRAPHS, job_graphs.add_partitions(rows, partitions).coalesce(1), where)
 
 
 def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:
@@ -260,12 +263,10 @@ def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
     return named.withColumn("is_source", samples.source_or_named())
 
 
-def _find_stops(polls: DataFrame, replies: DataFrame, events: DataFrame) -> DataFrame:
-    """Return when jobs stopped and ran again, by what Flink tells of its rescales where it does."""
-    result = restarts.find_stops(
+def _find_stops(polls: DataFrame, replies: DataFrame) -> DataFrame:
+    return restarts.find_stops(
         polls,
         job_replies.select_failures(replies),
         job_replies.select_checkpoints(replies),
         job_replies.select_state_moves(replies),
     )
-    return rescale_history.date_stops(result, rescale_history.select_told_rescales(events))

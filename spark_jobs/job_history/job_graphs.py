@@ -13,7 +13,8 @@ from spark_jobs.lake import date_hour_columns
 def build_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Join the last ``job`` reply of every hour and job id with the plan in force at that time.
 
-    ``rank`` tells those of one name in an hour (a resubmission) apart: the one seen last is 1.
+    ``rank`` tells those of one name in an hour (a resubmission) apart: the one seen last is 1, and stands in
+    silver.job_graphs.
 
     Args:
         polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
@@ -30,11 +31,6 @@ def build_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     deep = current.withColumn("depths", F.expr(_DEPTHS))
     vertices = deep.withColumn("node", F.explode(F.expr(_POSITIONED)))
     return _name_vertices(vertices).select(*JOB_GRAPHS.columns, "rank")
-
-
-def select_job_graphs(graphs: DataFrame) -> DataFrame:
-    """Return the rows of silver.job_graphs among the graphs of :func:`build_graphs`."""
-    return graphs.where("rank = 1").select(*JOB_GRAPHS.columns)
 
 
 def build_jobs(polls: DataFrame, plans: DataFrame) -> DataFrame:

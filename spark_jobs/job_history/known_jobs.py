@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,41 +57,13 @@ def _times_us(times: pa.ChunkedArray, unknown: int) -> Ints:
     return np.asarray(pc.fill_null(times.cast(pa.int64()), unknown), np.int64)
 
 
-@dataclass(frozen=True, slots=True)
 class KnownJobs:
     """What is known of all jobs.
 
     Attributes:
         vertices: ``VERTEX_KEY`` of each vertex under each of its names, in their order.
         vertex: (names,) the vertex of each name.
-        names: of vertices.
-        runs: periods of constant parallelism.
-        parallelism: (periods,) the parallelism of each.
-        unsettled: windows in which a job stopped or started, or restored tasks.
-        shapes: of jobs.
-        stops: whose effects are looked for.
-    """
-
-    vertices: pa.RecordBatch
-    vertex: Ints
-    names: Periods
-    runs: Periods
-    parallelism: Ints
-    unsettled: Periods
-    shapes: JobShapes
-    stops: StopSpans
-
-
-def know_jobs(
-    names: pa.Table,
-    changes: pa.Table,
-    unsettled: pa.Table,
-    *,
-    windows_s: Mapping[str, int],
-    shapes: JobShapes,
-    stops: StopSpans,
-) -> KnownJobs:
-    """Return what workers are told of jobs.
+        parallelism: (changes,) the parallelism of each period.
 
     Args:
         names: of :func:`spark_jobs.job_history.operator_names.name_operators`, with ``is_source``.
@@ -103,21 +73,30 @@ def know_jobs(
         shapes: of jobs.
         stops: whose effects are looked for.
     """
-    columns = {name: names[name].to_pylist() for name in VERTEX_KEY if name != "window_s"}
-    columns["window_s"] = [windows_s[cluster] for cluster in columns["cluster"]]
-    keys: list[tuple[Any, ...]] = list(zip(*(columns[name] for name in VERTEX_KEY), strict=True))
-    ordered = sorted(set(keys))
-    place = {key: at for at, key in enumerate(ordered)}
-    kinds = [names.schema.field(name).type if name != "window_s" else pa.int32() for name in VERTEX_KEY]
-    of_keys = [pa.array([key[at] for key in ordered], kind) for at, kind in enumerate(kinds)]
-    exact = unsettled.append_column("after", pc.add(unsettled["window_start"].cast(pa.int64()), 1))
-    return KnownJobs(
-        vertices=pa.RecordBatch.from_arrays(of_keys, names=list(VERTEX_KEY)),
-        vertex=np.array([place[key] for key in keys], np.int64),
-        names=Periods(names, _VERTEX, "named_from", "named_until"),
-        runs=Periods(changes, _VERTEX, "valid_from", "valid_to"),
-        parallelism=np.asarray(changes["parallelism"], np.int64),
-        unsettled=Periods(exact, _ID, "window_start", "after"),
-        shapes=shapes,
-        stops=stops,
-    )
+
+    def __init__(
+        self,
+        names: pa.Table,
+        changes: pa.Table,
+        unsettled: pa.Table,
+        *,
+        windows_s: Mapping[str, int],
+        shapes: JobShapes,
+        stops: StopSpans,
+    ) -> None:
+        lengths = pa.array([windows_s[cluster] for cluster in names["cluster"].to_pylist()], pa.int32())
+        columns = names.append_column("window_s", lengths).select(VERTEX_KEY)
+        texts = list(zip(*columns.to_pydict().values(), strict=True))
+        first = {text: row for row, text in reversed(list(enumerate(texts)))}
+        place = {text: at for at, text in enumerate(sorted(first))}
+        schema = pa.schema(
+            [(name, pa.int32() if name == "window_s" else names.field(name).type) for name in VERTEX_KEY]
+        )
+        exact = unsettled.append_column("after", pc.add(unsettled["window_start"].cast(pa.int64()), 1))
+        self.vertices = columns.take(pa.array([first[text] for text in place], pa.int64()))
+        self.vertex = np.array([place[text] for text in texts], np.int64)
+        self.parallelism = np.asarray(changes["parallelism"], np.int64)
+        self.names = Periods(names, _VERTEX, "named_from", "named_until")
+        self.runs = Periods(changes, _VERTEX, "valid_from", "valid_to")
+        self.unsettled = Periods(exact, _ID, "window_start", "after")
+        self.shapes, self.stops = shapes, stops

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.known_jobs import KnownJobs
-from spark_jobs.job_history.vertex_rows import join_whole
+from spark_jobs.job_history.vertex_rows import VERTEX_KEY, join_whole
 
 
 def name_samples(batches: Iterable[pa.RecordBatch], jobs: KnownJobs) -> Iterator[pa.RecordBatch]:
@@ -30,6 +30,6 @@ def name_samples(batches: Iterable[pa.RecordBatch], jobs: KnownJobs) -> Iterator
         chosen = np.flatnonzero((name >= 0) & ~is_partial)
         vertex = jobs.vertex[name[chosen]]
         order = np.lexsort((at_us[chosen], vertex))
-        keys, own = jobs.vertices.take(pa.array(vertex[order])), batch.take(pa.array(chosen[order]))
-        columns = [*keys.columns, *(own.column(column) for column in ("observed_at", *COLUMNS))]
-        yield pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, "observed_at", *COLUMNS])
+        keys, own = jobs.vertices.take(pa.array(vertex[order])), rows.take(pa.array(chosen[order]))
+        columns = {name: (keys if name in VERTEX_KEY else own)[name] for name in (*VERTEX_KEY, "observed_at", *COLUMNS)}
+        yield from pa.table(columns).combine_chunks().to_batches()

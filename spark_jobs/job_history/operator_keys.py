@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
+from datetime import datetime, time, timedelta
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any
 
-from include.tables import OPERATOR_KEYS
+_JOB_HOUR = ("cluster", "job", "date", "hour", "job_id")
+_OPERATOR = ("operator", "vertex_id", "position", "upstream")
+_Row = Mapping[str, Any]
 
-_JOB_HOUR = ("cluster", "job", "job_id", "date", "hour")
 
-
-def build_operator_keys(graphs: DataFrame) -> DataFrame:
+def build_operator_keys(graphs: Iterable[_Row]) -> list[dict[str, Any]]:
     """Return the graphs of the first hour of each day, and those that are other than the graph before.
 
     The graph before is of the same hour (another id of a job that was submitted again) or of the hour before it.  So
@@ -19,30 +22,30 @@ def build_operator_keys(graphs: DataFrame) -> DataFrame:
     Args:
         graphs: of :func:`spark_jobs.job_history.job_graphs.build_graphs`, of the hours to write and the one before.
     """
-    operator = F.struct("operator", "vertex_id", "position", "upstream")
-    hourly = graphs.groupBy(*_JOB_HOUR).agg(
-        F.sort_array(F.collect_list(operator)).alias("operators"), F.max("observed_at").alias("observed_at")
-    )
-    by_job = Window.partitionBy("cluster", "job").orderBy("date", "hour", "observed_at", "job_id")
-    hour_s = F.unix_timestamp(F.to_timestamp("date")) + F.col("hour") * 3600
-    dated = hourly.withColumn("hour_s", hour_s)
-    before = dated.withColumns({f"{name}_before": F.lag(name).over(by_job) for name in ("operators", "hour_s")})
-    apart_s = F.col("hour_s") - F.col("hour_s_before")
-    is_same = (F.col("operators_before") == F.col("operators")) & (apart_s <= 3600)
-    is_first_of_day = (F.col("hour") == 0) & F.coalesce(apart_s > 0, F.lit(True))
-    shown = before.where(is_first_of_day | ~F.coalesce(is_same, F.lit(False)))
-    return (
-        shown.withColumn("one", F.explode("operators"))
-        .select(
-            "cluster",
-            "job",
-            "one.operator",
-            "one.vertex_id",
-            "one.position",
-            "one.upstream",
-            "observed_at",
-            "date",
-            "hour",
-        )
-        .select(*OPERATOR_KEYS.columns)
-    )
+    ordered = sorted(graphs, key=lambda row: (*(row[name] for name in _JOB_HOUR), row["position"]))
+    hourly = [list(rows) for _, rows in groupby(ordered, key=itemgetter(*_JOB_HOUR))]
+    hourly.sort(key=lambda rows: (*(rows[0][name] for name in _JOB_HOUR[:-1]), _seen_at(rows), rows[0]["job_id"]))
+    shown = [rows for before, rows in pairwise([None, *hourly]) if rows and _is_shown(before, rows)]
+    return [{**row, "observed_at": _seen_at(rows)} for rows in shown for row in rows]
+
+
+def _is_shown(before: list[_Row] | None, rows: list[_Row]) -> bool:
+    one = rows[0]
+    if before is None or itemgetter("cluster", "job")(before[0]) != itemgetter("cluster", "job")(one):
+        return True
+    apart = _hour_of(one) - _hour_of(before[0])
+    if one["hour"] == 0 and apart > timedelta(0):
+        return True
+    return apart > timedelta(hours=1) or [_operator(row) for row in before] != [_operator(row) for row in rows]
+
+
+def _operator(row: _Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _OPERATOR)
+
+
+def _hour_of(row: _Row) -> datetime:
+    return datetime.combine(row["date"], time(row["hour"]))
+
+
+def _seen_at(rows: Iterable[_Row]) -> datetime:
+    return max(row["observed_at"] for row in rows)

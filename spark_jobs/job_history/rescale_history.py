@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -15,9 +21,8 @@ _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, termina
     schedulerStates: ARRAY<{_SPAN}>>"""
 _COMPLETED, _STOPPED = "COMPLETED", "Restarting"
 # From the end of a rescale to the time of RUNNING in the job's own reply.
-_APART_S = 2.0
+_APART = timedelta(seconds=2)
 _SKEW_MS = 86_400_000  # of clocks; which is ahead is known where stops are dated
-_REPORTED = ("stopped_at", "ran_at", "flink_trigger")
 
 
 def select_told_rescales(events: DataFrame) -> DataFrame:
@@ -46,7 +51,7 @@ def _past_time(at_ms: Column) -> Column:
     return F.when(at_ms.between(F.lit(EARLIEST_MS), F.col("observed_ms") + _SKEW_MS), timestamp_of_ms(at_ms))
 
 
-def date_stops(stops: DataFrame, told: DataFrame) -> DataFrame:
+def date_stops(stops: pa.Table, told: pa.Table) -> list[dict[str, Any]]:
     """Return stops with ``flink_trigger``, and with Flink's own time of those that had none.
 
     Otherwise the time of a stop that is no failure is the last at which the job was seen at work, and its downtime an
@@ -56,12 +61,30 @@ def date_stops(stops: DataFrame, told: DataFrame) -> DataFrame:
         stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
         told: from :func:`select_told_rescales`.
     """
-    ahead_ms = F.coalesce("ahead_ms", F.lit(0))
-    apart_s = F.abs(F.unix_micros("ran_at") - 1000 * ahead_ms - F.unix_micros("running_at")) / F.lit(1e6)
-    stopped_at = timestamp_of_ms(F.unix_millis("stopped_at") - ahead_ms)
-    keyed = told.select(F.col("cluster").alias("told_cluster"), F.col("job_id").alias("told_job_id"), *_REPORTED)
-    is_same = (F.col("cluster") == F.col("told_cluster")) & (F.col("job_id") == F.col("told_job_id"))
-    joined = stops.join(keyed.hint("shuffle_hash"), is_same & (apart_s <= _APART_S), "left")
-    is_dated = F.col("cause").isNull() & (stopped_at < F.col("running_at"))
-    started_at = F.when(is_dated, stopped_at).otherwise(F.col("started_at"))
-    return joined.withColumn("started_at", started_at).select(*stops.columns, "flink_trigger")
+    by_id: defaultdict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for one in told.to_pylist():
+        by_id[one["cluster"], one["job_id"]].append(one)
+    return [
+        _date_stop(stop, one)
+        for stop in stops.to_pylist()
+        for one in [one for one in by_id[stop["cluster"], stop["job_id"]] if _is_same(stop, one)] or [None]
+    ]
+
+
+def _is_same(stop: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    if stop["running_at"] is None or told["ran_at"] is None:
+        return False
+    return abs(told["ran_at"] - _ahead(stop) - stop["running_at"]) <= _APART
+
+
+def _date_stop(stop: Mapping[str, Any], told: Mapping[str, Any] | None) -> dict[str, Any]:
+    if told is None:
+        return {**stop, "flink_trigger": None}
+    stopped_at = None if told["stopped_at"] is None else told["stopped_at"] - _ahead(stop)
+    is_dated = stop["cause"] is None and stopped_at is not None and stopped_at < stop["running_at"]
+    started_at = stopped_at if is_dated else stop["started_at"]
+    return {**stop, "started_at": started_at, "flink_trigger": told["flink_trigger"]}
+
+
+def _ahead(stop: Mapping[str, Any]) -> timedelta:
+    return timedelta(milliseconds=stop["ahead_ms"] or 0)
