@@ -89,9 +89,6 @@ class KnownJobs:
         texts = list(zip(*columns.to_pydict().values(), strict=True))
         first = {text: row for row, text in reversed(list(enumerate(texts)))}
         place = {text: at for at, text in enumerate(sorted(first))}
-        schema = pa.schema(
-            [(name, pa.int32() if name == "window_s" else names.field(name).type) for name in VERTEX_KEY]
-        )
         exact = unsettled.append_column("after", pc.add(unsettled["window_start"].cast(pa.int64()), 1))
         self.vertices = columns.take(pa.array([first[text] for text in place], pa.int64()))
         self.vertex = np.array([place[text] for text in texts], np.int64)
