@@ -35,7 +35,7 @@ def select_named_before(earlier: DataFrame) -> DataFrame:
         earlier: in ``event`` what is read of a body already, null where it has to be read.
     """
     read = earlier.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
-        F.col("cluster").alias("cluster_dir"), "job_id", "event", F.from_json("body", VERTEX_IDS).alias("left")
+        F.col("cluster").alias("cluster_dir"), "job_id", "kind", "event", F.from_json("body", VERTEX_IDS).alias("left")
     )
     ids = F.coalesce(vertex_ids("event"), vertex_ids("left")).alias("vertex_ids")
     return read.select("cluster_dir", "job_id", ids).where("vertex_ids IS NOT NULL").distinct()
