@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -51,24 +51,31 @@ def count_windows(lake: Lake, interval: Interval) -> Counts:
     Missing are windows without a sample between the first and last of each job, operator by operator. Those that a
     topic alone tells of have no sample, and are not counted.
     """
-    spans: defaultdict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
     where = f"{hours_where(interval)} AND samples > 0"
     columns = [*_OPERATOR, "window_start", "window_s"]
+    counted = []
     for part in lake.few(OBSERVATIONS).read_parts(columns, interval.start.date(), interval.end.date(), where):
         index = pc.divide(part["window_start"].cast(pa.int64()), pc.multiply(part["window_s"].cast(pa.int64()), _US))
-        of_parts = part.select(_OPERATOR).append_column("index", index).group_by([*_OPERATOR])
-        summed = of_parts.aggregate([("index", how) for how in ("count", "min", "max")])
-        for cluster, job, operator, number, first, last in zip(*summed.to_pydict().values(), strict=True):
-            before = spans[cluster, job].get(operator, [0, first, last])
-            spans[cluster, job][operator] = [before[0] + number, min(before[1], first), max(before[2], last)]
+        rows = part.select(_OPERATOR).append_column("seen", pa.repeat(1, len(part)))
+        rows = rows.append_column("first", index).append_column("last", index)
+        counted.append(_sum_up(rows, _OPERATOR))
+    if not counted:
+        return {}
+    operators = _sum_up(pa.concat_tables(counted), _OPERATOR)
+    jobs = _sum_up(operators.append_column("operators", pa.repeat(1, len(operators))), _OPERATOR[:2], "operators")
     counts: Counts = {}
-    for (cluster, _), operators in spans.items():
-        numbers, first, last = zip(*operators.values(), strict=True)
+    for cluster, _, seen, first, last, number in zip(*jobs.to_pydict().values(), strict=True):
         result = counts.setdefault(cluster, {"jobs": 0, "observations": 0, "missing_windows": 0})
         result["jobs"] += 1
-        result["observations"] += sum(numbers)
-        result["missing_windows"] += len(operators) * (max(last) - min(first) + 1) - sum(numbers)
+        result["observations"] += seen
+        result["missing_windows"] += number * (last - first + 1) - seen
     return counts
+
+
+def _sum_up(rows: pa.Table, key: Sequence[str], *summed: str) -> pa.Table:
+    """Return for each key how many windows it has, the first and the last, and other sums."""
+    how = {"seen": "sum", "first": "min", "last": "max", **dict.fromkeys(summed, "sum")}
+    return rows.group_by([*key]).aggregate([*how.items()]).rename_columns([*key, *how])
 
 
 def merge_counts(*counts: Counts) -> Counts:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.pipeline.spark_jobs import count_jobs
 from include.tables import JOB_GRAPHS
-from spark_jobs.lake import Lake, empty, frame_of, planned_once, rows_of
+from spark_jobs.lake import Lake, empty, frame_of, keep, planned_once, rows_of
 from spark_jobs.one_job import collect_together, local_frame
 
 pytestmark = pytest.mark.spark
@@ -63,3 +65,21 @@ def test_frames_are_collected_by_one_job_as_each_alone(spark: SparkSession) -> N
         alone = frame.toArrow()
         assert made[name].cast(alone.schema).sort_by("name").to_pylist() == alone.sort_by("name").to_pylist(), name
         assert sorted(map(str, local_frame(frame, made[name]).collect())) == sorted(map(str, frame.collect())), name
+
+
+def test_what_is_kept_is_worked_out_once_and_again_when_it_is_lost(spark: SparkSession) -> None:
+    worked = spark.sparkContext.accumulator(0)
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            worked.add(batch.num_rows)
+            yield batch
+
+    rows = keep(spark.range(10).mapInArrow(count, "id BIGINT"))
+    assert worked.value == 0
+    assert [rows.count() for _ in range(2)] == [10, 10]
+    assert worked.value == 10
+    java: Any = rows
+    java._jdf.queryExecution().logical().rdd().unpersist(True)  # as with the executor that holds it
+    assert rows.count() == 10
+    assert worked.value == 20

@@ -10,7 +10,7 @@ import pytest
 from include.arrow_rows import arrow_columns
 from include.tables import AGGREGATES
 from spark_jobs.job_history.job_shapes import JobShape
-from spark_jobs.job_history.known_jobs import KnownJobs, Periods, know_jobs
+from spark_jobs.job_history.known_jobs import KnownJobs, Periods
 from spark_jobs.job_history.named_samples import name_samples
 from spark_jobs.job_history.observations import MEASURED, measure
 from spark_jobs.job_history.stop_effects import SOURCE_COLUMNS, StopSpans
@@ -53,7 +53,7 @@ def named(job_id: str, vertex: str, job: str, operator: str = "map", is_source: 
 def known(
     names: list[tuple[object, ...]], changes: pa.Table | None = None, unsettled: pa.Table | None = None
 ) -> KnownJobs:
-    return know_jobs(
+    return KnownJobs(
         table(NAMES, *names),
         table(CHANGES) if changes is None else changes,
         table(UNSETTLED) if unsettled is None else unsettled,
