@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 
 from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS
-from spark_jobs.ingest.hours import has_files, read_hours
+from spark_jobs.ingest.hours import read_hours
 from spark_jobs.job_history.arrow_maps import map_batches
-from spark_jobs.lake import Lake, empty, keep
+from spark_jobs.lake import Lake, keep
 from spark_jobs.raw_parsing.arrow_json import read_objects, select_texts
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
@@ -31,8 +31,6 @@ def read_earlier_replies(lake: Lake, start: datetime, end: datetime) -> DataFram
 
     ``event`` is null where the body is still to be read, and ``body`` where it is not.
     """
-    if not has_files(lake, BRONZE_JOB_EVENTS, start, end):  # no Python worker is started
-        return empty(lake.spark, _COLUMNS)
     stored = read_hours(lake, BRONZE_JOB_EVENTS, start, end).select(*BRONZE_JOB_EVENTS.columns)
     return keep(map_batches(stored, read_bodies, _COLUMNS))
 

@@ -18,7 +18,6 @@ from spark_jobs.raw_parsing.lenient_metrics import is_left
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OF_VALUES = ("metric_values", "not_measured", "quarantined_values")
-OF_LINES = ("kept", "quarantined", "quarantined_values", "bare")
 _COUNTED = (*_OF_VALUES, "late", "kept", "quarantined", "bare")
 
 
@@ -52,30 +51,15 @@ class ReadContents:
 
     Attributes:
         files: what stands in each file, by its name.
-        keys: what only other rows tell, from :func:`collect_keys`.
+        keys: from :func:`collect_keys`.
         left: lines that Arrow left for Spark's reader; what is counted of them is not known before they are read.
         faulty: lines with a fault.
     """
 
     files: dict[str, FileContent]
-    keys: LineKeys
+    keys: dict[str, pa.Table]
     left: int
     faulty: int
-
-
-@dataclass(frozen=True, slots=True)
-class LineKeys:
-    """Keys of lines without fault.
-
-    Attributes:
-        repeated: hashes of keys that stand there more than once.
-        named: vertices that replies name, from :func:`spark_jobs.raw_parsing.bronze_rows.select_named`.
-        measured: vertices that have metrics.
-    """
-
-    repeated: pa.Table
-    named: pa.Table
-    measured: pa.Table
 
 
 def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
@@ -108,15 +92,15 @@ def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
     every = {name: of_files.get(name, {}) | sums_of.get(name, {}) for name in of_files | sums_of}
     return ReadContents(
         files={name: _content_of(row) for name, row in every.items()},
-        keys=LineKeys(*(made[name] for name in ("repeated", "named", "measured"))),
+        keys=made,
         left=sum(row["left"] for row in sums_of.values()),
         faulty=sum(row["quarantined"] for row in sums_of.values()),
     )
 
 
-def collect_keys(lines: DataFrame) -> LineKeys:
-    """Return the keys of lines."""
-    return LineKeys(**collect_together(_frames_of_keys(lines)))
+def collect_keys(lines: DataFrame) -> dict[str, pa.Table]:
+    """Return of lines without fault the ``repeated`` keys, and the vertices that are ``named`` and ``measured``."""
+    return collect_together(_frames_of_keys(lines))
 
 
 def _frames_of_keys(lines: DataFrame) -> dict[str, DataFrame]:

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from include.utc import Interval
 from spark_jobs.ingest import marked_rows
 from spark_jobs.ingest.earlier_replies import read_earlier_replies
@@ -54,9 +54,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """
     own_files = list_own_files(lake, settings, interval)
-    preparing = pool.submit(lake.prepare, INGESTED)
     raw = read_raw_input(lake, settings, interval, own_files)
-    preparing.result()
     hours = raw.hours
     # What the rows that are replaced were made from is still there: else nothing is written.
     checking = pool.submit(refuse_lost_input, lake, settings, raw, is_forced=is_forced)
@@ -68,7 +66,7 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     writes = TableWrites(lake, pool)
     writes.start(BRONZE_JOB_EVENTS, events, hours_where(hours))
     replies = read_job_replies(lake, settings, events, raw, earlier=earlier, rescale_hours=rescale_hours)
-    unknown = find_unknown(raw.keys.measured, raw.keys.named, replies.named.rows)
+    unknown = find_unknown(raw.keys["measured"], raw.keys["named"], replies.named)
     marked = marked_rows.mark_rows(raw.rows, unknown, raw.repeated)
     metrics = marked_rows.select_metrics(marked, hours)
     # The largest write takes half of the cores, so that all else goes on beside it.

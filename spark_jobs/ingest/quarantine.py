@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from include.arrow_rows import arrow_rows
 from include.raw_files import RawFile
 from include.tables import FILES, QUARANTINE
-from spark_jobs.ingest.file_counts import count_files, count_marked, count_read
+from spark_jobs.ingest.file_counts import count_files, count_marked
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.quality import Counts, count_refusals
 from spark_jobs.ingest.raw_input import RawInput
@@ -52,16 +52,16 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
         has_more: whether some lines have a fault that was not known when they were read.
     """
     where = hours_where(raw.interval)
-    marked = count_marked(own_marked) if has_more else count_read(raw.read_files)
+    marked = count_marked(own_marked) if has_more else {name: file.counts for name, file in raw.read_files.items()}
     files = count_files(raw.own_files, raw.read_files, marked)
     writes.start(FILES, arrow_rows(FILES, files), where)
     counts = count_refusals(raw.own_files, files)
     of_files = arrow_rows(QUARANTINE, _quarantine_files(raw.own_files, files))
     own = [marked[file.name] for file in raw.own_files if file.name in marked]
-    if not any(one.quarantined + one.quarantined_values for one in own):
+    if not any(one["quarantined"] + one["quarantined_values"] for one in own):
         writes.start(QUARANTINE, of_files, where)
         return Refused(counts, _name_refusals(of_files))
-    bare = [file for file in raw.own_files if file.name in marked and marked[file.name].bare]
+    bare = [file for file in raw.own_files if file.name in marked and marked[file.name]["bare"]]
     of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))
     every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
     every = keep(every.repartition("date"))  # one file for each day

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include.raw_files import RawFile
@@ -19,7 +20,6 @@ from include.settings import Settings
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.file_contents import (
     FileContent,
-    LineKeys,
     ReadContents,
     add_left,
     collect_keys,
@@ -43,7 +43,7 @@ class RawInput:
         own_files: raw files of the interval's own directories, and what cannot be read or is misplaced.
         read_files: what stands in each file that was read, by its name.
         rows: the lines, columns :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
-        keys: of the rows.
+        keys: from :func:`spark_jobs.ingest.file_contents.collect_keys`.
         repeated: hashes of keys that stand more than once among rows without fault; None without any.
         line_counts: what stands in the own files.
     """
@@ -53,7 +53,7 @@ class RawInput:
     own_files: list[RawFile]
     read_files: Mapping[str, FileContent]
     rows: DataFrame
-    keys: LineKeys
+    keys: Mapping[str, pa.Table]
     repeated: DataFrame | None
     line_counts: Counts
 
@@ -80,7 +80,7 @@ def read_raw_input(lake: Lake, settings: Settings, interval: Interval, own_files
         late, _ = _parse(settings, interval, _select_late_contents(lake, settings, interval, hours))
         rows = rows.unionByName(select_lines(late))
         keys = collect_keys(rows)
-    repeated = frame_of(lake.spark, keys.repeated) if len(keys.repeated) else None
+    repeated = frame_of(lake.spark, keys["repeated"]) if len(keys["repeated"]) else None
     return RawInput(interval, hours, own_files, read.files, rows, keys, repeated, line_counts)
 
 

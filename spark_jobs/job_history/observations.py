@@ -11,10 +11,11 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
 from include.tables import OBSERVATIONS
+from models.observing.metric_table import COLUMNS
 from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.job_history.known_jobs import KnownJobs
-from spark_jobs.job_history.named_samples import name_samples
 from spark_jobs.job_history.stop_effects import EFFECT_COLUMNS, SOURCE_COLUMNS, read_effects
+from spark_jobs.job_history.vertex_rows import VERTEX_KEY, join_whole
 from spark_jobs.job_history.vertex_windows import read_windows
 
 _US = 1_000_000
@@ -42,6 +43,29 @@ def measure(
         is_window = pc.is_valid(batch["window_start"])
         yield _complete(batch.select(schema.names).filter(is_window), jobs)
         yield from read_effects(batch.select(SOURCE_COLUMNS.names).filter(pc.invert(is_window)), jobs.stops, schema)
+
+
+def name_samples(batches: Iterable[pa.RecordBatch], jobs: KnownJobs) -> Iterator[pa.RecordBatch]:
+    """Return samples as :func:`spark_jobs.job_history.vertex_rows.read_vertices` reads them.
+
+    A sample is left out where no name holds, and where it is an aggregate over fewer subtasks than ran: that is no
+    measurement of its vertex.
+
+    Args:
+        batches: of :func:`spark_jobs.job_history.samples.place_samples`.
+        jobs: all that they may be of.
+    """
+    for batch in join_whole(batches, ("place",)):
+        rows = pa.Table.from_batches([batch])
+        at_us = np.asarray(rows["observed_at"].cast(pa.int64()))
+        name, run = jobs.names.find(rows, at_us), jobs.runs.find(rows, at_us)
+        is_partial = (run >= 0) & (np.asarray(rows["subtasks"]) < np.append(jobs.parallelism, 0)[run])
+        chosen = np.flatnonzero((name >= 0) & ~is_partial)
+        vertex = jobs.vertex[name[chosen]]
+        order = np.lexsort((at_us[chosen], vertex))
+        keys, own = jobs.vertices.take(pa.array(vertex[order])), rows.take(pa.array(chosen[order]))
+        columns = {name: (keys if name in VERTEX_KEY else own)[name] for name in (*VERTEX_KEY, "observed_at", *COLUMNS)}
+        yield from pa.table(columns).combine_chunks().to_batches()
 
 
 def _complete(windows: pa.RecordBatch, jobs: KnownJobs) -> pa.RecordBatch:

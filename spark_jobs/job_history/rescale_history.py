@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -22,6 +23,7 @@ _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, termina
 _COMPLETED, _STOPPED = "COMPLETED", "Restarting"
 # From the end of a rescale to the time of RUNNING in the job's own reply.
 _APART = timedelta(seconds=2)
+_UNTOLD = {"stopped_at": None, "flink_trigger": None}
 _SKEW_MS = 86_400_000  # of clocks; which is ahead is known where stops are dated
 
 
@@ -62,29 +64,15 @@ def date_stops(stops: pa.Table, told: pa.Table) -> list[dict[str, Any]]:
         told: from :func:`select_told_rescales`.
     """
     by_id: defaultdict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for one in told.to_pylist():
+    for one in told.filter(pc.is_valid(told["ran_at"])).to_pylist():
         by_id[one["cluster"], one["job_id"]].append(one)
-    return [
-        _date_stop(stop, one)
-        for stop in stops.to_pylist()
-        for one in [one for one in by_id[stop["cluster"], stop["job_id"]] if _is_same(stop, one)] or [None]
-    ]
-
-
-def _is_same(stop: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    if stop["running_at"] is None or told["ran_at"] is None:
-        return False
-    return abs(told["ran_at"] - _ahead(stop) - stop["running_at"]) <= _APART
-
-
-def _date_stop(stop: Mapping[str, Any], told: Mapping[str, Any] | None) -> dict[str, Any]:
-    if told is None:
-        return {**stop, "flink_trigger": None}
-    stopped_at = None if told["stopped_at"] is None else told["stopped_at"] - _ahead(stop)
-    is_dated = stop["cause"] is None and stopped_at is not None and stopped_at < stop["running_at"]
-    started_at = stopped_at if is_dated else stop["started_at"]
-    return {**stop, "started_at": started_at, "flink_trigger": told["flink_trigger"]}
-
-
-def _ahead(stop: Mapping[str, Any]) -> timedelta:
-    return timedelta(milliseconds=stop["ahead_ms"] or 0)
+    result = []
+    for stop in stops.to_pylist():
+        ahead, running_at = timedelta(milliseconds=stop["ahead_ms"] or 0), stop["running_at"]
+        near = by_id[stop["cluster"], stop["job_id"]] if running_at else []
+        for one in [one for one in near if abs(one["ran_at"] - ahead - running_at) <= _APART] or [_UNTOLD]:
+            stopped_at = one["stopped_at"] and one["stopped_at"] - ahead
+            is_dated = stop["cause"] is None and stopped_at is not None and stopped_at < running_at
+            started_at = stopped_at if is_dated else stop["started_at"]
+            result.append({**stop, "started_at": started_at, "flink_trigger": one["flink_trigger"]})
+    return result

@@ -11,8 +11,7 @@ from include.arrow_rows import arrow_columns
 from include.tables import AGGREGATES
 from spark_jobs.job_history.job_shapes import JobShape
 from spark_jobs.job_history.known_jobs import KnownJobs, Periods
-from spark_jobs.job_history.named_samples import name_samples
-from spark_jobs.job_history.observations import MEASURED, measure
+from spark_jobs.job_history.observations import MEASURED, measure, name_samples
 from spark_jobs.job_history.stop_effects import SOURCE_COLUMNS, StopSpans
 from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.raw_parsing.sample_columns import read_samples
