@@ -17,8 +17,8 @@ from include.raw_files import MISPLACED, UNREADABLE, UNREADABLE_FOLDER, RawFile
 from spark_jobs.ingest.file_contents import FileContent
 
 Marked = Mapping[str, Mapping[str, int]]
-"""File -> what became of its lines: ``kept``, ``duplicate``, ``quarantined``; ``quarantined_values`` of metrics in lines
-that are kept; ``bare``: quarantined lines whose text is not at hand, as others showed their fault."""
+"""File -> what became of its lines: ``kept``, ``duplicate``, ``quarantined``; ``bare`` of them have no text at hand, as
+others showed their fault; ``quarantined_values`` are of metrics in lines that are kept."""
 _NO_FILES = frozenset({MISPLACED, UNREADABLE_FOLDER})
 
 
