@@ -45,7 +45,7 @@ from spark_jobs.job_history import (
     samples,
 )
 from spark_jobs.job_history.job_shapes import read_shapes
-from spark_jobs.job_history.known_jobs import know_jobs
+from spark_jobs.job_history.known_jobs import KnownJobs
 from spark_jobs.job_history.observations import measure_windows
 from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.rescales import build_rescales, find_spans
@@ -172,7 +172,7 @@ def write_observations(
     stopped = _find_stopped(replies)
     shapes = read_shapes(replies.names, replies.aligned, stopped)
     spans = find_spans(stops, settings.ingest, hours)
-    known = know_jobs(replies.names, replies.changes, unsettled, windows_s=windows_s, shapes=shapes, stops=spans)
+    known = KnownJobs(replies.names, replies.changes, unsettled, windows_s=windows_s, shapes=shapes, stops=spans)
     jobs = lake.spark.sparkContext.broadcast(known)
     earlier = read_samples_before(lake, hours.start, settings.clusters, stopped)
     of_late = read_samples_of_late(lake, late, hours.start)

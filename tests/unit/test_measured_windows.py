@@ -147,13 +147,17 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one() ->
     assert [row["since_last_s"] for row in sources(polls, jobs)] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]
 
 
+def taken(second: float, subtasks: int = 4) -> Reply:
+    return FORMER, "1" * 32, second, [("numRecordsIn", 0.0, 1e4, 1e3 + second, subtasks * (1e3 + second), 0.0)]
+
+
 def test_a_window_has_the_parallelism_at_its_end_and_is_disturbed_where_it_is_unsettled() -> None:
     changes = table(
         CHANGES, ("c", FORMER, "1" * 32, 2, at_us(0), at_us(120)), ("c", FORMER, "1" * 32, 4, at_us(120), at_us(170))
     )
     unsettled = table(UNSETTLED, ("c", FORMER, at_us(60)), ("c", LATER, at_us(0)))
     jobs = known([named(FORMER, "1", "rides")], changes, unsettled)
-    rows = windows([polled(FORMER, "1", second, second) for second in (0, 30, 60, 90, 130)], jobs)
+    rows = windows([taken(second) for second in (0, 30, 60, 90, 130)], jobs)
     assert [(began(row), row["parallelism"], row["disturbed"]) for row in rows] == [
         (0, 2, False),
         (60, 2, True),
@@ -163,10 +167,7 @@ def test_a_window_has_the_parallelism_at_its_end_and_is_disturbed_where_it_is_un
 
 
 def test_a_sample_of_fewer_subtasks_than_ran_is_left_out() -> None:
-    def taken(second: float, subtasks: int) -> Reply:
-        return FORMER, "1" * 32, second, [("numRecordsIn", 0.0, 1.0, 1.0, 1.0 * subtasks, 0.0)]
-
-    polls = [taken(0, 4), taken(10, 3), taken(20, 4)]
+    polls = [taken(0), taken(10, 3), taken(20)]
     changes = table(CHANGES, ("c", FORMER, "1" * 32, 4, at_us(5), at_us(60)))
     for some, left in ((changes, [0, 20]), (table(CHANGES), [0, 10, 20])):
         (batch,) = name_samples(samples(*polls), known([named(FORMER, "1", "rides")], some))
