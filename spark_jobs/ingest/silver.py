@@ -187,10 +187,9 @@ def write_observations(
         observations = observations.unionByName(read_disturbed(lake, late, hours.start, jobs))
     complete = kafka_arrivals.add_arrivals(observations, arrivals, replies.topic_sources, late.hours)
     # A task writes a file for every day: no more tasks than can run at once.
-    writing = writes.start(OBSERVATIONS, complete, hours_where(late.hours), core_share=1.0)
+    writes.start(OBSERVATIONS, complete, hours_where(late.hours), core_share=1.0).result()
     rescales = _find_rescales(lake, stops, measured, replies.rescale_hours) if spans.spans else []
     writes.start(RESCALES, arrow_rows(RESCALES, rescales), hours_where(replies.rescale_hours))
-    writing.result()
     return count_windows(lake, interval)
 
 
