@@ -14,8 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
-from spark_jobs.lake import frame_of
-
 
 def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     """Bring the rows of several frames to the driver by one job (and one more for each broadcast in them).
@@ -43,11 +41,3 @@ def _unpack(packed: pa.ChunkedArray) -> pa.Table:
     fields = list(packed.type.value_type)
     columns = [pa.chunked_array([part.field(field.name) for part in parts], field.type) for field in fields]
     return pa.table(columns, schema=pa.schema(fields))
-
-
-def local_frame(like: DataFrame, rows: pa.Table) -> DataFrame:
-    """Return rows as a local frame with the columns of another one."""
-    if not len(rows):  # by types, as their text does not quote names such as `job-type`
-        columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in like.schema]
-        return like.sparkSession.range(1).select(*columns).limit(0)
-    return frame_of(like.sparkSession, rows, like.schema)

@@ -61,14 +61,14 @@ def count_windows(lake: Lake, interval: Interval) -> Counts:
         counted.append(_sum_up(rows, _OPERATOR))
     if not counted:
         return {}
-    operators = _sum_up(pa.concat_tables(counted), _OPERATOR)
-    jobs = _sum_up(operators.append_column("operators", pa.repeat(1, len(operators))), _OPERATOR[:2], "operators")
+    every = _sum_up(pa.concat_tables(counted), _OPERATOR)
+    jobs = _sum_up(every.append_column("operators", pa.repeat(1, len(every))), _OPERATOR[:2], "operators")
     counts: Counts = {}
-    for cluster, _, seen, first, last, number in zip(*jobs.to_pydict().values(), strict=True):
+    for cluster, _, windows, first, last, operators in zip(*jobs.to_pydict().values(), strict=True):
         result = counts.setdefault(cluster, {"jobs": 0, "observations": 0, "missing_windows": 0})
         result["jobs"] += 1
-        result["observations"] += seen
-        result["missing_windows"] += number * (last - first + 1) - seen
+        result["observations"] += windows
+        result["missing_windows"] += operators * (last - first + 1) - windows
     return counts
 
 

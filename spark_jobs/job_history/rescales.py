@@ -50,15 +50,14 @@ def build_rescales(events: Iterable[_Row], effects: Iterable[_Row], earlier: Ite
             before its hours or their catch-up goes beyond them, what was found stands, and what was missing is filled
             in.
     """
-    found, known = ({_key_of(row): row for row in rows} for rows in (effects, earlier))
-    return [
-        _row_of(one, found.get(_key_of(one), {}), known.get(_key_of(one), {})) for one in events if not one["is_open"]
-    ]
+    followed, known = ({_key_of(row): row for row in rows} for rows in (effects, earlier))
+    closed = {_key_of(one): one for one in events if not one["is_open"]}
+    return [_row_of(one, followed.get(key, {}), known.get(key, {})) for key, one in closed.items()]
 
 
-def _row_of(event: _Row, found: _Row, known: _Row) -> dict[str, Any]:
-    stands = {} if found.get("is_whole") else {name: known[name] for name in EFFECTS if known.get(name) is not None}
-    effects = {name: found.get(name) for name in EFFECTS} | stands
+def _row_of(event: _Row, own: _Row, known: _Row) -> dict[str, Any]:
+    stands = {} if own.get("is_whole") else {name: known[name] for name in EFFECTS if known.get(name) is not None}
+    effects = {name: own.get(name) for name in EFFECTS} | stands
     started_at = event["started_at"]
     return {
         **{name: event[name] for name in (*_EVENT_KEY, "job_id", "running_at", "kind", "cause", "cause_kind")},

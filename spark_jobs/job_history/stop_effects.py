@@ -73,8 +73,8 @@ def read_effects(samples: pa.RecordBatch, stops: StopSpans, schema: pa.Schema) -
     for cluster, job in sorted(keys & stops.spans.keys()):
         is_own = pc.and_(pc.equal(jobs["cluster"], cluster), pc.equal(jobs["job"], job))
         own = pa.table(samples.filter(is_own)).sort_by([("operator", "ascending"), ("observed_at", "ascending")])
-        found = [_effects_of(own, span, stops) for span in stops.spans[cluster, job]]
-        yield from to_table([{"cluster": cluster, "job": job} | row for row in found], schema).to_batches()
+        effects = [_effects_of(own, span, stops) for span in stops.spans[cluster, job]]
+        yield from to_table([{"cluster": cluster, "job": job} | row for row in effects], schema).to_batches()
 
 
 def _effects_of(samples: pa.Table, span: tuple[int, int | None, int], stops: StopSpans) -> dict[str, object]:
