@@ -48,4 +48,5 @@ def _hour_of(row: _Row) -> datetime:
 
 
 def _seen_at(rows: Iterable[_Row]) -> datetime:
-    return max(row["observed_at"] for row in rows)
+    times: list[datetime] = [row["observed_at"] for row in rows]
+    return max(times)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_frames_are_collected_by_one_job_as_each_alone(spark: SparkSession) -> N
 def test_what_is_kept_is_worked_out_once_and_again_when_it_is_lost(spark: SparkSession) -> None:
     worked = spark.sparkContext.accumulator(0)
 
-    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             worked.add(batch.num_rows)
             yield batch
