@@ -24,8 +24,8 @@ from tests.spark.ingested_twice import (
 from tests.spark.raw_builders import SINK, SOURCE, WORK, utc
 
 pytestmark = pytest.mark.spark
-MOST_SPARK_JOBS = 55
-"""Of an ingestion in which a job was rescaled; four to six of them are Delta's for each table."""
+MOST_SPARK_JOBS = 40
+"""Of an ingestion into a new lake in which a job was rescaled; three of them are Delta's for each table."""
 
 
 def ingest_hourly(spark: SparkSession, twice: IngestedTwice, lake: Path) -> Rows:
