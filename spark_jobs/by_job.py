@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from include.lake_table import LakeTable
@@ -13,6 +15,8 @@ from models.arrays import Ints
 
 Job = tuple[str, str]
 """Cluster and job."""
+Columns = Mapping[str, npt.NDArray[Any]]
+"""Rows of one job, by column."""
 _ROWS_AT_ONCE = 500_000
 
 
@@ -61,22 +65,21 @@ def read_chosen(
     return pa.concat_tables(parts) if parts else table.read(columns, *dates, "false")
 
 
-def group_structs(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> pa.ListArray:
-    """Return the rows of each job as an array of structs, in their order; null of a job without any.
+def split_columns(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> list[Columns | None]:
+    """Return the rows of each job as NumPy columns, in their order; None of a job without any.
 
     Args:
         rows: with ``cluster, job`` and the fields.
-        fields: of a struct.
+        fields: names of the columns.
         jobs: without any other the rows are left out.
     """
     at = find_jobs(rows, jobs)
     order = np.argsort(at, kind="stable")
     chosen = pa.array(order[np.searchsorted(at[order], 0) :])
-    count = np.bincount(at[at >= 0], minlength=len(jobs))
-    ends = np.cumsum(count)
-    offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32), mask=np.append(count == 0, [False]))
-    columns = [_take(rows[name].combine_chunks(), chosen) for name in fields]
-    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, names=list(fields)))
+    ends = np.cumsum(np.bincount(at[at >= 0], minlength=len(jobs))).tolist()
+    columns = {name: _take(rows[name].combine_chunks(), chosen).to_numpy(zero_copy_only=False) for name in fields}
+    spans = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    return [{name: one[span] for name, one in columns.items()} if span.stop > span.start else None for span in spans]
 
 
 def _take(values: pa.Array, chosen: pa.Array) -> pa.Array:

@@ -31,6 +31,7 @@ from include.object_store import local_folder
 from include.table_creation import ensure_table
 from include.tables import Table
 from spark_jobs.new_rows import commit_rows
+from spark_jobs.packed_objects import COLUMNS, pack
 
 log = logging.getLogger(__name__)
 _ATTEMPTS = 15
@@ -42,6 +43,8 @@ _CONFLICTS = (
     MetadataChangedException,  # another added a column that came with this release
     ProtocolChangedException,
 )
+_SENT_BYTES = 16 * 2**20
+"""Objects in one piece: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
@@ -251,6 +254,25 @@ def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapp
         return empty(spark, columns)
     table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
     return frame_of(spark, table).select(*[F.col(column).cast(kind) for column, kind in columns.items()])
+
+
+def send_objects(spark: SparkSession, objects: Iterable[object]) -> DataFrame:
+    """Return objects as a frame, in their order; see :mod:`spark_jobs.packed_objects`."""
+    frames = []
+    for piece in _cut(pack([one]) for one in objects):
+        frames.append(frame_of(spark, pa.Table.from_batches(piece)))
+    return reduce(DataFrame.union, frames) if frames else empty(spark, COLUMNS)
+
+
+def _cut(rows: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    piece: list[pa.RecordBatch] = []
+    for one in rows:
+        if piece and sum(each.nbytes for each in piece) + one.nbytes > _SENT_BYTES:
+            yield piece
+            piece = []
+        piece.append(one)
+    if piece:
+        yield piece
 
 
 def date_hour_columns(timestamp: str) -> list[Column]:

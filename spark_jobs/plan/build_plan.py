@@ -13,18 +13,18 @@ from pyspark.sql import DataFrame
 from include import tables
 from include.settings import Settings
 from include.stage_names import Stage
+from include.tables.plan_row import PlanRow
+from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
-from spark_jobs.lake import Lake
+from spark_jobs.lake import Lake, send_objects
+from spark_jobs.packed_objects import arrow_batch, map_to_rows
 from spark_jobs.plan.job_inputs import JobInputs
-from spark_jobs.plan.job_plan import PlanTask, planner
+from spark_jobs.plan.job_plan import PlanTask, plan_jobs
 from spark_jobs.plan.model_trust import explain_no_champion, judge_trust
-from spark_jobs.plan.plan_rows import ROW_SCHEMA
-from spark_jobs.plan.plan_table import select_memories, select_plans
+from spark_jobs.plan.plan_table import ROW_COLUMNS, select_memories
 from spark_jobs.plan.slot_budget import allocations
-from spark_jobs.plan_inputs.packed_rows import send_packed
-from spark_jobs.plan_inputs.struct_arrays import map_rows
 from spark_jobs.plan_inputs.windows import any_observes
-from spark_jobs.source_inputs.renames import current_names, describe_versions, read_versions
+from spark_jobs.source_inputs.renames import current_names, read_versions
 
 # Memories are read as they are: only those from before the plan count, and a plan that is made twice writes its own in
 # between, so that their version would tell a second run from the first.
@@ -87,7 +87,10 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     every = recorded.read([*tables.MODEL_VERSIONS.columns], date.min, date.max).to_pylist()
     trainings = [row for row in every if row["as_of"] <= as_of]
     context = lake.spark.sparkContext
-    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
+    version = None if bundle is None else bundle.model_version
+    shared = PlanRow(model_version=version, input_versions=versions, settings=shaping(settings))
+    code = {name: stage_version(Stage.PLAN, [name]) for name in sorted(settings.planner.policies_in_use)}
+    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None, shared=shared, code_versions=code)
     if bundle is not None:
         task = replace(task, trust=judge_trust(trainings, bundle.model_version, as_of, settings.planner))
     else:
@@ -96,22 +99,11 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     current = current_names(former) if any_observes(settings.planner) else {}
     inputs = JobInputs(lake, versions, task)
     # Kept by the executors: what the driver has read of one part goes before it reads the next.
-    parts = [
-        send_packed(lake.spark, part).localCheckpoint()
-        for part in inputs.read_states(describe_versions(former), current)
-    ]
+    parts = [send_objects(lake.spark, part).localCheckpoint() for part in inputs.read_states(former, current)]
     states = reduce(DataFrame.union, parts)
     result = allocations(states, task)
-    decided = decide_jobs(states, replace(task, offers={name: one.prices for name, one in result.items()}))
+    priced = replace(task, offers={name: one.prices for name, one in result.items()})
+    decided = map_to_rows(states, lambda known: iter([arrow_batch(plan_jobs(priced, known), ROW_COLUMNS)]), ROW_COLUMNS)
     made = decided.localCheckpoint(eager=False)  # by the first job that reads it
     over_budget = sorted(name for name, one in result.items() if not one.fits)
-    plans = select_plans(made, task, versions, shaping(settings))
-    return Made(plans, select_memories(made, Stage.PLAN, as_of), over_budget)
-
-
-def decide_jobs(states: DataFrame, task: PlanTask) -> DataFrame:
-    """Decide on every job that has a state; a forecast without one is of a job that no longer runs.
-
-    Returns rows of ROW_SCHEMA, which are worked out each time that they are asked for.
-    """
-    return states.mapInArrow(map_rows(planner(task), ROW_SCHEMA), ROW_SCHEMA)
+    return Made(made.select(*tables.PLANS.columns), select_memories(made, Stage.PLAN), over_budget)

@@ -6,7 +6,7 @@ docs/adr/0040-one-way-through-each-stage.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -18,11 +18,12 @@ from include.lake_table import LakeTable
 from include.policy_catalogue import Decides, names_where
 from include.stage_names import LEARN, PROFILING
 from include.tables import Table
-from spark_jobs.by_job import Job, group_structs
+from spark_jobs.by_job import Job, split_columns
 from spark_jobs.few_rows import read_newest_rows
 from spark_jobs.lake import Lake
-from spark_jobs.newest_rows import JOB, LOOKBACK
+from spark_jobs.newest_rows import LOOKBACK
 from spark_jobs.plan.job_plan import PlanTask
+from spark_jobs.plan_inputs.job_state import JobState
 from spark_jobs.plan_inputs.newest_of_jobs import (
     list_graphs,
     list_job_states,
@@ -32,27 +33,12 @@ from spark_jobs.plan_inputs.newest_of_jobs import (
 from spark_jobs.plan_inputs.past_loads import read_past_loads
 from spark_jobs.plan_inputs.windows import WINDOW, any_observes
 from spark_jobs.plan_inputs.windows_of_jobs import read_clusters_past, read_observed_until, read_recent_windows
-from spark_jobs.source_inputs.renames import OperatorName
+from spark_jobs.source_inputs.renames import FormerVersions, OperatorName, versions_of
 
 _HELD_BYTES = 80 * 2**20
 """Of files with the windows that policies look at, those of a part of the jobs: 1,000 jobs with 8 operators and windows
 of one minute have 37 MiB of two hours."""
 Memory = dict[str, str | None]
-_STATE = {
-    "job_id": pa.string(),
-    "operators": pa.string(),
-    "seen_at_s": pa.int64(),
-    "observed_until_s": pa.int64(),
-    "state": pa.string(),
-    "job_type": pa.string(),
-    "ended_at_s": pa.int64(),
-    "is_busy_measured": pa.bool_(),
-    "unseen_sources": pa.string(),
-    "observed_after_s": pa.int64(),
-    "versions": pa.string(),
-    "memory": pa.string(),
-    "memory_policy": pa.string(),
-}
 
 
 class JobInputs:
@@ -83,12 +69,12 @@ class JobInputs:
         return self._versions.get(table.name)
 
     def read_states(
-        self, versions: Mapping[Job, str], current: Mapping[OperatorName, str | None]
-    ) -> Iterator[pa.Table]:
-        """Yield one row per job, ordered, with the columns of :class:`spark_jobs.plan_inputs.job_state.JobState`.
+        self, former: FormerVersions, current: Mapping[OperatorName, str | None]
+    ) -> Iterator[list[JobState]]:
+        """Yield the states of the jobs of each part, in order.
 
         Args:
-            versions: graphs of the jobs whose operators have changed, as JSON.
+            former: see :func:`spark_jobs.source_inputs.renames.read_versions`.
             current: see :func:`spark_jobs.source_inputs.renames.current_names`.
         """
         options, as_of = self._options, self._task.as_of
@@ -110,24 +96,37 @@ class JobInputs:
         count = self._count_parts()
         for part in range(count):
             own = jobs[part * len(jobs) // count : (part + 1) * len(jobs) // count]
-            columns = {name: pa.array([job[at] for job in own], pa.string()) for at, name in enumerate(JOB)}
-            columns |= _list_columns(own, known, versions, after) | self._read_part(own, current)
-            if new:
-                columns["past_loads"] = read_past_loads(windows, as_of, new.intersection(own), own, current)
-            yield pa.table(columns)
+            histories = self._read_histories(own, new.intersection(own), current)
+            yield [
+                JobState(
+                    *job,
+                    versions=versions_of(former.get(job, ())),
+                    observed_after_s=after.get(job[0]),
+                    **{name: value for of_jobs in (*known, histories) for name, value in of_jobs.get(job, {}).items()},
+                )
+                for job in own
+            ]
 
-    def _read_part(self, jobs: list[Job], current: Mapping[OperatorName, str | None]) -> dict[str, pa.Array]:
-        """Return the columns of what jobs have much of: forecasts and windows."""
-        as_of, observing = self._task.as_of, {job for job in jobs if self._observes(job)}
+    def _read_histories(
+        self, jobs: list[Job], new: Collection[Job], current: Mapping[OperatorName, str | None]
+    ) -> dict[Job, dict[str, Any]]:
+        """Return what jobs have much of: forecasts, windows and, of new ones, past loads."""
+        as_of, windows = self._task.as_of, self._table(tables.OBSERVATIONS)
         with ThreadPoolExecutor() as pool:
             made = pool.submit(read_newest_forecasts, self._table(tables.FORECASTS), as_of, jobs)
             columns = {}
             if any_observes(self._options):
+                observing = {job for job in jobs if self._observes(job)}
                 observed = timedelta(hours=self._options.observed_h)
-                recent = read_recent_windows(self._table(tables.OBSERVATIONS), observed, as_of, observing, current)
-                columns["windows"] = group_structs(recent, WINDOW, jobs)
+                recent = read_recent_windows(windows, observed, as_of, observing, current)
+                columns["windows"] = split_columns(recent, WINDOW, jobs)
+            if new:
+                columns["past_loads"] = read_past_loads(windows, as_of, new, jobs, current)
             forecasts = made.result()
-        return columns | {name: forecasts[name] for name in forecasts.column_names}
+        return {
+            job: {**forecasts[at], **{name: of_jobs[at] for name, of_jobs in columns.items()}}
+            for at, job in enumerate(jobs)
+        }
 
     def _table(self, table: Table) -> LakeTable:
         return self._lake.few(table, self._version(table))
@@ -137,16 +136,3 @@ class JobInputs:
         return read_newest_rows(
             self._lake, table, as_of - LOOKBACK, as_of, order=("date", "hour"), version=self._version(table)
         )
-
-
-def _list_columns(
-    jobs: list[Job],
-    parts: Sequence[Mapping[Job, Mapping[str, Any]]],
-    versions: Mapping[Job, str],
-    after: Mapping[str, int],
-) -> dict[str, pa.Array]:
-    """Return the columns of plain values from what is known of jobs and, at last, of clusters."""
-    rows = [{name: value for part in parts for name, value in part.get(job, {}).items()} for job in jobs]
-    for row, job in zip(rows, jobs, strict=True):
-        row |= {"versions": versions.get(job), "observed_after_s": after.get(job[0])}
-    return {name: pa.array([row.get(name) for row in rows], kind) for name, kind in _STATE.items()}

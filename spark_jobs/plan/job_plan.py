@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,14 +34,14 @@ from models.policies.renamed_memory import find_operators, rename_operators
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices, weight_of
+from spark_jobs.by_job import Columns
 from spark_jobs.newest_rows import OF_EVENTS, QUANTILES
 from spark_jobs.plan.model_trust import ModelTrust
-from spark_jobs.plan.new_jobs import past_loads_of, read_states
+from spark_jobs.plan.new_jobs import begin_states, past_loads_of
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
 from spark_jobs.plan.refusals import PlanRefusal
 from spark_jobs.plan_inputs.job_state import JobState, find_working, limited_graph_of
 from spark_jobs.plan_inputs.policy_memory import recall
-from spark_jobs.plan_inputs.struct_arrays import Columns, Rows
 from spark_jobs.plan_inputs.windows import observations_of
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,8 @@ class PlanTask:
         no_champion: why there is none.
         trust: in the champion.
         offers: cluster -> prices that keep its budget; empty without budgets.
+        shared: what all rows of the plan have.
+        code_versions: policy -> version of the code that decides.
     """
 
     settings: Settings
@@ -75,6 +77,8 @@ class PlanTask:
     trust: ModelTrust = field(default_factory=ModelTrust)
     offers: Mapping[str, SlotPrices] = field(default_factory=dict)
     no_champion: str = "no training has made one yet; run the train stage"
+    shared: PlanRow = field(default_factory=PlanRow)
+    code_versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def as_of_s(self) -> int:
@@ -82,16 +86,18 @@ class PlanTask:
         return math.ceil(self.as_of.timestamp())
 
 
-def planner(task: PlanTask) -> Rows:
-    """Return the function that plans jobs, given their rows of everything that is known."""
-    return lambda known: (row for state in read_states(task.settings, known) for row in job_rows(task, state))
+def plan_jobs(task: PlanTask, known: Iterable[JobState]) -> Iterator[Row]:
+    """Yield the rows of jobs, given everything that is known."""
+    return (row for state in begin_states(task.settings, known) for row in job_rows(task, state))
 
 
 def job_rows(task: PlanTask, state: JobState) -> list[Row]:
     """Return the rows of one job: its steps, or one that holds, or one that is refused."""
     name = task.settings.planner.policy_of(state.cluster, state.job)
-    shared = PlanRow(
+    shared = replace(
+        task.shared,
         policy=name,
+        code_version=task.code_versions.get(name),
         cluster=state.cluster,
         job=state.job,
         job_id=state.job_id,
@@ -99,26 +105,28 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         observations_until_s=state.observed_until_s,
         warning=task.trust.warning,
     )
+    memory = None
     try:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
-        rows = [row.to_job_row() for row in schedule_rows(shared, task.as_of, schedule)]
+        rows = schedule_rows(shared, task.as_of, schedule)
     except PlanRefusedError as refused:
-        return [_refuse(shared, task, state, refused)]
+        rows = [_refuse(shared, task, state, refused)]
     except Exception as error:  # what is wrong with one job must not keep the others from their plans
         log.exception("inputs of %s/%s", state.cluster, shorten_name(state.job))
         unread = PlanRefusedError(
             PlanRefusal.INPUTS_FAILED, f"its inputs cannot be used: {type(error).__name__}: {error}"
         )
-        return [_refuse(shared, task, state, unread)]
-    rows[0]["memory"] = memory
-    return rows
+        rows = [_refuse(shared, task, state, unread)]
+    of_plan = {"as_of": task.as_of, "date": task.as_of.date()}
+    made = [row.to_columns() | of_plan for row in rows]
+    made[0]["memory"] = memory
+    return made
 
 
-def _refuse(shared: PlanRow, task: PlanTask, state: JobState, refused: PlanRefusedError) -> Row:
-    row = refused_row(
+def _refuse(shared: PlanRow, task: PlanTask, state: JobState, refused: PlanRefusedError) -> PlanRow:
+    return refused_row(
         shared, task.as_of, refused.refusal, refused.detail, parallelism=state.parallelism, slots=state.slots
     )
-    return row.to_job_row()
 
 
 def _check_state(task: PlanTask, state: JobState) -> None:

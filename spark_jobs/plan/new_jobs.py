@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from include.policy_catalogue import entry_of, import_object
 from include.settings import Settings
 from models.hosting.memories import store
 from models.policies.protocol import PastLoads
+from spark_jobs.by_job import Columns
 from spark_jobs.plan_inputs.job_state import JobState
-from spark_jobs.plan_inputs.struct_arrays import Columns
 
 log = logging.getLogger(__name__)
 
@@ -24,14 +23,14 @@ def past_loads_of(columns: Columns) -> PastLoads:
     return PastLoads(columns["at"].astype(np.int64), columns["load_per_s"].astype(float))
 
 
-def read_states(settings: Settings, rows: Iterable[Mapping[Any, Any]]) -> Iterator[JobState]:
+def begin_states(settings: Settings, known: Iterable[JobState]) -> Iterator[JobState]:
     """Yield the states of jobs; one that is new to a policy that learns from past loads remembers what they tell.
 
     Args:
         settings: of the run.
-        rows: as :func:`spark_jobs.plan_inputs.struct_arrays.rows_in` gives them.
+        known: the states as the tables tell them.
     """
-    states, new = [JobState.of(row) for row in rows], dict[str, list[int]]()
+    states, new = list(known), dict[str, list[int]]()
     for place, state in enumerate(states):
         if state.past_loads is not None:
             new.setdefault(settings.planner.policy_of(state.cluster, state.job), []).append(place)

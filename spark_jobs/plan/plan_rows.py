@@ -1,4 +1,4 @@
-"""Rows of ``gold.plans`` as the executors make them: times in epoch seconds, parallelism as JSON."""
+"""Rows of ``gold.plans`` as the executors make them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from include.tables.plan_row import JOB_ROW, PlanRow
+from include.tables.plan_row import PlanRow
 from include.utc import format_utc
 from models.arrays import Ints
 from models.policies.protocol import Decision, Neighbour, Schedule
 from spark_jobs.plan.refusals import PlanRefusal
 
-ROW_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in {**JOB_ROW, "memory": "STRING"}.items())
 Row = dict[str, Any]
 
 

@@ -5,30 +5,59 @@ The jobs' programmes are made once and kept; each round of prices is one pass ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from itertools import islice
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.policy_catalogue import entry_of, import_object
 from models.arrays import Floats, Ints
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
+from spark_jobs.packed_objects import collect_objects, map_objects
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
-from spark_jobs.plan.new_jobs import read_states
+from spark_jobs.plan.new_jobs import begin_states
 from spark_jobs.plan_inputs.job_state import JobState
-from spark_jobs.plan_inputs.struct_arrays import map_rows, rows_in
 
-SCHEMA = """cluster STRING, job STRING, number DOUBLE, weight DOUBLE, slot_price DOUBLE, bins INT, edges BINARY,
-            slots BINARY, minutes BINARY, stage BINARY, switch BINARY"""
-ANSWER = "slots ARRAY<DOUBLE>, cost DOUBLE"
-JOBS_PER_PARTITION = 500  # a job's tables take some 50 kB; a partition's are in memory at once
+JOBS_TOGETHER = 500  # a job's tables take some 50 kB; those of so many are in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgramme:
+    """The programme of one job over T steps with K candidates; a single one keeps what the job has.
+
+    Attributes:
+        number: see :class:`models.scheduling.slot_prices.SlotPrices`.
+        weight: see :func:`models.scheduling.slot_prices.weight_of`.
+        slot_price: a slot's own, per minute.
+        edges_s: (T + 1,) of the steps, seconds after the plan.
+        minutes: (T,) of the steps.
+        slots: (K,) of the candidates.
+        bin_cost: (T, K) of a step, without slots.
+        switch: (T, K) cost of a change.
+    """
+
+    number: float
+    weight: float
+    slot_price: float
+    edges_s: Floats
+    minutes: Floats
+    slots: Ints
+    bin_cost: npt.NDArray[np.float32]
+    switch: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, problem: SlotProblem, number: float, weight: float) -> JobProgramme:
+        """Read a policy's problem."""
+        costs = problem.costs
+        # Each round of prices solves them all.
+        retained = drop_dominated(costs.cost_per_bin(), costs.switch, costs.slots)
+        tables = (one[:, retained].astype(np.float32) for one in (costs.bin_cost, costs.switch))
+        return cls(number, weight, costs.slot_price, problem.edges_s, costs.minutes, costs.slots[retained], *tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +65,8 @@ class Fleet:
     """Programmes of many jobs as arrays: J jobs, T steps, K candidates, padded; G bins of the budget.
 
     Attributes:
-        number: (J,) see :class:`models.scheduling.slot_prices.SlotPrices`.
-        weight: (J,) see :func:`models.scheduling.slot_prices.weight_of`.
+        slot_price: a slot's own, per minute; the highest of the jobs'.
+        number, weight: (J,) of the jobs.
         own: (J, T, K) cost of a step, slots at their own price included; infinite where there is no candidate.
         switch: (J, T, K) cost of a change.
         slots: (J, K) of the candidates.
@@ -45,6 +74,7 @@ class Fleet:
         which: (J,) its sequence.
     """
 
+    slot_price: float
     number: Floats
     weight: Floats
     own: Floats
@@ -54,30 +84,29 @@ class Fleet:
     which: Ints
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], bins_s: Floats) -> Fleet:
-        """Read rows of :data:`SCHEMA`, with the edges of the budget's bins."""
-        slots = [np.frombuffer(row["slots"], np.int64) for row in rows]
-        bins, widest = max(row["bins"] for row in rows), max(map(len, slots))
-        shape = (len(rows), bins, widest)
+    def of(cls, jobs: list[JobProgramme], bins_s: Floats) -> Fleet:
+        """Bring programmes together, with the edges of the budget's bins."""
+        bins, widest = max(len(one.minutes) for one in jobs), max(len(one.slots) for one in jobs)
+        shape = (len(jobs), bins, widest)
         own, switch = np.full(shape, np.inf), np.zeros(shape)
-        held, minutes = np.zeros((len(rows), widest)), np.zeros((len(rows), bins))
-        for place, row in enumerate(rows):
-            count, length = len(slots[place]), row["bins"]
-            held[place, :count] = slots[place]
-            minutes[place, :length] = np.frombuffer(row["minutes"], np.float64)
-            own[place, :length, :count] = np.frombuffer(row["stage"], np.float32).reshape(length, count)
+        held, minutes = np.zeros((len(jobs), widest)), np.zeros((len(jobs), bins))
+        for place, one in enumerate(jobs):
+            length, count = one.bin_cost.shape
+            held[place, :count] = one.slots
+            minutes[place, :length] = one.minutes
+            own[place, :length, :count] = one.bin_cost
             own[place, length:, :count] = 0.0
-            switch[place, :length, :count] = np.frombuffer(row["switch"], np.float32).reshape(length, count)
-        price, number, weight = (
-            np.array([row[name] for row in rows], float) for name in ("slot_price", "number", "weight")
-        )
+            switch[place, :length, :count] = one.switch
+        price, number, weight = np.array([(one.slot_price, one.number, one.weight) for one in jobs]).T
         own += (price[:, None] * minutes)[:, :, None] * held[:, None, :]
-        sequences, which = np.unique([row["edges"].hex() for row in rows], return_inverse=True)
+        sequences = {one.edges_s.tobytes(): one.edges_s for one in jobs}
+        places = {name: place for place, name in enumerate(sequences)}
         overlaps = tuple(
             np.pad(one, ((0, bins - len(one)), (0, 0)))
-            for one in (overlap_minutes(np.frombuffer(bytes.fromhex(text), np.float64), bins_s) for text in sequences)
+            for one in (overlap_minutes(edges_s, bins_s) for edges_s in sequences.values())
         )
-        return cls(number, weight, own, switch, held, overlaps, which)
+        which = np.array([places[one.edges_s.tobytes()] for one in jobs])
+        return cls(float(price.max()), number, weight, own, switch, held, overlaps, which)
 
     def ask(self, offer: SlotPrices) -> SlotDemand:
         """Return what these jobs ask for."""
@@ -109,18 +138,15 @@ def _sum_most(taken: Floats, overlap: Floats) -> Floats:
     return np.array(result)
 
 
-def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
-    """Return one row of :data:`SCHEMA` per job of a cluster with a budget.
+def make_fleets(task: PlanTask, cluster: str, known: Iterable[JobState]) -> Iterator[Fleet]:
+    """Yield the programmes of a cluster's jobs that take slots of its budget: one that has ended takes none.
 
     A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
     """
-    ours = states.where(F.col("cluster").isin(list(budgets(task))))
-    return ours.mapInArrow(map_rows(partial(list_problems, task), SCHEMA), SCHEMA).localCheckpoint()
-
-
-def list_problems(task: PlanTask, known: Iterable[dict[str, Any]]) -> Iterator[dict[str, object]]:
-    """Yield a row of :data:`SCHEMA` for each job that takes slots of a budget: one that has ended takes none."""
-    return (_row(task, state) for state in read_states(task.settings, known) if state.ended_at_s is None)
+    bins_s = list_bins(task.as_of_s, task.settings.planner)
+    states = begin_states(task.settings, (one for one in known if one.cluster == cluster and one.ended_at_s is None))
+    while jobs := [_make_programme(task, state) for state in islice(states, JOBS_TOGETHER)]:
+        yield Fleet.of(jobs, bins_s)
 
 
 def budgets(task: PlanTask) -> dict[str, int]:
@@ -129,42 +155,30 @@ def budgets(task: PlanTask) -> dict[str, int]:
 
 
 def allocations(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
-    """Return cluster -> its prices; empty, and nothing is computed, without any budget."""
-    if not budgets(task):
-        return {}
-    made = build_problems(states, task)
-    bins_s = list_bins(task.as_of_s, task.settings.planner)
-    return {
-        name: _allocate(made.where(F.col("cluster") == name), total, bins_s) for name, total in budgets(task).items()
-    }
+    """Return cluster -> its prices; empty, and nothing is computed, without any budget.
+
+    Args:
+        states: frame of :class:`spark_jobs.plan_inputs.job_state.JobState`.
+        task: of the plan.
+    """
+    return {name: _allocate(states, task, name, total) for name, total in budgets(task).items()}
 
 
-def _allocate(rows: DataFrame, total: int, bins_s: Floats) -> Allocation:
-    size = rows.agg(F.count("*").alias("jobs"), F.max("slot_price").alias("unit")).first()
-    if size is None or not size["jobs"]:
+def _allocate(states: DataFrame, task: PlanTask, cluster: str, total: int) -> Allocation:
+    fleets = map_objects(states, lambda known: make_fleets(task, cluster, known)).localCheckpoint(eager=False)
+    prices = collect_objects(map_objects(fleets, lambda made: (one.slot_price for one in made)))
+    if not prices:
         return Allocation(SlotPrices.free(), SlotDemand(np.zeros(1), 0.0), fits=True, rounds=0)
-    bins = len(bins_s) - 1
-    parts = rows.repartition(-(-size["jobs"] // JOBS_PER_PARTITION)).localCheckpoint()
 
     def ask(offer: SlotPrices) -> SlotDemand:
-        answers = parts.mapInArrow(_answerer(offer, bins_s), ANSWER).collect()  # one row per partition
-        slots = np.sum([answer["slots"] for answer in answers], axis=0)
-        return SlotDemand(slots, sum(answer["cost"] for answer in answers))
+        answers = collect_objects(map_objects(fleets, lambda made: (one.ask(offer) for one in made)))
+        return SlotDemand(np.sum([one.slots for one in answers], axis=0), sum(one.cost for one in answers))
 
-    return allocate(ask, np.full(bins, float(total)), float(size["unit"]))
-
-
-def _answerer(offer: SlotPrices, bins_s: Floats) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    def answer(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        for batch in batches:
-            if batch.num_rows:
-                asked = Fleet.of(list(rows_in(batch)), bins_s).ask(offer)
-                yield pa.RecordBatch.from_pydict({"slots": [asked.slots.tolist()], "cost": [asked.cost]})
-
-    return answer
+    bins = len(list_bins(task.as_of_s, task.settings.planner)) - 1
+    return allocate(ask, np.full(bins, float(total)), max(prices))
 
 
-def _row(task: PlanTask, state: JobState) -> dict[str, object]:
+def _make_programme(task: PlanTask, state: JobState) -> JobProgramme:
     try:
         situation = situation_of(task, state)
         name = task.settings.planner.policy_of(state.cluster, state.job)
@@ -175,44 +189,13 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
         if problem is None:
             return _fix_job(task, state)
         weight = weight_of(task.settings.job_limits(state.cluster, state.job).priority)
-        key = {"cluster": state.cluster, "job": state.job}
-        return key | state_row(problem, job_hash(situation.seed), weight)
+        return JobProgramme.of(problem, job_hash(situation.seed), weight)
     except Exception:  # the plan itself names what is wrong with the job
         return _fix_job(task, state)
 
 
-def state_row(problem: SlotProblem, number: float, weight: float) -> dict[str, object]:
-    """Return the columns of :data:`SCHEMA` but the job's names."""
-    costs = problem.costs
-    # Each round of prices reads and solves them all.
-    retained = drop_dominated(costs.cost_per_bin(), costs.switch, costs.slots)
-    return {
-        "number": number,
-        "weight": weight,
-        "slot_price": costs.slot_price,
-        "bins": len(costs.minutes),
-        "edges": problem.edges_s.astype(np.float64).tobytes(),
-        "slots": costs.slots[retained].astype(np.int64).tobytes(),
-        "minutes": costs.minutes.astype(np.float64).tobytes(),
-        "stage": costs.bin_cost[:, retained].astype(np.float32).tobytes(),
-        "switch": costs.switch[:, retained].astype(np.float32).tobytes(),
-    }
-
-
-def _fix_job(task: PlanTask, state: JobState) -> dict[str, object]:
-    """Return a job that keeps what it has: a single candidate over the whole horizon."""
+def _fix_job(task: PlanTask, state: JobState) -> JobProgramme:
+    """Return a job that keeps what it has over the whole horizon."""
     edges_s = list_bins(task.as_of_s, task.settings.planner)[[0, -1]]
-    nothing = np.zeros(1, np.float32).tobytes()
-    return {
-        "cluster": state.cluster,
-        "job": state.job,
-        "number": 0.0,
-        "weight": 1.0,
-        "slot_price": 0.0,
-        "bins": 1,
-        "edges": edges_s.tobytes(),
-        "slots": np.array([state.slots], np.int64).tobytes(),
-        "minutes": (np.diff(edges_s) / 60.0).tobytes(),
-        "stage": nothing,
-        "switch": nothing,
-    }
+    nothing = np.zeros((1, 1), np.float32)
+    return JobProgramme(0.0, 1.0, 0.0, edges_s, np.diff(edges_s) / 60.0, np.array([state.slots]), nothing, nothing)

@@ -1,10 +1,9 @@
-"""What is known of a job before it is planned, as one row."""
+"""What is known of a job before it is planned."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from include.domain.finished_operators import FINISHED, drop_finished
@@ -12,40 +11,40 @@ from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from include.domain.slots import DEFAULT_GROUP, count_slots
 from include.settings import Cluster
-from spark_jobs.plan_inputs.struct_arrays import Columns
-from spark_jobs.source_inputs.renames import versions_of
+from spark_jobs.by_job import Columns
 
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """One row of :func:`spark_jobs.newest_rows.job_states` with the history that its policy asks for.
+    """What is known of a job, with the history that its policy asks for.
 
     Attributes:
         operators: of the newest graph; empty without one.
         versions: the graphs of the last days, of a job whose operators have changed; else empty.
         state, job_type, ended_at_s: see silver.jobs; null in a lake of an earlier release.
         is_busy_measured: whether Flink measured the busy time of any of its operators.
-        past_loads: of :func:`spark_jobs.plan_inputs.past_loads.past_loads`; None for a job that needs none.
+        past_loads: of :func:`spark_jobs.plan_inputs.past_loads.read_past_loads`; None for a job that needs none.
         unseen_sources: sources that were watched at work while nothing told their load.
-        windows: of :func:`spark_jobs.plan_inputs.windows.recent_windows`; None for a policy that does not look at them.
+        windows: of :func:`spark_jobs.plan_inputs.windows_of_jobs.read_recent_windows`; None for a
+            policy that does not look at them.
         memory, memory_policy: what a policy left at the last plan, and which.
         bins, forecast_as_of_s, forecast_version: of
-            :func:`spark_jobs.newest_rows.newest_forecasts`; None where there is no forecast.
+            :func:`spark_jobs.plan_inputs.newest_of_jobs.read_newest_forecasts`; None where there is no forecast.
     """
 
     cluster: str
     job: str
-    job_id: str
-    operators: list[dict[str, Any]]
-    seen_at_s: int | None
-    observed_until_s: int | None
-    observed_after_s: int | None
-    windows: Columns | None
-    memory: str | None
-    memory_policy: str | None
-    bins: Columns | None
-    forecast_as_of_s: int | None
-    forecast_version: str | None
+    job_id: str = ""
+    operators: list[dict[str, Any]] = field(default_factory=list)
+    seen_at_s: int | None = None
+    observed_until_s: int | None = None
+    observed_after_s: int | None = None
+    windows: Columns | None = None
+    memory: str | None = None
+    memory_policy: str | None = None
+    bins: Columns | None = None
+    forecast_as_of_s: int | None = None
+    forecast_version: str | None = None
     versions: list[list[PlacedOperator]] = field(default_factory=list)
     state: str | None = None
     job_type: str | None = None
@@ -77,18 +76,6 @@ class JobState:
         """Return the job's graphs as far back as is read, the present one last."""
         return [*self.versions, self.placed]
 
-    @classmethod
-    def of(cls, row: Mapping[Any, Any]) -> JobState:
-        """Read a row as :func:`spark_jobs.plan_inputs.struct_arrays.rows_in` gives it."""
-        values: dict[str, Any] = {
-            one.name: row.get(one.name) for one in fields(cls)
-        }  # without an observing policy nothing is read
-        operators = json.loads(row["operators"]) if row.get("operators") else []
-        versions = versions_of(json.loads(row["versions"])) if row.get("versions") else []
-        unseen = tuple(json.loads(row.get("unseen_sources") or "[]"))
-        read = {"operators": operators, "versions": versions, "unseen_sources": unseen}
-        return cls(**values | read | {"job_id": row.get("job_id") or ""})
-
 
 def find_working(operators: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Return the operators that have not finished -> those of them that feed each."""
@@ -98,7 +85,7 @@ def find_working(operators: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str,
 
 
 def placed_of(operators: Sequence[Mapping[str, Any]]) -> tuple[PlacedOperator, ...]:
-    """Return the operators that :func:`spark_jobs.newest_rows.newest_graphs` wrote, with their places."""
+    """Return the operators of :func:`spark_jobs.plan_inputs.newest_of_jobs.list_graphs`, with their places."""
     return tuple(
         PlacedOperator(
             entry.get("operator", ""),
@@ -111,7 +98,7 @@ def placed_of(operators: Sequence[Mapping[str, Any]]) -> tuple[PlacedOperator, .
 
 
 def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
-    """Return the graph of the operators that :func:`spark_jobs.newest_rows.newest_graphs` wrote.
+    """Return the graph of the operators of :func:`spark_jobs.plan_inputs.newest_of_jobs.list_graphs`.
 
     Those that have finished are no part of it.
 

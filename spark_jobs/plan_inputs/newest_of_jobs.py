@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_in
 from include.stage_names import PROFILING, Stage
-from spark_jobs.by_job import Job, group_structs, list_keys
+from spark_jobs.by_job import Job, list_keys, split_columns
 from spark_jobs.few_rows import find_newest
 from spark_jobs.newest_rows import LIMITS, LOOKBACK, OF_EVENTS, QUANTILES, STALE
 
@@ -22,7 +21,7 @@ _JOB = ["cluster", "job"]
 
 
 def list_graphs(rows: pa.Table) -> dict[Job, dict[str, Any]]:
-    """Return of each job its id, its operators as JSON, and when they were last seen, in epoch seconds.
+    """Return of each job its id, its operators, and when they were last seen, in epoch seconds.
 
     A resubmitted job has a new id; operators of the old one are left out.
 
@@ -38,10 +37,9 @@ def list_graphs(rows: pa.Table) -> dict[Job, dict[str, Any]]:
 def _describe_graph(rows: list[dict[str, Any]]) -> dict[str, Any]:
     job_id = max(rows, key=lambda row: (row["observed_at"], row["job_id"] or ""))["job_id"]
     current = sorted((row for row in rows if row["job_id"] == job_id), key=_order_operators)
-    # As Spark writes JSON: without what is null.
     operators = [{name: row[name] for name in _OPERATOR if row[name] is not None} for row in current]
     observed_at = max(row["observed_at"] for row in current)
-    return {"job_id": job_id, "operators": json.dumps(operators), "seen_at_s": int(observed_at.timestamp())}
+    return {"job_id": job_id or "", "operators": operators, "seen_at_s": int(observed_at.timestamp())}
 
 
 def _order_operators(row: Mapping[str, Any]) -> list[Any]:
@@ -65,11 +63,11 @@ def list_job_states(rows: pa.Table) -> dict[Job, dict[str, Any]]:
     return result
 
 
-def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) -> pa.Table:
-    """Return the newest forecast of each job by ``as_of``, in the order of ``jobs``: null without one.
+def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) -> list[dict[str, Any]]:
+    """Return of the newest forecast of each job by ``as_of``, in the order of ``jobs``, what JobState has of it.
 
-    ``bins`` of all its sources, as structs; ``fallback`` of a bin is why its source's forecast is none to plan ahead
-    with, null where it is one.
+    ``bins`` of all its sources; ``fallback`` of a bin is why its source's forecast is none to plan ahead with, null
+    where it is one.
     """
     span = (as_of - LOOKBACK).date(), as_of.date(), f"as_of <= '{as_of.isoformat()}'"
     columns = [*_JOB, "as_of", "operator", "bin_start", "bin_s", "fallback_reason", "forecast_version"]
@@ -78,10 +76,10 @@ def read_newest_forecasts(table: LakeTable, as_of: datetime, jobs: list[Job]) ->
     fallback = pc.if_else(is_stale, pa.scalar(None, pa.string()), rows["fallback_reason"])
     bins = rows.append_column("fallback", fallback).append_column("bin_start_s", _seconds(rows["bin_start"]))
     of_jobs = rows.group_by(_JOB).aggregate([("as_of", "max"), ("forecast_version", "max")])
-    place = {job: at for at, job in enumerate(list_keys(of_jobs))}
-    own = of_jobs.take(pa.array([place.get(job) for job in jobs], pa.int64()))
-    made = {"forecast_as_of_s": _seconds(own["as_of_max"]), "forecast_version": own["forecast_version_max"]}
-    return pa.table({"bins": group_structs(bins, _BINS, jobs)} | made)
+    made = {"forecast_as_of_s": _seconds(of_jobs["as_of_max"]), "forecast_version": of_jobs["forecast_version_max"]}
+    facts = dict(zip(list_keys(of_jobs), pa.table(made).to_pylist(), strict=True))
+    own = zip(jobs, split_columns(bins, _BINS, jobs), strict=True)
+    return [{"bins": columns, **facts.get(job, {})} for job, columns in own]
 
 
 def _seconds(moments: pa.ChunkedArray) -> pa.ChunkedArray:

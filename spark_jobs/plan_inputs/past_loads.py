@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from include.lake_table import LakeTable
 from models.programme.load_paths import STEP_S
-from spark_jobs.by_job import Job, group_structs
+from spark_jobs.by_job import Columns, Job, split_columns
 from spark_jobs.plan_inputs.windows_of_jobs import read_recent_windows
 from spark_jobs.source_inputs.renames import OperatorName
 
@@ -25,8 +25,8 @@ def read_past_loads(
     new: Collection[Job],
     jobs: Sequence[Job],
     current: Mapping[OperatorName, str | None],
-) -> pa.Array:
-    """Return of each job an array of structs with the number of each step and its load per s, null of one without any.
+) -> list[Columns | None]:
+    """Return of each job the number ``at`` of each step and its ``load_per_s``, None of one without any.
 
     A window in which one source shows neither what arrives nor what it takes in tells nothing.
 
@@ -50,4 +50,4 @@ def read_past_loads(
     of_steps = sums.filter(pc.invert(sums["is_unknown_max"])).group_by([*_JOB, "at"], use_threads=False)
     steps = of_steps.aggregate([("load_per_s_sum", "mean")]).sort_by("at")
     columns = {name: steps[name] for name in (*_JOB, "at")} | {"load_per_s": steps["load_per_s_sum_mean"]}
-    return group_structs(pa.table(columns), ("at", "load_per_s"), jobs)
+    return split_columns(pa.table(columns), ("at", "load_per_s"), jobs)

@@ -10,7 +10,7 @@ from include.domain.graph import JobGraph
 from include.policy_catalogue import entry_of
 from include.settings import Planner
 from models.policies.observations import MEASURES, Latency, Observations
-from spark_jobs.plan_inputs.struct_arrays import Columns
+from spark_jobs.by_job import Columns
 
 if TYPE_CHECKING:  # a worker that plans need not load it
     import pandas as pd

@@ -5,7 +5,6 @@ They are gone through in parts: of two days a few columns, of the latest the row
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -29,7 +28,7 @@ _OF_SOURCE = ("operator", "is_source", "target_data_rate_per_s")
 def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[str, Any]]:
     """Return of each job ``observed_until_s``, the end of its last window, and what was measured of it.
 
-    ``is_busy_measured``, and ``unseen_sources``, a JSON list of the sources that were monitored at work while nothing
+    ``is_busy_measured``, and ``unseen_sources``, the sources that were monitored at work while nothing
     told their load.
 
     Args:
@@ -57,7 +56,7 @@ def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[s
         job: {
             "observed_until_s": end_s,
             "is_busy_measured": is_busy,
-            "unseen_sources": json.dumps(sorted(unseen.get(job, ()))),
+            "unseen_sources": tuple(sorted(unseen.get(job, ()))),
         }
         for job, end_s, is_busy in values
     }

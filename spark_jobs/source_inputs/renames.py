@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -46,18 +45,6 @@ def read_versions(
     jobs = set(zip(*(changed[name].to_pylist() for name in _JOB), strict=True))
     is_changed = [job in jobs for job in zip(*(keys[name].to_pylist() for name in _JOB), strict=True)]
     return _by_job(keys.filter(pa.array(is_changed, pa.bool_())).to_pylist())
-
-
-def describe_versions(versions: FormerVersions) -> dict[tuple[str, str], str]:
-    """Return of each job rows of :func:`read_versions` as JSON."""
-    return {job: _to_json(own) for job, own in versions.items()}
-
-
-def _to_json(rows: list[dict[str, Any]]) -> str:
-    ordered = sorted(rows, key=lambda row: (row["observed_at"], row["operator"] or "", row["vertex_id"] or ""))
-    named = ("operator", "vertex_id", "position", "upstream")
-    timed = [{**{name: row[name] for name in named}, "observed_at": row["observed_at"].timestamp()} for row in ordered]
-    return json.dumps(timed)
 
 
 def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
@@ -123,7 +110,7 @@ def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
 def versions_of(rows: Iterable[Any]) -> list[list[PlacedOperator]]:
     """Return a job's graphs in the order in which they were seen."""
     at: dict[Any, list[PlacedOperator]] = defaultdict(list)
-    for row in rows:
+    for row in sorted(rows, key=lambda row: (row["observed_at"], row["operator"] or "", row["vertex_id"] or "")):
         placed = PlacedOperator(row["operator"], row["vertex_id"], row["position"], tuple(row["upstream"]))
         at[row["observed_at"]].append(placed)
     return [at[moment] for moment in sorted(at)]

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from delta_tables import write_rows
 from planned_models import plan_with
@@ -24,11 +23,10 @@ from include.stage_names import LEARN, PROFILING, Stage
 from include.stages import StageRequest
 from lab.stages.inputs.windows import windows_between
 from lab.stages.learn import stage as learn
-from spark_jobs.by_job import group_structs
+from spark_jobs.by_job import split_columns
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from spark_jobs.plan_inputs.newest_of_jobs import read_newest_memories
-from spark_jobs.plan_inputs.struct_arrays import rows_in
 from spark_jobs.plan_inputs.windows import WINDOW, observations_of
 from spark_jobs.plan_inputs.windows_of_jobs import read_recent_windows
 from spark_jobs.timestamps import as_of_slice
@@ -189,9 +187,9 @@ def test_windows_as_rows_and_in_one_row_are_the_same(settings: Settings, lake: L
     observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=settings.planner.observed_h)
     name = (fleet.CLUSTER, job)
     recent = read_recent_windows(lake.few(tables.OBSERVATIONS), hours, at, {name}, {})
-    (known,) = rows_in(pa.record_batch({"windows": group_structs(recent, WINDOW, [name])}))
+    (known,) = split_columns(recent, WINDOW, [name])
     rows: pd.DataFrame = windows_between(observations, at - hours, at).toPandas()
-    by_row, by_rows = observations_of(graph, known["windows"]), observations_of(graph, rows)
+    by_row, by_rows = observations_of(graph, known), observations_of(graph, rows)
     assert len(by_row) == 23  # one window is missing before the last
     for field in fields(by_row):
         np.testing.assert_array_equal(getattr(by_row, field.name), getattr(by_rows, field.name), field.name)

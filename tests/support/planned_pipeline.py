@@ -158,25 +158,7 @@ def _bins(forecast: SourceForecast) -> dict[str, Any]:
 
 def _plan_of(job: str, policy: str, now_s: int, ingested_s: int, rows: list[dict[str, Any]]) -> JobPlan:
     """Return the plan as the controller reads it from the table."""
-    steps = tuple(
-        PlanRow(
-            step_id=row["step_id"],
-            apply_at_s=float(row["apply_at_s"]),
-            effective_at_s=float(row["effective_at_s"]),
-            valid_until_s=float(row["valid_until_s"]),
-            parallelism_from=json.loads(row["parallelism_from"]),
-            parallelism_to=json.loads(row["parallelism_to"]),
-            slots_from=row["slots_from"],
-            slots=row["slots"],
-            expected_recovery_s=row["expected_recovery_s"],
-            expected_capacity_per_s=row["expected_capacity_per_s"],
-            expected_load_q50_per_s=row["expected_load_q50_per_s"],
-            expected_load_q90_per_s=row["expected_load_q90_per_s"],
-            reason=row["reason"],
-        )
-        for row in rows
-        if row["status"] == "planned"
-    )
+    steps = tuple(PlanRow.of(row) for row in rows if row["status"] == "planned")
     return JobPlan(
         cluster=CLUSTER,
         job=job,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.by_job import find_jobs, group_structs
-from spark_jobs.plan_inputs.struct_arrays import rows_in
+from spark_jobs.by_job import find_jobs, split_columns
 
 JOBS = [("a", "one"), ("a", "two"), ("b", "one")]
 ROWS = pa.table(
@@ -24,10 +23,11 @@ def test_each_row_finds_its_job() -> None:
     assert find_jobs(ROWS.slice(0, 0), JOBS).tolist() == []
 
 
-def test_rows_of_a_job_stand_in_their_order_and_a_job_without_any_has_null() -> None:
-    grouped = group_structs(ROWS, ["operator", "rate_per_s"], JOBS)
-    first, second, third = (row["rows"] for row in rows_in(pa.RecordBatch.from_arrays([grouped], names=["rows"])))
+def test_rows_of_a_job_stand_in_their_order_and_a_job_without_any_has_none() -> None:
+    first, second, third = split_columns(ROWS, ["operator", "rate_per_s"], JOBS)
     assert first is None
+    assert second is not None
+    assert third is not None
     assert second["operator"].tolist() == ["src"]
     assert third["operator"].tolist() == ["map", "src"]
     assert third["rate_per_s"][0] == 1.0
@@ -35,4 +35,4 @@ def test_rows_of_a_job_stand_in_their_order_and_a_job_without_any_has_null() -> 
 
 
 def test_no_rows_at_all() -> None:
-    assert group_structs(ROWS.slice(0, 0), ["operator"], JOBS).to_pylist() == [None, None, None]
+    assert split_columns(ROWS.slice(0, 0), ["operator"], JOBS) == [None, None, None]

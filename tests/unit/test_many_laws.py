@@ -15,7 +15,8 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.programme.law_state import LawState
 from models.programme.load_law import observe, observe_many
 from spark_jobs.plan import new_jobs
-from spark_jobs.plan.new_jobs import read_states
+from spark_jobs.plan.new_jobs import begin_states
+from spark_jobs.plan_inputs.job_state import JobState
 
 FIRST, JOBS, STEPS = 5_668_000, 5, 330
 
@@ -68,17 +69,17 @@ def test_the_memory_of_a_job_does_not_depend_on_the_others() -> None:
     assert learn_past_loads([]) == []
 
 
-def state_row(job: str, past: PastLoads | None, memory: str | None = None) -> dict[str, object]:
+def state_of(job: str, past: PastLoads | None, memory: str | None = None) -> JobState:
     columns = None if past is None else {"at": past.at, "load_per_s": past.load_per_s}
     policy = None if memory is None else "ds2"
-    return {"cluster": "c", "job": job, "past_loads": columns, "memory": memory, "memory_policy": policy}
+    return JobState("c", job, past_loads=columns, memory=memory, memory_policy=policy)
 
 
 def test_a_new_job_begins_with_what_its_load_tells_and_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     past = PastLoads(FIRST + STEADY, made_loads()[0])
-    rows = [state_row("known", None, "left"), state_row("new", past), state_row("changed", past, "of ds2")]
+    states = [state_of("known", None, "left"), state_of("new", past), state_of("changed", past, "of ds2")]
     settings = load_settings()
-    known, new, changed = read_states(settings, rows)
+    known, new, changed = begin_states(settings, states)
     learnt = store("programme", ProgrammeMemory(law=learn_alone(past.at, past.load_per_s).write()))
     assert (known.memory, known.memory_policy) == ("left", "ds2")
     assert (new.memory, new.memory_policy) == (changed.memory, changed.memory_policy) == (learnt, "programme")
@@ -87,4 +88,4 @@ def test_a_new_job_begins_with_what_its_load_tells_and_others_as_they_are(monkey
         raise RuntimeError("not learnt")
 
     monkeypatch.setattr(new_jobs, "import_object", fail)  # the policy learns from them when the job is planned
-    assert [one.memory for one in read_states(settings, rows)] == ["left", None, "of ds2"]
+    assert [one.memory for one in begin_states(settings, states)] == ["left", None, "of ds2"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pandas as pd
+import pyarrow as pa
 
+from include.arrow_rows import arrow_rows
 from include.tables import PLANS
-from include.tables.plan_row import JOB_ROW, PARALLELISMS, PLAN_COLUMNS, READ_COLUMNS, TIMES, PlanRow
+from include.tables.plan_row import PLAN_COLUMNS, READ_COLUMNS, PlanRow
 
 ROW = PlanRow(
     cluster="live",
@@ -26,12 +27,9 @@ ROW = PlanRow(
 )
 
 
-def stored(row: PlanRow) -> dict[str, object]:
-    """Return the row of the table that comes of what planning has made of a job."""
-    made = row.to_job_row()
-    times = {TIMES[name]: None if made[name] is None else datetime.fromtimestamp(made[name], UTC) for name in TIMES}
-    maps = {name: json.loads(made[name]) for name in PARALLELISMS}
-    return {name: value for name, value in made.items() if name not in TIMES} | times | maps
+def pack_row(row: PlanRow) -> pa.Table:
+    """Return the row as the table has it."""
+    return arrow_rows(PLANS, [row.to_columns() | {"date": date(2026, 11, 20)}])
 
 
 def test_the_table_has_the_columns_of_a_row_and_its_day() -> None:
@@ -41,13 +39,14 @@ def test_the_table_has_the_columns_of_a_row_and_its_day() -> None:
 
 
 def test_a_row_that_was_written_is_read_again() -> None:
-    assert ROW.to_job_row().keys() == JOB_ROW.keys()
-    assert PlanRow.of(stored(ROW)) == ROW
+    (row,) = pack_row(ROW).to_pylist()
+    assert list(row) == list(PLANS.columns)
+    assert PlanRow.of(row) == ROW
     assert PlanRow.of({}) == PlanRow()
 
 
 def test_pandas_words_for_nothing_are_nothing() -> None:
-    row = stored(ROW) | {
+    row = ROW.to_columns() | {
         "slots_from": math.nan,
         "effective_at": pd.NaT,
         "apply_at": pd.Timestamp("2025-11-20T18:00:00"),

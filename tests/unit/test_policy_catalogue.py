@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -139,12 +138,12 @@ def test_a_policy_of_another_project_is_planned_with(install) -> None:
         "planned",
         None,
     )
-    assert json.loads(row["parallelism_to"]) == {"src": 5, "map": 5}  # type: ignore[arg-type]
+    assert row["parallelism_to"] == {"src": 5, "map": 5}
     assert row["reason"] == "5 workers, decision 1"
     (again,) = plan(settings, str(row["memory"]), "fixed_size")  # what it remembers comes back
     assert again["reason"] == "5 workers, decision 2"
     (default,) = plan(check_settings({"planner": {"policies": {"c/orders": "fixed_size"}}}))
-    assert json.loads(default["parallelism_to"]) == {"src": 2, "map": 2}  # type: ignore[arg-type]
+    assert default["parallelism_to"] == {"src": 2, "map": 2}
     assert "fixed_size" in names_where(catalogue(), observes=False)
     assert "fixed_size" in list_names()  # replays and backtests can have it, too
     assert check_settings({"backtest": {"policies": ["fixed_size"]}})

@@ -26,7 +26,6 @@ from lab.stages.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_back
 from lab.stages.backtest.job_certificate import CertificateTask, make_certifier
 from lab.stages.inputs.subjects import history_frame, subjects
 from lab.stages.inputs.what_ran import Followed, follow_jobs
-from spark_jobs.code_versions import find_versions
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.newest_rows import JOB
@@ -39,9 +38,9 @@ TASKS_PER_CORE = 4
 
 def version_column(policies: Collection[str]) -> Column:
     """Return the version of this code with that of the policy in a row's column ``policy``, where it has one."""
-    find = find_versions("backtest", policies)
-    known = F.create_map(*(F.lit(text) for name in sorted(policies) for text in (name, find(name))))
-    return F.coalesce(F.try_element_at(known, F.col("policy")), F.lit(find(None)))
+    versions = {name: stage_version("backtest", [name]) for name in sorted(policies)}
+    known = F.create_map(*(F.lit(text) for pair in versions.items() for text in pair))
+    return F.coalesce(F.try_element_at(known, F.col("policy")), F.lit(stage_version("backtest")))
 
 
 def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str, policies: Collection[str]) -> DataFrame:

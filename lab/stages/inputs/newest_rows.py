@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -20,7 +21,8 @@ from spark_jobs.timestamps import timestamp_column
 def read_graphs(lake: Lake, as_of: datetime) -> DataFrame:
     """Return ``cluster, job, operators`` (JSON) of each job's newest graph by ``as_of``."""
     rows = read_newest_rows(lake, JOB_GRAPHS, as_of - LOOKBACK, as_of, order=("date", "hour"))
-    return _frame(lake, list_graphs(rows), ("operators",))
+    graphs = {job: {"operators": json.dumps(graph["operators"])} for job, graph in list_graphs(rows).items()}
+    return _frame(lake, graphs, ("operators",))
 
 
 def read_memories(lake: Lake, as_of: datetime) -> DataFrame:
