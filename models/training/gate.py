@@ -83,6 +83,17 @@ class Criterion:
         return self.is_comparable and f"{self.challenger:.2%}" == f"{self.reference:.2%}"
 
     @property
+    def result(self) -> str:
+        """How the challenger did, in a word or a clause."""
+        if not self.is_comparable:
+            return self.lack
+        if self.is_equal:
+            return "no difference"
+        if self.is_worse:
+            return "worse"
+        return "better" if self.challenger < self.reference else "worse, within the tolerance"
+
+    @property
     def reason(self) -> str:
         """One clause for a person."""
         if not self.is_comparable:

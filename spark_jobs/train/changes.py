@@ -26,8 +26,8 @@ def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate)
     lines = [
         f"Champion: `{champion.model_version}`.",
         *describe_bundles(new, champion),
-        _criteria("Better", [one for one in gate.criteria if _is_better(one)]),
-        _criteria("Worse, within the tolerance", [one for one in gate.criteria if _is_slightly_worse(one)]),
+        _criteria("Better", [one for one in gate.criteria if one.result == "better"]),
+        _criteria("Worse, within the tolerance", [one for one in gate.criteria if one.result.startswith("worse, ")]),
         _criteria("Worse, beyond the tolerance", [one for one in gate.criteria if one.is_worse]),
         "Not judged: "
         + (", ".join(f"{one.name} ({one.lack})" for one in gate.criteria if one.lack) or "nothing")
@@ -113,14 +113,6 @@ def _factors(new: FleetBundle, champion: FleetBundle) -> str:
 def _factor(recovery: Floats) -> float:
     """Return the fleet's factor; NaN of a model that was made before there were intervals."""
     return float(recovery[0, -2]) if len(recovery) and recovery.shape[1] > 6 else float("nan")
-
-
-def _is_better(one: Criterion) -> bool:
-    return one.is_comparable and not one.is_equal and one.challenger < one.reference
-
-
-def _is_slightly_worse(one: Criterion) -> bool:
-    return one.is_comparable and not one.is_equal and not one.is_worse and one.challenger > one.reference
 
 
 def _criteria(word: str, criteria: list[Criterion]) -> str:

@@ -34,19 +34,10 @@ def list_comparison(trained: Trained, as_of: datetime) -> dict[str, Any]:
 
 def describe_criterion(one: Criterion) -> dict[str, object]:
     """Return a row of the gate; figures that read the same are no difference."""
-    if not one.is_comparable:
-        result, colour = one.lack, ""
-    elif one.is_equal:
-        result, colour = "no difference", ""
-    elif one.is_worse:
-        result, colour = "worse", "worse"
-    else:
-        better = one.challenger < one.reference
-        result, colour = ("better", "better") if better else ("worse, within the tolerance", "")
     return {
         "name": one.name,
-        "result": result,
-        "colour": colour,
+        "result": one.result,
+        "colour": one.result if one.result in {"better", "worse"} else "",
         "challenger": format_share(one.challenger, 2),
         "reference": format_share(one.reference, 2),
         "against": one.against,

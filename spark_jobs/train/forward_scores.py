@@ -13,16 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from models.arrays import Floats
 from models.bundle.fleet_bundle import FleetBundle
 from models.capacity.conformal import LEVELS
 from models.training.calibration import Residuals
 from spark_jobs.train.day_windows import JOB
-from spark_jobs.train.holdout_scores import (
-    bundle_rows,
-    capacity_at,
-    linear_capacity_at,
-)
+from spark_jobs.train.holdout_scores import bundle_rows, score_capacities
 from spark_jobs.train.recovery_scores import is_inside, recovery_errors
 
 RECOVERY_COLUMNS = (*JOB, "cause_kind", "error", "champion_error", "inside", "champion_inside")
@@ -35,9 +30,8 @@ class ForwardScores:
 
     Attributes:
         since: first moment that is predicted; None when the history is too short.
-        capacity: one row per operator, parallelism and hour: JOB columns, ``hour``, ``idle``, ``place`` (``seen``: the
-            parallelism was observed before; ``unseen``: by neither model), relative errors of trial, champion and
-            linear model.
+        capacity: one row per operator, parallelism and hour: as of holdout_scores.score_capacities, ``hour`` and
+            ``place`` (``seen``: the parallelism was observed before; ``unseen``: by neither model).
         recovery: one row per event: RECOVERY_COLUMNS; ``inside``: of the 80% interval.
         residuals: of the trial.
     """
@@ -61,27 +55,12 @@ def events_before(events: pd.DataFrame, moment: datetime) -> pd.DataFrame:
 
 def capacity_errors(rows: pd.DataFrame, trial: FleetBundle, champion: FleetBundle | None) -> pd.DataFrame:
     """Return errors of rows of judged_rows.hour_rows, with columns of :class:`ForwardScores`."""
-    observed_per_s = rows["capacity_per_s"].to_numpy(float)
-
-    def error(predicted: Floats) -> Floats:
-        return np.asarray(np.abs(predicted - observed_per_s) / observed_per_s)
-
     was_recorded = was_observed(trial, rows)
     champion_saw = was_observed(champion, rows) if champion else was_recorded
     place = np.where(
         was_recorded & champion_saw, "seen", np.where(~was_recorded & ~champion_saw, "unseen", "one saw it")
     )
-    return pd.DataFrame(
-        {
-            **{name: rows[name] for name in JOB},
-            "hour": rows["hour"],
-            "idle": rows["idle"],
-            "place": place,
-            "error": error(capacity_at(trial, rows)[0]),
-            "champion_error": error(capacity_at(champion, rows)[0]),
-            "linear_error": error(linear_capacity_at(trial, rows)),
-        }
-    )
+    return score_capacities(rows, trial, champion).assign(hour=rows["hour"], place=place)
 
 
 def was_observed(bundle: FleetBundle, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:

@@ -50,57 +50,29 @@ def list_criteria(
         tolerance: of the capacity errors.
     """
     against, reference = (CHAMPION, "champion_error") if has_champion else (LINEAR, "linear_error")
-    held, hours = busy_or_all(capacity), busy_or_all(forward.capacity)
-    result = [
-        compare(
-            "capacity_held",
-            "capacity error of held-back windows",
-            read_column(held, "error"),
-            read_column(held, reference),
-            against=against,
-            tolerance=tolerance,
-        )
+    held, hours, recovery = busy_or_all(capacity), busy_or_all(forward.capacity), forward.recovery
+
+    def compare_errors(name: str, meaning: str, rows: pd.DataFrame, other: str, most: float) -> Criterion:
+        ours, theirs = read_column(rows, "error"), read_column(rows, other)
+        return compare(name, meaning, ours, theirs, against=against, tolerance=most)
+
+    def compare_coverage(name: str, rows: pd.DataFrame, level: int) -> Criterion:
+        return _coverage(rows, against, name, INSIDE[level], LEVELS[level], has_champion=has_champion)
+
+    seen, unseen = (hours[hours["place"] == place] for place in ("seen", "unseen"))
+    ahead = "capacity error of the hours ahead at parallelisms"
+    return [
+        compare_errors("capacity_held", "capacity error of held-back windows", held, reference, tolerance),
+        compare_errors("capacity_seen", f"{ahead} seen before", seen, reference, tolerance),
+        # A step to an unseen parallelism is rare: more chance, and less harm than being wrong every hour.
+        compare_errors("capacity_unseen", f"{ahead} never seen", unseen, reference, 2.0 * tolerance),
+        compare_coverage("coverage", held, 0),
+        compare_coverage("coverage_95", held, 1),
+        compare_errors("recovery", "error of recovery times ahead", recovery, "champion_error", RECOVERY_TOLERANCE),
+        compare_coverage("recovery_coverage", recovery, 0),
+        compare_errors("latency", "latency error of held-back windows", latency, "champion_error", LATENCY_TOLERANCE),
+        *_forecast(forecasts),
     ]
-    for place, meaning in (("seen", "at parallelisms seen before"), ("unseen", "at parallelisms never seen")):
-        mine = hours[hours["place"] == place]
-        result.append(
-            compare(
-                f"capacity_{place}",
-                f"capacity error of the hours ahead {meaning}",
-                read_column(mine, "error"),
-                read_column(mine, reference),
-                against=against,
-                # A step to an unseen parallelism is rare: more chance, and less harm than being wrong every hour.
-                tolerance=tolerance if place == "seen" else 2.0 * tolerance,
-            )
-        )
-    result += [
-        _coverage(held, against, name, inside, level, has_champion=has_champion)
-        for name, inside, level in zip(("coverage", "coverage_95"), INSIDE, LEVELS, strict=True)
-    ]
-    result.append(
-        compare(
-            "recovery",
-            "error of recovery times ahead",
-            read_column(forward.recovery, "error"),
-            read_column(forward.recovery, "champion_error"),
-            tolerance=RECOVERY_TOLERANCE,
-            against=against,
-        )
-    )
-    recovery = forward.recovery
-    result.append(_coverage(recovery, against, "recovery_coverage", INSIDE[0], LEVELS[0], has_champion=has_champion))
-    result.append(
-        compare(
-            "latency",
-            "latency error of held-back windows",
-            read_column(latency, "error"),
-            read_column(latency, "champion_error"),
-            tolerance=LATENCY_TOLERANCE,
-            against=against,
-        )
-    )
-    return [*result, *_forecast(forecasts)]
 
 
 def read_column(rows: pd.DataFrame, column: str) -> Floats:
@@ -125,26 +97,18 @@ def _coverage(
 
 def _forecast(record: pd.DataFrame) -> list[Criterion]:
     """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
-    measures = {"forecast": "pinball loss of q90 over the mean rate", "forecast_coverage": "distance of q90 from 90%"}
     newest = record[record["date"] == record["date"].max()] if len(record) else record
+    methods = [newest[newest["method"] == method] for method in (CHAMPIONS, NAIVE_FORECAST)]
     result = []
-    for name, meaning in measures.items():
-        column = "pinball_q90" if name == "forecast" else "coverage_q90"
-        loss = {
-            method: read_column(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)
-        }
-        if name == "forecast_coverage":
-            loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
-        if not all(map(len, loss.values())):
-            loss = dict.fromkeys(loss, np.zeros(0))
+    for name, meaning, column, best in (
+        ("forecast", "pinball loss of q90 over the mean rate", "pinball_q90", 0.0),
+        ("forecast_coverage", "distance of q90 from 90%", "coverage_q90", COVERAGE_Q90),
+    ):
+        ours, theirs = (np.abs(read_column(rows, column) - best) for rows in methods)
+        if not (len(ours) and len(theirs)):
+            ours = theirs = np.zeros(0)
         compared = compare(
-            name,
-            meaning,
-            loss[CHAMPIONS],
-            loss[NAIVE_FORECAST],
-            against="season before",
-            tolerance=FORECAST_TOLERANCE,
-            decides=False,
+            name, meaning, ours, theirs, against="season before", tolerance=FORECAST_TOLERANCE, decides=False
         )
         # The one row of a method is the mean over its series.
         result.append(replace(compared, count=int(newest["series"].max()) if compared.count else 0))

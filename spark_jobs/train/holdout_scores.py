@@ -10,16 +10,14 @@ from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.capacity.conformal import LEVELS, Z
 from models.recovery.latency import latency_errors
 from spark_jobs.train.day_windows import JOB, OPERATOR
+from spark_jobs.train.training_events import find_places
 
 INSIDE = ("inside", "inside_95")  # of the levels of models.capacity.conformal.LEVELS
 
 
 def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
     """Return (n,) the place of each row's operator in the bundle's arrays, -1 where it is not there."""
-    if not bundle.index:
-        return np.full(len(rows), -1, np.int64)
-    index = pd.MultiIndex.from_tuples(bundle.operators())
-    return np.asarray(index.get_indexer(pd.MultiIndex.from_frame(rows[list(OPERATOR)])), np.int64)
+    return find_places(rows, bundle.operators(), OPERATOR)
 
 
 def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats, Floats]:
@@ -56,7 +54,7 @@ def linear_capacity_at(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
 
 
 def score_capacities(held: pd.DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> pd.DataFrame:
-    """Return one row per held-back observation: ``idle``, errors of challenger, champion and linear model, NaN where
+    """Return one row per observation: ``idle``, errors of challenger, champion and linear model, NaN where
     one does not know it, and whether it lies inside the bands (1 or 0) of challenger and champion.
     """
     observed = held["capacity_per_s"].to_numpy(float)

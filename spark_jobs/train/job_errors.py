@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from models.bundle.fleet_bundle import JobKey
 from models.training.job_gate import JobErrors
 from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.gate_criteria import read_column
+from spark_jobs.train.training_events import find_places
 from spark_jobs.train.training_measures import Scores
 
 RECOVERY_WEIGHT = LATENCY_WEIGHT = 5.0  # as their tolerances are to that of capacities in gate_criteria
@@ -50,9 +50,7 @@ def _drop_idle(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKey], weight: float) -> JobErrors:
-    place = {job: at for at, job in enumerate(jobs)}
-    keys = zip(*(rows[column] for column in JOB), strict=True) if len(rows) else ()
-    job = np.array([place.get(key, -1) for key in keys], np.int64)
+    job = find_places(rows, jobs)
     own = rows[job >= 0]
     ours, champion, naive = (read_column(own, column) for column in ("error", "champion_error", "linear_error"))
     return JobErrors(name, meaning, job[job >= 0], ours, champion, naive, weight)
@@ -60,15 +58,10 @@ def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKe
 
 def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
     """Return the scores without rows of some jobs: those that have no models of this training."""
-    if not jobs:
-        return scores
-    dropped = set(jobs)
+    dropped = sorted(jobs)
 
     def rest(rows: pd.DataFrame) -> pd.DataFrame:
-        if rows.empty:
-            return rows
-        keys = zip(*(rows[column] for column in JOB), strict=True)
-        return rows[np.array([key not in dropped for key in keys], bool)]
+        return rows[find_places(rows, dropped) < 0]
 
     forward = replace(scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery))
     return Scores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)

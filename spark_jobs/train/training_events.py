@@ -76,15 +76,22 @@ def index_jobs(events: pd.DataFrame) -> dict[JobKey, Ints]:
     return cast("dict[JobKey, Ints]", events.groupby(list(JOB)).indices)
 
 
+def find_places(rows: pd.DataFrame, names: Sequence[tuple[str, ...]], columns: Sequence[str] = JOB) -> Ints:
+    """Return the place of each row's names among others, -1 of names that are not there: shape (rows,)."""
+    if rows.empty or not names:
+        return np.full(len(rows), -1, np.int64)
+    index = pd.MultiIndex.from_tuples(names)
+    return np.asarray(index.get_indexer(pd.MultiIndex.from_frame(rows[list(columns)])), np.int64)
+
+
 def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFrame, Events]:
     """Return the events of known jobs in order of time, as rows and as arrays."""
-    places = {job: place for place, job in enumerate(jobs)}
-    keys = list(zip(events["cluster"], events["job"], strict=True))
-    is_known = np.array([key in places for key in keys], bool)  # a list of none would choose no columns
-    known = events[is_known].sort_values(["started_at", *JOB], ignore_index=True)
+    place = find_places(events, jobs)
+    known = events.assign(place=place)[place >= 0].sort_values(["started_at", *JOB], ignore_index=True)
+    places = known.pop("place").to_numpy(np.int64)
     numbers = {name: known[name].to_numpy(float) for name in ("downtime_s", "checkpoint_age_s", "state_size_bytes")}
     return known, Events(
-        np.array([places[key] for key in zip(known["cluster"], known["job"], strict=True)], np.int64),
+        places,
         known["kind"].to_numpy(str),
         known["cause_kind"].to_numpy(str),
         numbers["downtime_s"],
