@@ -29,7 +29,7 @@ def list_lines(store: ModelStore) -> list[str]:
     numbers = {alias: store.find_number(alias) for alias in ALIASES}
     lines = ["version  model             gate      marks"]
     for one in versions[::-1][:SHOWN]:
-        gate = store.read_tags(one.number).get(GATE_TAG, "-") if one.is_ours else "-"
+        gate = store.read_run(one.number).data.tags.get(GATE_TAG, "-") if one.is_ours else "-"
         marks = [alias for alias, number in numbers.items() if number == one.number] + _say(one)
         model = one.tags.get(VERSION_TAG, "not of this project")
         lines.append(f"{one.number:7}  {model:16}  {gate:8}  {'; '.join(marks)}".rstrip())
@@ -53,18 +53,18 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     if name is None and champion is None:
         raise ActRefusedError("there is no champion; see tidewise models list")
     one = ModelActs(store, "", "").find(name or str(champion.number if champion else 0))
-    tags, bundle = store.read_tags(one.number), store.read_number(one.number)
+    run, bundle = store.read_run(one.number), store.read_number(one.number)
     others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}
     lines = [
         f"version {one.number}, model {bundle.model_version}, {format_count(len(bundle.index), 'job')}",
         *_say(one),
     ]
     lines += [f"{'/'.join(job)} has models of {version}" for job, version in sorted(others.items())]
-    details = {(row["cluster"], row["job"]): row for row in store.read_judged(store.read_run(one.number))}
+    details = {(row["cluster"], row["job"]): row for row in store.read_judged(run)}
     lines += [
         f"{'/'.join(map(str, job))}: {row['models']}, {row['detail']}" for job, row in details.items() if row["detail"]
     ]
-    return [*lines, "", *tags.get(NOTE_TAG, "").splitlines()]
+    return [*lines, "", *run.data.tags.get(NOTE_TAG, "").splitlines()]
 
 
 def describe_operator(store: ModelStore, job: str, operator: str | None = None) -> list[str]:

@@ -17,6 +17,7 @@ from models.scheduling.figures import format_count
 from models.training.gate import Verdict
 from models.training.model_review import (
     PINNED_TAG,
+    PROMOTED_TAG,
     REJECTED_TAG,
     VERSION_TAG,
     Review,
@@ -25,7 +26,7 @@ from models.training.model_review import (
     read_names,
     write_names,
 )
-from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore, Registered
+from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 
 REVIEW_TAG = "tidewise.review"  # the last act on a version, who and when, for MLflow's pages
 
@@ -46,7 +47,7 @@ class Done:
     """
 
     detail: str
-    champion: Registered | None
+    champion: Reviewed | None
     made: FleetBundle | None = None
     base: str = ""
 
@@ -70,7 +71,7 @@ class ModelActs:
             ActRefusedError: there is no such version of this project.
         """
         known = {one.number: one for one in self._store.list_reviewed()}
-        named = [one for one in known.values() if one.tags.get(VERSION_TAG) == name]
+        named = [one for one in known.values() if one.model_version == name]
         one = max(named, key=lambda each: each.number) if named else known.get(int(name)) if name.isdecimal() else None
         if one is None:
             raise ActRefusedError(name_missing(name, known))
@@ -83,7 +84,7 @@ class ModelActs:
         one = self._usable(name)
         self._refuse_pinned(one.number)
         self._write(one, REJECTED_TAG, is_whole=False)
-        self._store.make_champion(_registered(one), self._at)
+        self._store.make_champion(one, self._at)
         return self._settle(one, "approved", f"version {one.number} is champion")
 
     def reject(self, name: str, jobs: Sequence[JobKey] = ()) -> Done:
@@ -106,8 +107,8 @@ class ModelActs:
         if not jobs:
             if _is_rejected(one):
                 raise ActRefusedError(f"version {one.number} is rejected; lift that first")
-            self._store.point(PINNED, _registered(one))
-            self._store.make_champion(_registered(one), self._at)
+            self._store.point(PINNED, one)
+            self._store.make_champion(one, self._at)
             return self._settle(one, "pinned", f"version {one.number} stays champion until lifted")
         for other in self._store.list_reviewed():  # a job is pinned to one version
             self._write(other, PINNED_TAG, remove=jobs)
@@ -127,7 +128,9 @@ class ModelActs:
             self._write(one, tag, is_whole=False)
         champion = self._store.read_champion().registered
         if champion is not None and champion.number < one.number:
-            self._store.forget_champion(one.number)  # else somebody would still seem to have gone back from it
+            self._store.set_tag(
+                one.number, PROMOTED_TAG, ""
+            )  # else somebody would still seem to have gone back from it
         return self._settle(one, "lifted", f"what was said of version {one.number} is lifted")
 
     def roll_back(self, name: str | None = None) -> Done:
@@ -141,7 +144,7 @@ class ModelActs:
         self._refuse_pinned(to.number)
         self._write(self.find(str(champion.number)), REJECTED_TAG, is_whole=True)
         self._write(to, REJECTED_TAG, is_whole=False)
-        self._store.make_champion(_registered(to), self._at)
+        self._store.make_champion(to, self._at)
         return self._settle(to, "rolled back to", f"back from version {champion.number} to {to.number} until lifted")
 
     def _usable(self, name: str) -> Reviewed:
@@ -201,7 +204,7 @@ class ModelActs:
         chosen = {"/".join(job): None if one is None else one.model_version for job, one in sources.items()}
         content = [champion.registered.model_version, sorted(chosen.items())]
         version = _hash(content)
-        if any(known.tags.get(VERSION_TAG) == version and _is_rejected(known) for known in self._store.list_reviewed()):
+        if any(known.model_version == version and _is_rejected(known) for known in self._store.list_reviewed()):
             version = _hash([*content, self._at])  # the same again, of a later wish
         made = made.renamed(version)
         registered = self._register(
@@ -211,7 +214,7 @@ class ModelActs:
         text = f"{detail}; version {registered.number} was made for it and is champion"
         return Done(text, registered, made, champion.registered.model_version)
 
-    def _register(self, made: FleetBundle, note: str) -> Registered:
+    def _register(self, made: FleetBundle, note: str) -> Reviewed:
         done = self._store.find_finished(made.model_version)
         if done is None:
             text = f"{note}; by {self._by}, {self._at}."
@@ -242,10 +245,6 @@ def _find_sources(
         if job in present and present[job] != wanted:
             result[job] = source
     return result
-
-
-def _registered(one: Reviewed) -> Registered:
-    return Registered(one.number, one.tags[VERSION_TAG])
 
 
 def _names(jobs: Sequence[JobKey]) -> str:

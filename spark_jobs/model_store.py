@@ -78,14 +78,6 @@ class NoChampionError(NoModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """A registered version of the fleet's model."""
-
-    number: int
-    model_version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Champion:
     """The version that plans use.
 
@@ -96,7 +88,7 @@ class Champion:
         lost: which versions that came first cannot be read, and why, a sentence each.
     """
 
-    registered: Registered | None
+    registered: Reviewed | None
     bundle: FleetBundle | None
     problems: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
@@ -169,9 +161,8 @@ class ModelStore:
             file.write_bytes(bundle.to_bytes())
             mlflow.log_artifact(str(file), FITTED)
 
-    def register(self, run: Run) -> Registered:
+    def register(self, run: Run) -> Reviewed:
         """Return the registered version of a finished run, creating it once."""
-        model_version = run.data.tags[VERSION_TAG]
         name = self.settings.registered_model
         try:
             self.client.create_registered_model(name, description=MODEL_DESCRIPTION)
@@ -179,8 +170,7 @@ class ModelStore:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
         known = self.client.search_model_versions(f"name = '{name}' and run_id = '{run.info.run_id}'")
-        version = known[0] if known else self._create_version(run)
-        return Registered(int(version.version), model_version)
+        return _reviewed(known[0] if known else self._create_version(run))
 
     def _create_version(self, run: Run) -> ModelVersion:
         source = run.data.tags["tidewise.model_uri"]
@@ -205,17 +195,14 @@ class ModelStore:
             if present.get(tag) != value:
                 self.client.set_registered_model_tag(name, tag, value)
 
-    def find_aliased(self, alias: str) -> Registered | None:
+    def find_aliased(self, alias: str) -> Reviewed | None:
         """Return the version that an alias names, None when it names none, or one that is not of this project."""
         result = find_alias(self.client, self.settings.registered_model, alias)
-        if result is None or VERSION_TAG not in result.tags:
-            return None
-        return Registered(int(result.version), result.tags[VERSION_TAG])
+        return None if result is None or VERSION_TAG not in result.tags else _reviewed(result)
 
     def list_reviewed(self) -> list[Reviewed]:
         """Return every registered version with its tags."""
-        known = list_versions(self.client, self.settings.registered_model)
-        return [Reviewed(int(one.version), dict(one.tags)) for one in known]
+        return list(map(_reviewed, list_versions(self.client, self.settings.registered_model)))
 
     def find_number(self, alias: str) -> int | None:
         """Return the number of the version that an alias names, whatever that version is."""
@@ -225,12 +212,9 @@ class ModelStore:
     def read_champion(self) -> Champion:
         """Return the version that plans use, with its models, and what of aliases cannot be followed."""
         versions, aliased, pinned = self.list_reviewed(), self.find_number(CHAMPION), self.find_number(PINNED)
-        problems, lost, names = (
-            list[str](),
-            list[str](),
-            {one.number: one.tags.get(VERSION_TAG, "") for one in versions},
-        )
-        if aliased is not None and not names.get(aliased):
+        problems, lost = list[str](), list[str]()
+        known = {one.number: one for one in versions}
+        if aliased is not None and not (aliased in known and known[aliased].is_ours):
             problems.append(
                 f"alias {CHAMPION} names version {aliased}, which is not of this project's trainings (it has no tag "
                 f"{VERSION_TAG}): not followed"
@@ -242,27 +226,27 @@ class ModelStore:
                 reported = str(error) or "there is no bundle of models in it"
                 lost.append(f"version {number} cannot be used: {reported}")
                 continue
-            return Champion(Registered(number, names[number]), bundle, tuple(problems), tuple(lost))
+            return Champion(known[number], bundle, tuple(problems), tuple(lost))
         return Champion(None, None, tuple(problems), tuple(lost))
 
-    def read_review(self, champion: Registered | None) -> Review:
+    def read_review(self, champion: Reviewed | None) -> Review:
         """Return what persons have said of the registered versions."""
         number = None if champion is None else champion.number
         return read_review(self.list_reviewed(), number, self.find_number(PINNED), self.is_usable)
 
-    def read_orders(self, champion: Registered | None) -> tuple[Review, dict[int, FleetBundle]]:
+    def read_orders(self, champion: Reviewed | None) -> tuple[Review, dict[int, FleetBundle]]:
         """Return what persons have said, and the bundles of the versions whose models single jobs shall have."""
         review = self.read_review(champion)
         numbers = sorted({number for number, _ in review.orders.values() if number is not None})
         bundles = {number: self.read_number(number) for number in numbers}
         return drop_impossible(review, {number: one.jobs() for number, one in bundles.items()}), bundles
 
-    def make_champion(self, to: Registered, at: str) -> None:
+    def make_champion(self, to: Reviewed, at: str) -> None:
         """Let plans use a version from now on; ``at``: when, as text."""
         self.set_tag(to.number, PROMOTED_TAG, at)
         self.point(CHAMPION, to)
 
-    def keep_champion(self, champion: Registered, at: str) -> None:
+    def keep_champion(self, champion: Reviewed, at: str) -> None:
         """Let the alias name the version that plans use, and remember that it was champion."""
         marked = {one.number: one.was_champion for one in self.list_reviewed()}
         if not marked.get(champion.number) or self.find_number(CHAMPION) != champion.number:
@@ -272,10 +256,6 @@ class ModelStore:
         """Return the run that made a version."""
         one = self.client.get_model_version(self.settings.registered_model, str(number))
         return self.client.get_run(one.run_id)
-
-    def read_tags(self, number: int) -> dict[str, str]:
-        """Return the tags of the run that made a version."""
-        return dict(self.read_run(number).data.tags)
 
     def read_document(self, run: Run, path: str) -> Any:
         """Return what a run has logged as JSON; None where it has no such file, as one of an earlier release."""
@@ -295,10 +275,6 @@ class ModelStore:
                 self.client.update_model_version(name, version.version, note)
         self.client.set_tag(run.info.run_id, NOTE_TAG, note)
 
-    def forget_champion(self, number: int) -> None:
-        """Forget that a version was champion."""
-        self.set_tag(number, PROMOTED_TAG, "")
-
     def drop_alias(self, alias: str) -> None:
         """Take an alias away."""
         self.client.delete_registered_model_alias(self.settings.registered_model, alias)
@@ -310,7 +286,7 @@ class ModelStore:
         else:
             self.client.delete_model_version_tag(self.settings.registered_model, str(number), tag)
 
-    def point(self, alias: str, to: Registered) -> None:
+    def point(self, alias: str, to: Reviewed) -> None:
         """Let an alias name a version."""
         self.client.set_registered_model_alias(self.settings.registered_model, alias, str(to.number))
 
@@ -326,13 +302,8 @@ class ModelStore:
 
     def load_version(self, model_version: str) -> FleetBundle | None:
         """Return the bundle of a model version, whether an alias names it or not; None when it is not registered."""
-        known = self.client.search_model_versions(f"name = '{self.settings.registered_model}'")
-        numbers = [int(one.version) for one in known if one.tags.get(VERSION_TAG) == model_version]
+        numbers = [one.number for one in self.list_reviewed() if one.model_version == model_version]
         return self.read_number(max(numbers)) if numbers else None
-
-    def read(self, registered: Registered) -> FleetBundle:
-        """Return the bundle of a registered version."""
-        return self.read_number(registered.number)
 
     def is_usable(self, number: int) -> bool:
         """Whether the models of a version can be read: its files are there, and whole."""
@@ -345,6 +316,10 @@ class ModelStore:
     def read_number(self, number: int) -> FleetBundle:
         """Return the bundle of a number of the registry."""
         return FleetBundle.from_bytes(read_bundle(self.settings.registered_model, number))
+
+
+def _reviewed(version: ModelVersion) -> Reviewed:
+    return Reviewed(int(version.version), dict(version.tags))
 
 
 def _example_of(bundle: FleetBundle) -> pd.DataFrame | None:

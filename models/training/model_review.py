@@ -49,7 +49,12 @@ class Reviewed:
     @property
     def is_ours(self) -> bool:
         """Whether a training, or a review, of this project registered it."""
-        return bool(self.tags.get(VERSION_TAG))
+        return bool(self.model_version)
+
+    @property
+    def model_version(self) -> str:
+        """The models' own version; empty of a version that is not of this project."""
+        return self.tags.get(VERSION_TAG, "")
 
     @property
     def was_champion(self) -> bool:

@@ -24,7 +24,7 @@ from page.curves import Curve
 from page.saving import save_page
 from spark_jobs.few_rows import read_few
 from spark_jobs.lake import Lake, planned_once
-from spark_jobs.model_store import NoChampionError, load_bundle
+from spark_jobs.model_store import champion
 from spark_jobs.one_job import collect_together
 from spark_jobs.report.carried_out import count_carried_out
 from spark_jobs.report.control_log import LOGGED, STEP
@@ -43,7 +43,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Write what came of days, steps and events, and ``<out>/report.html``, as of the request's ``as_of``."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     with ThreadPoolExecutor() as pool:
-        loading = pool.submit(_champion, settings)
+        loading = pool.submit(champion, settings)
         days, results = write_results(lake, settings, as_of)
     bundle = loading.result()
     write_event_results(lake, settings, as_of)
@@ -145,10 +145,3 @@ def list_curves(bundle: FleetBundle | None, cluster: str, job: str) -> list[Curv
         )
         for operator, curve in bundle.for_job(cluster, job).capacity.items()
     ]
-
-
-def _champion(settings: Settings) -> FleetBundle | None:
-    try:
-        return load_bundle(settings)
-    except NoChampionError:
-        return None  # the page says so: every job is refused with no_model

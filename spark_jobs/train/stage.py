@@ -24,10 +24,10 @@ from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle.fleet_bundle import FleetBundle
-from models.training.model_review import Review, decide_promotion
+from models.training.model_review import Review, Reviewed, decide_promotion
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import Champion as InUse
-from spark_jobs.model_store import ModelStore, Registered
+from spark_jobs.model_store import ModelStore
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
@@ -144,7 +144,7 @@ def champion_of(
     return Champion(in_use.bundle.with_names_of(present), min(trained, default=None))
 
 
-def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str, as_of: datetime) -> str:
+def promote(store: ModelStore, made: Reviewed, result: Mapping[str, object], promotion: str, as_of: datetime) -> str:
     """Move the aliases, unless a later training or a person has; returns why the model is not in use, or nothing."""
     challenger = store.find_aliased(CHALLENGER)
     if challenger is None or challenger.number < made.number:
@@ -214,7 +214,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     result = json.loads(done.data.tags[RESULT_TAG])
     registered = store.register(done)
     not_in_use = promote(store, registered, result, settings.training.promotion, request.as_of)
-    bundle = store.read(registered)
+    bundle = store.read_number(registered.number)
     store.name_operators(bundle)
     write_rows(lake, request, result, bundle, store.read_judged(done))
     champion = store.find_aliased(CHAMPION)
