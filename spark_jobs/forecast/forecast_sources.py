@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial, reduce
 
 import numpy as np
@@ -16,10 +16,10 @@ from include.arrow_rows import arrow_columns, arrow_rows
 from include.stages import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import Fit
+from models.training.held_out import hash_texts
 from spark_jobs.by_job import Job
 from spark_jobs.forecast import forecast_rows
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_lister, make_worker, to_bytes
-from spark_jobs.forecast.batches import BATCHES, CHAMPION_MEMORY, SAMPLE_SERIES, read_hashes
 from spark_jobs.forecast.current_sources import is_current
 from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
 from spark_jobs.lake import Lake, empty, frame_of
@@ -28,6 +28,12 @@ from spark_jobs.source_inputs.source_rates import SourceName, list_sources, read
 from spark_jobs.source_inputs.source_windows import SERIES
 from spark_jobs.timestamps import as_of_slice
 
+BATCHES = 16
+"""Groups that the series are dealt into; each is cut into chunks of bounded size again."""
+SAMPLE_SERIES = 64
+"""The global model is fitted on so many series, drawn by a hash of their names: the time is the same for any fleet."""
+CHAMPION_MEMORY = timedelta(days=7)
+"""A champion not confirmed for this long is dropped."""
 _HELD_BYTES = 256 * 2**20
 """Rates that the driver holds at once: of 4,161 sources with 28 days of five minutes."""
 _SENT_BYTES = 32 * 2**20
@@ -66,7 +72,7 @@ def forecast_sources(
     """
     measured = list_sources(lake.root, task, renamed, partial(lake.replace, tables.SOURCE_LOADS))
     names = [name for name in measured if is_current(current, *name)]
-    hashes = read_hashes(lake.spark, names)
+    hashes = np.array([hash_texts(name) for name in names], np.int64)
     order = sorted(range(len(names)), key=list(zip(hashes.tolist(), names, strict=True)).__getitem__)
     sample = [names[place] for place in order[:SAMPLE_SERIES]]
     made, fits = list[Forecasts](), tuple[Fit, ...]()

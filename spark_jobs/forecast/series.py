@@ -19,7 +19,7 @@ from models.forecasting import Calendar, ForecastBatch, ForecastSettings, defaul
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
-from spark_jobs.source_inputs.one_by_one import apply_with_fallback
+from spark_jobs.source_inputs.one_by_one import work_with_fallback
 from spark_jobs.source_inputs.source_windows import SERIES, HistoryFrame
 
 if TYPE_CHECKING:
@@ -89,13 +89,18 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
     def forecast(series: pd.DataFrame) -> pd.DataFrame:
         ordered = series.sort_values(["cluster", "job", "operator"], ignore_index=True)
         parts = [part.iloc[at : at + CHUNK] for part in by_calendar(ordered, task) for at in range(0, len(part), CHUNK)]
-        made = [
-            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), list(RESULT_COLUMNS))
-            for part in parts
-        ]
-        return pd.concat(made, ignore_index=True)
+        made = [one for part in parts for one in forecast_apart(part, task, fits)]
+        return pd.concat(made, ignore_index=True) if made else pd.DataFrame(columns=list(RESULT_COLUMNS))
 
     return forecast
+
+
+def forecast_apart(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...]) -> list[pd.DataFrame]:
+    """Return the forecasts of a chunk, in one frame unless some series of it fails."""
+    names = list(zip(*(series[name] for name in SERIES), strict=True))
+    rows = range(len(series))
+    made = work_with_fallback(rows, lambda own: forecast_chunk(series.iloc[own], task, fits), names.__getitem__)
+    return [one for _, one in made]
 
 
 def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:

@@ -1,39 +1,33 @@
-"""A batch of series or operators is worked on at once; where that fails, one by one, so that one spoils no other."""
+"""Series or operators are worked on at once; where that fails, one by one, so that one spoils no other."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-
-import pandas as pd
+from typing import TypeVar
 
 from include.short_names import shorten_name
 
 log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-def apply_with_fallback(
-    rows: pd.DataFrame, keys: Sequence[str], work: Callable[[pd.DataFrame], pd.DataFrame], columns: Sequence[str]
-) -> pd.DataFrame:
-    """Return what ``work`` makes of all rows; if it raises, of each key's rows that it can work on.
+def work_with_fallback(
+    items: Sequence[Item], work: Callable[[Sequence[Item]], Result], names_of: Callable[[Item], Sequence[str]]
+) -> list[tuple[Sequence[Item], Result]]:
+    """Return what ``work`` makes of all items; if it raises, of each that it can work on, beside the items.
 
-    A key that fails is named in the log with its error and has no rows in the result.
-
-    Args:
-        rows: of a batch.
-        keys: columns that say whose a row is.
-        work: gets rows and returns rows with ``columns``.
-        columns: of the result, also when nothing is left.
+    One that fails is named in the log with its error, by ``names_of``, and has no result.
     """
     try:
-        return work(rows)
+        return [(items, work(items))]
     except Exception as error:
-        log.warning("a batch of %d rows failed (%s: %s); one by one", len(rows), type(error).__name__, error)
-    parts = []
-    for key, mine in rows.groupby(list(keys), sort=True):
+        log.warning("a batch of %d failed (%s: %s); one by one", len(items), type(error).__name__, error)
+    result: list[tuple[Sequence[Item], Result]] = []
+    for one in items:
         try:
-            parts.append(work(mine.reset_index(drop=True)))
+            result.append(([one], work([one])))
         except Exception as error:
-            name = "/".join(shorten_name(str(part)) for part in (key if isinstance(key, tuple) else (key,)))
-            log.error("%s is left out: %s: %s", name, type(error).__name__, error)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+            log.error("%s is left out: %s: %s", "/".join(map(shorten_name, names_of(one))), type(error).__name__, error)
+    return result

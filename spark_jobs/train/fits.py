@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from pyspark import SparkContext
 
-from include.short_names import shorten_name
 from models.training.held_out import hash_texts
 from models.training.operator_fits import Fits, OperatorFit, OperatorPoints, fit_operators
+from spark_jobs.source_inputs.one_by_one import work_with_fallback
 
-log = logging.getLogger(__name__)
 OPERATORS_PER_BATCH = 256
 Fitted = list[tuple[OperatorPoints, OperatorFit]]
 
@@ -47,16 +45,7 @@ def fit_capacities(
 
 def fit_batch(batch: Sequence[OperatorPoints], *, leaves_out: bool) -> Fitted:
     """Fit all operators at once; where that fails, one by one, so that one spoils no other."""
-    try:
-        return list(zip(batch, fit_operators(batch, leaves_out=leaves_out), strict=True))
-    except Exception as error:
-        log.warning("a batch of %d operators failed (%s: %s); one by one", len(batch), type(error).__name__, error)
-    result: Fitted = []
-    for one in batch:
-        try:
-            (fitted,) = fit_operators([one], leaves_out=leaves_out)
-            result.append((one, fitted))
-        except Exception as error:
-            name = "/".join(map(shorten_name, (*one.job, one.operator)))
-            log.error("%s is left out: %s: %s", name, type(error).__name__, error)
-    return result
+    made = work_with_fallback(
+        batch, lambda own: fit_operators(own, leaves_out=leaves_out), lambda one: (*one.job, one.operator)
+    )
+    return [pair for own, fits in made for pair in zip(own, fits, strict=True)]

@@ -91,93 +91,75 @@ class Champion:
     trained_at: datetime | None
 
 
-def predict(
-    inputs: data.Inputs,
-    events: pd.DataFrame,
-    jobs: Sequence[JobFacts],
-    bundle: FleetBundle,
-    settings: Settings,
-) -> pd.DataFrame:
-    """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries.
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """What the fits of a training share.
 
-    Args:
-        inputs: of the training.
-        events: of learn_jobs.learn_jobs, with what was to be expected of each, or without.
-        jobs: how load divides over the sources of each.
-        bundle: predicts.
+    Attributes:
+        inputs: what was read.
         settings: of the run.
+        operators: of the latest graph of every job.
+        batch_count: of operators that are fitted together.
     """
-    context = inputs.observations.sparkSession.sparkContext
-    shares = {one.job: one.source_rates for one in jobs if one.source_rates}
-    return predict_recoveries(
-        context,
-        events,
-        graphs=inputs.list_graphs(),
-        shares=shares,
-        bundle=bundle,
-        caught_up_lag_s=settings.ingest.caught_up_lag_s,
-    )
 
+    inputs: data.Inputs
+    settings: Settings
+    operators: Mapping[JobKey, tuple[KnownOperator, ...]]
+    batch_count: int
 
-def fit_fleet(
-    inputs: data.Inputs,
-    settings: Settings,
-    model_version: str,
-    learnt: Sequence[JobFacts],
-    events: pd.DataFrame,
-    *,
-    operators: Mapping[JobKey, tuple[KnownOperator, ...]],
-    batch_count: int,
-    leaves_out: bool = True,
-) -> Assembled:
-    """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
+    def predict(self, events: pd.DataFrame, jobs: Sequence[JobFacts], bundle: FleetBundle) -> pd.DataFrame:
+        """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries.
 
-    ``operators`` are those of the latest graph of every job.  With ``leaves_out`` curves are also tried on points that
-    were hidden from them.
-    """
-    context = inputs.observations.sparkSession.sparkContext
-    fits = fit_capacities(context, [one.points for one in learnt], batch_count, leaves_out=leaves_out)
-    assembled = assemble(model_version, learnt, fits, events, operators)
-    expected = predict(inputs, assembled.events, learnt, assembled.bundle, settings)
-    return replace(assembled, recoveries=expected)
+        Args:
+            events: of learn_jobs.learn_jobs, with what was to be expected of each, or without.
+            jobs: how load divides over the sources of each.
+            bundle: predicts.
+        """
+        return predict_recoveries(
+            self.inputs.observations.sparkSession.sparkContext,
+            events,
+            graphs=self.inputs.list_graphs(),
+            shares={one.job: one.source_rates for one in jobs if one.source_rates},
+            bundle=bundle,
+            caught_up_lag_s=self.settings.ingest.caught_up_lag_s,
+        )
 
+    def fit(
+        self, model_version: str, jobs: Sequence[JobFacts], events: pd.DataFrame, *, leaves_out: bool = True
+    ) -> Assembled:
+        """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
 
-def finish(inputs: data.Inputs, fitted: Assembled, residuals: Residuals) -> Assembled:
-    """Return the fit with the intervals that its residuals and its events tell."""
-    errors = fitted.recoveries.sort_values("started_at")["standardised"].to_numpy(float)
-    bundle = with_intervals(fitted.bundle, fitted.fits, residuals, errors)
-    return replace(fitted, bundle=replace(bundle, placed=data.placed_operators(inputs.graphs)))
+        With ``leaves_out`` curves are also tried on points that were hidden from them.
+        """
+        context = self.inputs.observations.sparkSession.sparkContext
+        fits = fit_capacities(context, [one.points for one in jobs], self.batch_count, leaves_out=leaves_out)
+        assembled = assemble(model_version, jobs, fits, events, self.operators)
+        return replace(assembled, recoveries=self.predict(assembled.events, jobs, assembled.bundle))
 
+    def finish(self, fitted: Assembled, residuals: Residuals) -> Assembled:
+        """Return the fit with the intervals that its residuals and its events tell."""
+        errors = fitted.recoveries.sort_values("started_at")["standardised"].to_numpy(float)
+        bundle = with_intervals(fitted.bundle, fitted.fits, residuals, errors)
+        return replace(fitted, bundle=replace(bundle, placed=data.placed_operators(self.inputs.graphs)))
 
-def score_forward(
-    inputs: data.Inputs,
-    settings: Settings,
-    learnt: Sequence[Learnt],
-    events: pd.DataFrame,
-    champion: FleetBundle | None,
-    *,
-    since: datetime | None,
-    operators: Mapping[JobKey, tuple[KnownOperator, ...]],
-    batch_count: int,
-) -> ForwardScores:
-    """Train a trial on what came before the last hours and score it, and the champion, on those."""
-    before = [one.before for one in learnt if one.before is not None]
-    if since is None:
-        return ForwardScores.none()
-    known = events_before(events, since)
-    fitted = fit_fleet(
-        inputs, settings, "trial", before, known, operators=operators, batch_count=batch_count, leaves_out=False
-    )
-    trial = finish(inputs, fitted, Residuals.join(())).bundle
-    fits = {(cluster, job): own for (cluster, job, _), own in zip(fitted.bundle.index, fitted.fits, strict=True)}
-    later = events[pd.to_datetime(events["started_at"], utc=True) >= since]
-    theirs = predict(inputs, later, before, champion, settings) if champion else None
-    return ForwardScores(
-        since,
-        capacity_errors(hour_rows(learnt), trial, champion),
-        score_recoveries_forward(predict(inputs, later, before, trial, settings), theirs),
-        Residuals.join(standardise_ahead(one.tests, fits.get(one.facts.job, {})) for one in learnt),
-    )
+    def score_forward(
+        self, learnt: Sequence[Learnt], events: pd.DataFrame, champion: FleetBundle | None, since: datetime | None
+    ) -> ForwardScores:
+        """Train a trial on what came before the last hours and score it, and the champion, on those."""
+        if since is None:
+            return ForwardScores.none()
+        before = [one.before for one in learnt if one.before is not None]
+        fitted = self.fit("trial", before, events_before(events, since), leaves_out=False)
+        trial = self.finish(fitted, Residuals.join(())).bundle
+        fits = {(cluster, job): own for (cluster, job, _), own in zip(fitted.bundle.index, fitted.fits, strict=True)}
+        later = events[pd.to_datetime(events["started_at"], utc=True) >= since]
+        theirs = self.predict(later, before, champion) if champion else None
+        return ForwardScores(
+            since,
+            capacity_errors(hour_rows(learnt), trial, champion),
+            score_recoveries_forward(self.predict(later, before, trial), theirs),
+            Residuals.join(standardise_ahead(one.tests, fits.get(one.facts.job, {})) for one in learnt),
+        )
 
 
 def train_fleet(
@@ -208,26 +190,18 @@ def train_fleet(
     since_s = find_since(first_s, as_of_s, champion_s, settings.training)
     task = make_task(settings, inputs.graphs, events, as_of_s, since_s)
     learnt, events = learn_jobs(inputs.observations, task, events)
-    batch_count = count_batches(content.operators, spark.sparkContext.defaultParallelism)
+    trainer = Trainer(
+        inputs,
+        settings,
+        task.operators,
+        count_batches(content.operators, spark.sparkContext.defaultParallelism),
+    )
     since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)
     with threads(spark) as pool:
-        ahead = pool.submit(
-            score_forward,
-            inputs,
-            settings,
-            learnt,
-            events,
-            bundle,
-            since=since,
-            operators=task.operators,
-            batch_count=batch_count,
-        )
-        jobs = [one.facts for one in learnt]
-        fitted = fit_fleet(
-            inputs, settings, model_version, jobs, events, operators=task.operators, batch_count=batch_count
-        )
+        ahead = pool.submit(trainer.score_forward, learnt, events, bundle, since)
+        fitted = trainer.fit(model_version, [one.facts for one in learnt], events)
         forward = ahead.result()
-    assembled = finish(inputs, fitted, forward.residuals)
+    assembled = trainer.finish(fitted, forward.residuals)
     scores = Scores(
         score_capacities(held_rows(learnt), assembled.bundle, bundle),
         score_latencies(held_window_rows(learnt), assembled.bundle, bundle),

@@ -12,7 +12,7 @@ import pytest
 
 from spark_jobs.forecast import forecast_sources
 from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_worker, to_bytes
-from spark_jobs.forecast.batches import BATCHES
+from spark_jobs.forecast.forecast_sources import BATCHES
 
 HASHES = np.random.default_rng(3).integers(-(2**63), 2**63, 500)
 
