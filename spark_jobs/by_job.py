@@ -32,13 +32,19 @@ def find_jobs(rows: pa.Table, jobs: Sequence[Job]) -> Ints:
 
 def find_keys(rows: pa.Table, columns: Sequence[str], places: Mapping[tuple[str, ...], int]) -> Ints:
     """Return the place of each row's key, -1 of one that has none: shape (rows,)."""
+    distinct, row = list_distinct(rows, columns)
+    return np.array([places.get(key, -1) for key in distinct], np.int64)[row]
+
+
+def list_distinct(rows: pa.Table, columns: Sequence[str]) -> tuple[list[Any], Ints]:
+    """Return the distinct keys of rows, and which of them each row has, shape (rows,): few keys in many rows."""
     code = np.zeros(len(rows), np.int64)
-    for name in columns:  # few keys in many rows: looked up once each
+    for name in columns:
         coded = rows[name].combine_chunks().dictionary_encode("encode")
         code = code * (len(coded.dictionary) + 1) + coded.indices.to_numpy()
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
     keys = rows.select(list(columns)).take(pa.array(first)).to_pydict().values()
-    return np.array([places.get(key, -1) for key in zip(*keys, strict=True)], np.int64)[inverse]
+    return list(zip(*keys, strict=True)), inverse
 
 
 def join_parts(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

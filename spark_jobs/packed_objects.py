@@ -15,18 +15,24 @@ from pyspark.sql import DataFrame
 
 from include.arrow_rows import arrow_columns
 
-COLUMNS = {"packed": "BINARY"}
+PACKED = "packed"
+COLUMNS = {PACKED: "BINARY"}
 _SPARK: Any = CPickleSerializer()  # what Spark itself brings objects to and from workers with
 
 
 def pack(objects: Iterable[object]) -> pa.RecordBatch:
     """Return objects as rows."""
-    return pa.record_batch({"packed": pa.array(map(_SPARK.dumps, objects), pa.binary())})
+    return pa.record_batch({PACKED: pack_cells(objects)})
+
+
+def pack_cells(objects: Iterable[object]) -> pa.Array:
+    """Return objects as cells of a column."""
+    return pa.array(map(_SPARK.dumps, objects), pa.binary())
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
     """Yield the objects of rows: written by this application, a moment ago."""
-    return (_SPARK.loads(cell.as_py()) for batch in batches for cell in batch["packed"])
+    return (_SPARK.loads(cell.as_py()) for batch in batches for cell in batch[PACKED])
 
 
 def map_objects(objects: DataFrame, work: Callable[[Iterator[Any]], Iterable[object]]) -> DataFrame:

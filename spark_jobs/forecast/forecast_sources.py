@@ -10,6 +10,7 @@ from functools import partial, reduce
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from include import tables
 from include.arrow_rows import arrow_columns, arrow_rows
@@ -19,10 +20,18 @@ from models.forecasting.boosting import Fit
 from models.training.held_out import hash_texts
 from spark_jobs.by_job import Job
 from spark_jobs.forecast import forecast_rows
-from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_lister, make_worker, to_bytes
 from spark_jobs.forecast.current_sources import is_current
-from spark_jobs.forecast.series import RESULT_COLUMNS, ForecastTask, fit_global, make_forecaster
-from spark_jobs.lake import Lake, empty, frame_of
+from spark_jobs.forecast.series import (
+    BATCH,
+    KEYS,
+    RESULT_COLUMNS,
+    ForecastTask,
+    fit_global,
+    make_forecaster,
+    make_worker,
+)
+from spark_jobs.lake import Lake, empty, send_objects
+from spark_jobs.packed_objects import COLUMNS, PACKED, collect_objects, map_to_rows
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_rates import SourceName, list_sources, read_source_rates
 from spark_jobs.source_inputs.source_windows import SERIES
@@ -38,7 +47,7 @@ _HELD_BYTES = 256 * 2**20
 """Rates that the driver holds at once: of 4,161 sources with 28 days of five minutes."""
 _SENT_BYTES = 32 * 2**20
 """Rates of a part: what a frame of the driver holds is sent with its tasks, and one above 128 MiB is refused."""
-_CELLS = {COLUMN: "BINARY", KEYS: "BINARY"}
+_CELLS = {**COLUMNS, KEYS: "BINARY"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +169,9 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
 
 def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> Forecasts:
     """Forecast parts of the series, one at least, each in a task of its own."""
-    frames = [frame_of(spark, pa.table({COLUMN: pa.array([to_bytes(one)], pa.binary())})) for one in parts]
     worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS), forecast_rows.list_keys)
-    made = reduce(DataFrame.union, frames).mapInArrow(worker, _ddl(_CELLS))  # type: ignore[arg-type]
-    cells = made.localCheckpoint(eager=False)  # by the job that brings the keys
-    keys = [from_bytes(one.as_buffer()) for one in cells.select(KEYS).toArrow()[KEYS]]
+    cells = map_to_rows(send_objects(spark, parts), worker, _CELLS).localCheckpoint(eager=False)
+    keys = collect_objects(cells.select(F.col(KEYS).alias(PACKED)))  # by a job that works on the parts
     return Forecasts(cells, pa.concat_tables(keys))
 
 
@@ -183,8 +190,6 @@ def write_forecasts(lake: Lake, made: Forecasts, task: ForecastTask, request: St
 
 
 def _list(made: Forecasts, list_rows: Callable[[pa.Table], pa.Table], columns: Mapping[str, str]) -> DataFrame:
-    return made.cells.mapInArrow(make_lister(list_rows), _ddl(columns))  # type: ignore[arg-type]
-
-
-def _ddl(columns: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    return map_to_rows(
+        made.cells, lambda parts: (one for part in parts for one in list_rows(part).to_batches()), columns
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from include.utc import DAY_S
 from models.arrays import Floats
@@ -19,6 +20,7 @@ from models.forecasting import Calendar, ForecastBatch, ForecastSettings, defaul
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
+from spark_jobs.packed_objects import PACKED, pack_cells
 from spark_jobs.source_inputs.one_by_one import work_with_fallback
 from spark_jobs.source_inputs.source_windows import SERIES, HistoryFrame
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
 
+BATCH, KEYS = "batch", "keys"
 RESULT_COLUMNS = {
     **dict.fromkeys((*SERIES, "method", "fallback_reason", "input_hash"), "STRING"),
     **dict.fromkeys(("q10", "q50", "q90", "q95"), "ARRAY<DOUBLE>"),
@@ -93,6 +96,29 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
         return pd.concat(made, ignore_index=True) if made else pd.DataFrame(columns=list(RESULT_COLUMNS))
 
     return forecast
+
+
+def make_worker(
+    work: Callable[[pd.DataFrame], pd.DataFrame], schema: pa.Schema, list_keys: Callable[[pa.Table], pa.Table]
+) -> Callable[[Iterator[pa.Table]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark applies to parts of the series, tables of some batches.
+
+    Args:
+        work: applied to each batch, the rows of one value of :data:`BATCH`.
+        schema: of what it returns.
+        list_keys: of that, what the driver needs; beside it as :data:`KEYS`.
+    """
+
+    def work_on(part: pa.Table) -> pa.Table:
+        batches = part.to_pandas().groupby(BATCH)
+        made = [work(own.drop(columns=BATCH).reset_index(drop=True)) for _, own in batches]
+        return pa.concat_tables(pa.Table.from_pandas(one, schema, preserve_index=False) for one in made)
+
+    def apply(parts: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        for made in map(work_on, parts):
+            yield pa.record_batch({PACKED: pack_cells([made]), KEYS: pack_cells([list_keys(made)])})
+
+    return apply
 
 
 def forecast_apart(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...]) -> list[pd.DataFrame]:

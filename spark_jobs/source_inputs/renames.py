@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from include.domain.operator_matching import PlacedOperator, follow_operators
 from include.tables import OPERATOR_KEYS
+from spark_jobs.by_job import Job, find_jobs, list_keys
 from spark_jobs.lake import Lake, rows_of
 
 _JOB = ("cluster", "job")
@@ -42,9 +43,10 @@ def read_versions(
     last = keys.group_by([*_OPERATOR]).aggregate([("observed_at", "max")])
     bounds = last.group_by([*_JOB]).aggregate([("observed_at_max", "min"), ("observed_at_max", "max")])
     changed = bounds.filter(pc.less(bounds["observed_at_max_min"], bounds["observed_at_max_max"]))
-    jobs = set(zip(*(changed[name].to_pylist() for name in _JOB), strict=True))
-    is_changed = [job in jobs for job in zip(*(keys[name].to_pylist() for name in _JOB), strict=True)]
-    return _by_job(keys.filter(pa.array(is_changed, pa.bool_())).to_pylist())
+    result: dict[Job, list[dict[str, Any]]] = defaultdict(list)
+    for row in keys.filter(pa.array(find_jobs(keys, list_keys(changed)) >= 0)).to_pylist():
+        result[row["cluster"], row["job"]].append(row)
+    return result
 
 
 def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
@@ -97,13 +99,6 @@ def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tupl
     result: dict[tuple[str, str | None], str | None] = {}
     result.update({(name, None): now for name, (now, *others) in meanings.items() if not others})
     result.update({(name, vertex_id): now for (name, vertex_id), now in current.items()})
-    return result
-
-
-def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
-    result: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in rows:
-        result[row["cluster"], row["job"]].append(row)
     return result
 
 

@@ -19,6 +19,7 @@ from include.lake_table import LakeTable
 from include.tables import SOURCE_LOADS
 from include.utc import DAY_S
 from models.arrays import Bools, Floats, Ints
+from spark_jobs.by_job import list_distinct
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_loads import update_source_loads
 from spark_jobs.source_inputs.source_windows import RATES, SERIES, HistoryFrame
@@ -151,17 +152,8 @@ class _Windows:
 
 def _place_rows(rows: pa.Table, places: _Places) -> Ints:
     """Return the index of each row's source, shape (rows,)."""
-    code, known = np.zeros(len(rows), np.int64), list[pa.Array]()
-    for name in _NAMES:  # few names in many rows: looked up once each
-        coded = rows[name].combine_chunks().dictionary_encode("encode")
-        code = code * max(1, len(coded.dictionary)) + coded.indices.to_numpy()
-        known.append(coded.dictionary)
-    distinct, inverse = np.unique(code, return_inverse=True)
-    indices = np.unravel_index(distinct, [max(1, len(values)) for values in known])
-    names = zip(
-        *(values.take(pa.array(own)).to_pylist() for values, own in zip(known, indices, strict=True)), strict=True
-    )
-    return np.array([places.find(name) for name in names], np.int64)[inverse]
+    distinct, row = list_distinct(rows, _NAMES)
+    return np.array([places.find(name) for name in distinct], np.int64)[row]
 
 
 def _read_windows(rows: pa.Table, places: _Places) -> _Windows:

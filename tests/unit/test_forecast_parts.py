@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.forecast import forecast_sources
-from spark_jobs.forecast.batch_bytes import BATCH, COLUMN, KEYS, from_bytes, make_worker, to_bytes
 from spark_jobs.forecast.forecast_sources import BATCHES
+from spark_jobs.forecast.series import BATCH, KEYS, make_worker
+from spark_jobs.packed_objects import PACKED, unpack
 
 HASHES = np.random.default_rng(3).integers(-(2**63), 2**63, 500)
 
@@ -69,9 +70,8 @@ def test_a_worker_works_on_each_batch_alone_and_sends_unknown_figures_as_none() 
 
     schema = pa.schema([("job", pa.string()), ("of", pa.int64()), ("q", pa.list_(pa.float64()))])
     part = pa.table({"job": ["a", "b", "c"], BATCH: [4, 2, 4]})
-    packed = pa.record_batch({COLUMN: pa.array([to_bytes(part)], pa.binary())})
-    (sent,) = make_worker(work, schema, lambda rows: rows.select(["job"]))(iter([packed]))
-    made, keys = (from_bytes(sent.column(name)[0].as_buffer()) for name in (COLUMN, KEYS))
+    (sent,) = make_worker(work, schema, lambda rows: rows.select(["job"]))(iter([part]))
+    ((made,), (keys,)) = (unpack([pa.record_batch({PACKED: sent[name]})]) for name in (PACKED, KEYS))
     assert keys == made.select(["job"])
     assert made.schema == schema
     assert made.to_pylist() == [
@@ -82,8 +82,8 @@ def test_a_worker_works_on_each_batch_alone_and_sends_unknown_figures_as_none() 
 
 
 def test_a_worker_loads_neither_the_settings_nor_the_lake_nor_lightgbm() -> None:
-    heavy = ("include.settings", "deltalake", "lightgbm", "sklearn", "pyspark")
-    ours = "spark_jobs.forecast.forecast_rows, spark_jobs.forecast.batch_bytes"
+    heavy = ("include.settings", "deltalake", "lightgbm", "sklearn")
+    ours = "spark_jobs.forecast.forecast_rows, spark_jobs.packed_objects"
     code = f"import sys, {ours}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
