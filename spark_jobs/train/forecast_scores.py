@@ -10,10 +10,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

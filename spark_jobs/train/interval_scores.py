@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

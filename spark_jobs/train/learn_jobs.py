@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.serializers import CPickleSerializer
 from pyspark.sql import DataFrame
 
 from include.settings import Cluster, Settings
@@ -20,14 +19,12 @@ from models.bundle.fleet_bundle import JobKey
 from models.training.job_tests import measure_sustained
 from models.training.job_windows import JobHistory, KnownOperator
 from models.training.train_job import Learnt, learn_job
+from spark_jobs.packed_objects import PACKED, collect_objects, pack
 from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
 from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)
-_SCHEMA = pa.schema([("learnt", pa.binary())])
-_DDL = "learnt BINARY"
-_SPARK: Any = CPickleSerializer()  # what Spark itself brings results from workers with
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +74,11 @@ def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -
             result = shared.value.learn((cluster, job), unpack_windows(table["windows"].to_pylist()))
         except Exception as error:  # one job spoils no other
             log.error("%s/%s is left out: %s: %s", *map(shorten_name, (cluster, job)), type(error).__name__, error)
-            return _SCHEMA.empty_table()
-        return pa.table({"learnt": [_SPARK.dumps(result)]}, schema=_SCHEMA)
+            return pa.Table.from_batches([pack([])])
+        return pa.Table.from_batches([pack([result])])
 
-    rows = observations.select(*JOB, "windows").groupBy(*JOB).applyInArrow(learn, _DDL).collect()
-    # Written by this application's own workers, a moment ago.
-    results = [_SPARK.loads(bytes(row["learnt"])) for row in rows]
-    results.sort(key=lambda one: one[0].facts.job)
+    made = observations.select(*JOB, "windows").groupBy(*JOB).applyInArrow(learn, f"{PACKED} BINARY")
+    results = sorted(collect_objects(made), key=lambda one: one[0].facts.job)
     sustained = {learnt.facts.job: per_s for learnt, per_s in results}
     return [learnt for learnt, _ in results], _add_capacity(events, sustained)
 

@@ -16,7 +16,6 @@ from mlflow.entities import Run
 from pyspark.sql import SparkSession
 
 from include.arrow_rows import arrow_rows
-from include.domain.operator_matching import PlacedOperator
 from include.lake_table import is_in
 from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import Settings
@@ -26,12 +25,11 @@ from include.utc import format_utc, parse_utc
 from models.bundle.fleet_bundle import FleetBundle
 from models.training.model_review import Review, Reviewed, decide_promotion
 from spark_jobs.lake import Lake
-from spark_jobs.model_store import Champion as InUse
-from spark_jobs.model_store import ModelStore
+from spark_jobs.model_store import Champion, ModelStore
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.train_fleet import Champion, Orders, train_fleet
+from spark_jobs.train.train_fleet import Orders, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
 MODEL_FORMAT = 7  # increased when the same rows and settings shall give different models
@@ -77,7 +75,7 @@ class Registry:
         bundles: of the versions whose models single jobs shall have.
     """
 
-    champion: InUse
+    champion: Champion
     review: Review
     bundles: Mapping[int, FleetBundle]
 
@@ -114,6 +112,7 @@ def train(
     if (done := store.find_finished(version)) is not None:
         return done
     forecasts = forecast_record(lake, inputs.as_of)
+    champion = known.champion.bundle
     present = data.placed_operators(inputs.graphs)  # the windows on which it is scored bear the present names
     bundles = {number: one.with_names_of(present) for number, one in known.bundles.items()}
     with store.run(version, {}):  # open while it is fitted; FINISHED only when all of it is there
@@ -122,8 +121,9 @@ def train(
             settings,
             version,
             content,
-            champion=champion_of(known.champion, lake, present),
+            champion=None if champion is None else champion.with_names_of(present),
             forecasts=forecasts,
+            trained_at=find_trained_at(champion, lake),
             orders=Orders(known.review.orders, bundles),
         )
         log_training(store, inputs, settings, trained, forecasts)
@@ -133,15 +133,13 @@ def train(
     return done
 
 
-def champion_of(
-    in_use: InUse, lake: Lake, present: Mapping[tuple[str, str], Sequence[PlacedOperator]]
-) -> Champion | None:
-    """Return the model in use under the present names of operators, and as of when it was trained."""
-    if in_use.bundle is None:
+def find_trained_at(champion: FleetBundle | None, lake: Lake) -> datetime | None:
+    """Return as of when a model was trained; None where that is not recorded."""
+    if champion is None:
         return None
-    where = is_in("model_version", [in_use.bundle.model_version])
+    where = is_in("model_version", [champion.model_version])
     trained = lake.few(MODEL_VERSIONS).read(["as_of"], date.min, date.max, where)["as_of"].to_pylist()
-    return Champion(in_use.bundle.with_names_of(present), min(trained, default=None))
+    return min(trained, default=None)
 
 
 def promote(store: ModelStore, made: Reviewed, result: Mapping[str, object], promotion: str, as_of: datetime) -> str:

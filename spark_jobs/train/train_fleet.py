@@ -79,19 +79,6 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Champion:
-    """The model in use.
-
-    Attributes:
-        bundle: its models.
-        trained_at: as of when it was trained; None when that is not recorded.
-    """
-
-    bundle: FleetBundle
-    trained_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Trainer:
     """What the fits of a training share.
 
@@ -168,8 +155,9 @@ def train_fleet(
     model_version: str,
     content: data.Content,
     *,
-    champion: Champion | None,
+    champion: FleetBundle | None,
     forecasts: pd.DataFrame,
+    trained_at: datetime | None = None,
     orders: Orders | None = None,
 ) -> Trained:
     """Fit, score and judge.
@@ -181,11 +169,12 @@ def train_fleet(
         content: of training_data.hash_observations.
         champion: the model in use; None before the first.
         forecasts: of forecast_scores.forecast_record.
+        trained_at: as of when the champion was; None where that is not recorded.
         orders: of persons.
     """
-    bundle, spark = champion.bundle if champion else None, inputs.observations.sparkSession
+    spark = inputs.observations.sparkSession
     events, as_of_s = inputs.events, inputs.as_of.timestamp()
-    champion_s = champion.trained_at.timestamp() if champion and champion.trained_at else None
+    champion_s = None if trained_at is None else trained_at.timestamp()
     first_s = parse_utc(str(content.trained_from)).timestamp()
     since_s = find_since(first_s, as_of_s, champion_s, settings.training)
     task = make_task(settings, inputs.graphs, events, as_of_s, since_s)
@@ -198,20 +187,20 @@ def train_fleet(
     )
     since = None if since_s is None else datetime.fromtimestamp(since_s, UTC)
     with threads(spark) as pool:
-        ahead = pool.submit(trainer.score_forward, learnt, events, bundle, since)
+        ahead = pool.submit(trainer.score_forward, learnt, events, champion, since)
         fitted = trainer.fit(model_version, [one.facts for one in learnt], events)
         forward = ahead.result()
     assembled = trainer.finish(fitted, forward.residuals)
     scores = Scores(
-        score_capacities(held_rows(learnt), assembled.bundle, bundle),
-        score_latencies(held_window_rows(learnt), assembled.bundle, bundle),
+        score_capacities(held_rows(learnt), assembled.bundle, champion),
+        score_latencies(held_window_rows(learnt), assembled.bundle, champion),
         assembled.recoveries,
         forward,
     )
     orders = orders or Orders()
-    judged = judge_each_job(assembled.bundle, settings, scores, bundle, orders)
-    gate = judge_fleet(content, settings, scores, forecasts, bundle, judged=judged)
-    made = choose_models(assembled.bundle, bundle, judged, gate, orders)
+    judged = judge_each_job(assembled.bundle, settings, scores, champion, orders)
+    gate = judge_fleet(content, settings, scores, forecasts, champion, judged=judged)
+    made = choose_models(assembled.bundle, champion, judged, gate, orders)
     coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
     measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     gate = warn_of_errors(gate, {name: measured[f"{name}_mape"] for name in ("capacity", "recovery", "latency")})
@@ -224,7 +213,7 @@ def train_fleet(
         "observations": content.rows,
         "observations_hash": content.hash,
         **{name: measured[name] if np.isfinite(measured[name]) else None for name in errors},
-        "champion_before": bundle.model_version if bundle else None,
+        "champion_before": champion.model_version if champion else None,
         "gate": str(gate.verdict),
         "gate_detail": gate.detail,
         "compared": gate.compared,
@@ -233,7 +222,7 @@ def train_fleet(
         "jobs_kept": sum(one != model_version for one in made.versions_of_jobs().values()),
         "jobs_left_out": len(set(assembled.bundle.jobs()) - set(made.jobs())),
     }
-    return Trained(assembled, scores, measured, gate, result, coverage, bundle, made, judged)
+    return Trained(assembled, scores, measured, gate, result, coverage, champion, made, judged)
 
 
 def judge_each_job(
