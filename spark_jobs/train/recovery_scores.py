@@ -18,19 +18,9 @@ from models.recovery.intervals import error_scale, standardise_errors
 from models.recovery.labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.day_windows import JOB
+from spark_jobs.train.training_events import NUMBERS
 
 EVENTS_PER_TASK = 2_000
-_NUMBERS = (
-    "downtime_s",
-    "catch_up_s",
-    "unseen_s",
-    "emitted_records",
-    "pending_records",
-    "pending_before_records",
-    "load_per_s",
-    "load_after_per_s",
-    "capacity_after_per_s",
-)
 
 
 def predict_recoveries(
@@ -73,7 +63,7 @@ def predict_recoveries(
 def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
     """Return the rows of :func:`predict_recoveries` for events with ``graph`` and ``source_rates`` of their jobs."""
     replay_s = _replay_s(bundle, rows)
-    column = {name: rows[name].to_numpy(float) for name in _NUMBERS}
+    column = {name: rows[name].to_numpy(float) for name in (*NUMBERS, "capacity_after_per_s")}
     loads = count_load_per_s(
         emitted=column["emitted_records"],
         pending=column["pending_records"],

@@ -18,13 +18,7 @@ from models.training.recovery_fits import RECENT_EVENTS, Events
 
 JOB = ("cluster", "job")
 MEASURED_FOR_S = 3600  # after an event its capacity is measured over so long, or until the next one
-COLUMNS = (
-    "kind",
-    "cause_kind",
-    "started_at",
-    "running_at",
-    "next_started_at",
-    "parallelism_after",
+NUMBERS = (
     "downtime_s",
     "catch_up_s",
     "unseen_s",
@@ -33,9 +27,11 @@ COLUMNS = (
     "pending_before_records",
     "load_per_s",
     "load_after_per_s",
-    "source_load_per_s",
-    "checkpoint_age_s",
-    "state_size_bytes",
+)
+COLUMNS = (
+    *("kind", "cause_kind", "started_at", "running_at", "next_started_at", "parallelism_after"),
+    *NUMBERS,
+    *("source_load_per_s", "checkpoint_age_s", "state_size_bytes"),
 )
 
 
