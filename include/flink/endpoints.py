@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -109,4 +110,9 @@ def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _join_names(names: Iterable[str]) -> str:
-    return ",".join(quote(name, safe="._-") for name in names)
+    return ",".join(map(_quote, names))
+
+
+@lru_cache(maxsize=4096)
+def _quote(name: str) -> str:
+    return quote(name, safe="._-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -33,10 +32,11 @@ def list_sources(graphs: pa.Table, jobs: pa.Table) -> dict[Job, frozenset[str]]:
         graphs: rows of silver.job_graphs of each job's newest hour.
         jobs: rows of silver.jobs of each job's newest hour.
     """
-    operators = {job: json.loads(row["operators"]) for job, row in list_graphs(graphs).items()}
     sources = {
-        job: frozenset(one["operator"] for one in own if one.get("upstream") == [] and one.get("status") != FINISHED)
-        for job, own in operators.items()
+        job: frozenset(
+            one["operator"] for one in row["operators"] if one.get("upstream") == [] and one.get("status") != FINISHED
+        )
+        for job, row in list_graphs(graphs).items()
     }
     over = [
         job for job, row in list_job_states(jobs).items() if row["ended_at_s"] is not None or row["job_type"] == BATCH
