@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from include.lake_table import LakeTable
 from models.arrays import Ints
 
 Job = tuple[str, str]
@@ -57,18 +55,6 @@ def join_parts(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
             gathered = []
     if gathered:
         yield pa.concat_tables(gathered)
-
-
-def read_chosen(
-    table: LakeTable,
-    columns: Sequence[str],
-    dates: tuple[date, date],
-    where: str,
-    choose: Callable[[pa.Table], pa.Table],
-) -> pa.Table:
-    """Read what is chosen of each part of some rows; arguments as of :meth:`include.lake_table.LakeTable.read`."""
-    parts = [choose(part) for part in join_parts(table.read_parts(columns, *dates, where))]
-    return pa.concat_tables(parts) if parts else table.read(columns, *dates, "false")
 
 
 def split_columns(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> list[Columns | None]:

@@ -39,21 +39,12 @@ from spark_jobs.newest_rows import OF_EVENTS, QUANTILES
 from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.new_jobs import begin_states, past_loads_of
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
-from spark_jobs.plan.refusals import PlanRefusal
+from spark_jobs.plan.refusals import PlanRefusal, PlanRefusedError
 from spark_jobs.plan_inputs.job_state import JobState, find_working, limited_graph_of
 from spark_jobs.plan_inputs.policy_memory import recall
 from spark_jobs.plan_inputs.windows import observations_of
 
 log = logging.getLogger(__name__)
-
-
-class PlanRefusedError(Exception):
-    """A job that cannot be planned for; carries the refusal and what is behind it."""
-
-    def __init__(self, refusal: PlanRefusal, detail: str) -> None:
-        super().__init__(detail)
-        self.refusal = refusal
-        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -110,23 +101,17 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
         rows = schedule_rows(shared, task.as_of, schedule)
     except PlanRefusedError as refused:
-        rows = [_refuse(shared, task, state, refused)]
+        rows = [refused_row(shared, task.as_of, refused, state)]
     except Exception as error:  # what is wrong with one job must not keep the others from their plans
         log.exception("inputs of %s/%s", state.cluster, shorten_name(state.job))
         unread = PlanRefusedError(
             PlanRefusal.INPUTS_FAILED, f"its inputs cannot be used: {type(error).__name__}: {error}"
         )
-        rows = [_refuse(shared, task, state, unread)]
+        rows = [refused_row(shared, task.as_of, unread, state)]
     of_plan = {"as_of": task.as_of, "date": task.as_of.date()}
     made = [row.to_columns() | of_plan for row in rows]
     made[0]["memory"] = memory
     return made
-
-
-def _refuse(shared: PlanRow, task: PlanTask, state: JobState, refused: PlanRefusedError) -> PlanRow:
-    return refused_row(
-        shared, task.as_of, refused.refusal, refused.detail, parallelism=state.parallelism, slots=state.slots
-    )
 
 
 def _check_state(task: PlanTask, state: JobState) -> None:

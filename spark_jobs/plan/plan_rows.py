@@ -14,7 +14,8 @@ from include.tables.plan_row import PlanRow
 from include.utc import format_utc
 from models.arrays import Ints
 from models.policies.protocol import Decision, Neighbour, Schedule
-from spark_jobs.plan.refusals import PlanRefusal
+from spark_jobs.plan.refusals import PlanRefusedError
+from spark_jobs.plan_inputs.job_state import JobState
 
 Row = dict[str, Any]
 
@@ -35,20 +36,18 @@ def schedule_rows(shared: PlanRow, as_of: datetime, schedule: Schedule) -> list[
     ]
 
 
-def refused_row(
-    shared: PlanRow, as_of: datetime, refusal: PlanRefusal, detail: str, *, parallelism: Mapping[str, int], slots: int
-) -> PlanRow:
+def refused_row(shared: PlanRow, as_of: datetime, refused: PlanRefusedError, state: JobState) -> PlanRow:
     """Return the row of a job that could not be planned for."""
     return replace(
         shared,
-        step_id=step_id(shared, as_of, None, parallelism),
+        step_id=step_id(shared, as_of, None, state.parallelism),
         status="refused",
-        parallelism_from=parallelism,
-        parallelism_to=parallelism,
-        slots_from=slots or None,
-        slots=slots or None,
-        reason=f"not planned ({refusal}): {detail}",
-        refusal=str(refusal),
+        parallelism_from=state.parallelism,
+        parallelism_to=state.parallelism,
+        slots_from=state.slots or None,
+        slots=state.slots or None,
+        reason=f"not planned ({refused.refusal}): {refused}",
+        refusal=str(refused.refusal),
     )
 
 

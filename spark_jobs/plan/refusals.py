@@ -59,3 +59,11 @@ class PlanRefusal(NamedReason):
         "the policy raised an error; the detail names it",
         "see the log of the stage; choose another policy for the job",
     )
+
+
+class PlanRefusedError(Exception):
+    """A job that cannot be planned for, and what is behind it."""
+
+    def __init__(self, refusal: PlanRefusal, detail: str) -> None:
+        super().__init__(detail)
+        self.refusal = refusal

@@ -42,18 +42,13 @@ class Comparison:
     code_version_now: str
 
 
-def read_recorded(lake: Lake, as_of: datetime) -> DataFrame:
-    """Return the rows of one plan."""
-    return lake.read(PLANS).where(as_of_slice(as_of))
-
-
 def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
     """Make a recorded plan again and compare; nothing is written.
 
     Raises:
         NotRecordedError: there is no such plan, or one of an earlier release.
     """
-    plan = read_recorded(lake, as_of)
+    plan = lake.read(PLANS).where(as_of_slice(as_of))
     first = plan.first()
     if first is None:
         raise NotRecordedError(f"gold.plans holds no plan as of {as_of:%Y-%m-%dT%H:%M:%SZ}; see its as_of column")

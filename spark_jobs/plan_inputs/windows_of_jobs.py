@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.lake_table import LakeTable, is_after, is_between
-from spark_jobs.by_job import Job, find_jobs, join_parts, list_keys, read_chosen
+from spark_jobs.by_job import Job, find_jobs, join_parts, list_keys
 from spark_jobs.newest_rows import LOOKBACK
 from spark_jobs.plan_inputs.windows import COLUMNS, READ
 from spark_jobs.source_inputs.renames import OperatorName
@@ -140,8 +139,9 @@ def read_recent_windows(
     read = [*_NAMES, "vertex_id", "window_start", "window_s", "parallelism", "disturbed", *columns]
     where = f"{is_between('window_start', since, as_of)} AND {which}"
     read.append("target_is_lower_bound")
-    of_jobs = partial(_select_jobs, as_of=as_of, jobs=list(jobs))
-    rows = _follow_names(read_chosen(windows, read, (since.date(), as_of.date()), where, of_jobs), current)
+    parts = join_parts(windows.read_parts(read, since.date(), as_of.date(), where))
+    chosen = [windows.read(read, date.min, date.max, "false"), *(_select_jobs(one, as_of, list(jobs)) for one in parts)]
+    rows = _follow_names(pa.concat_tables(chosen), current)
     made = {name: rows[name] for name in (*_NAMES, "window_s", "parallelism", "disturbed")}
     made |= {"window_start_s": _start_s(rows)}
     made |= {name: rows[column] for name, column in zip(measures, columns, strict=True)}

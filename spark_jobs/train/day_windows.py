@@ -17,7 +17,7 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.tables import JOB_WINDOWS, OBSERVATIONS
@@ -126,7 +126,7 @@ def read_days(lake: Lake, since: date, until: date) -> DataFrame:
         until: last date.
     """
     update_days(lake, since, until)
-    stored = lake.read(JOB_WINDOWS).where(F.col("job").isNotNull() & _is_between(since, until))
+    stored = lake.read(JOB_WINDOWS).where(F.col("job").isNotNull() & F.col("date").between(since, until))
     return stored.select(*_PACKED)
 
 
@@ -144,7 +144,7 @@ def update_days(lake: Lake, since: date, until: date) -> int:
 
 def _make_days(lake: Lake, days: Sequence[date], wanted: Mapping[date, str], version: int | None) -> None:
     own = {day: wanted[day] for day in days if day in wanted}
-    windows = lake.read(OBSERVATIONS, version).where(_is_one_of(days))
+    windows = lake.read(OBSERVATIONS, version).where(F.col("date").isin(*days))
     # A row without a job tells that a day was looked at, also one without any window that could be learnt from.
     looked_at = [{"date": day, "rows": 0, "made_from": made_from} for day, made_from in own.items()]
     marks = rows_of(lake.spark, JOB_WINDOWS.columns, looked_at)
@@ -152,11 +152,3 @@ def _make_days(lake: Lake, days: Sequence[date], wanted: Mapping[date, str], ver
     packed = pack_windows(select_windows(windows)).join(hashes, "date").select(*JOB_WINDOWS.columns)
     listed = ", ".join(f"DATE'{day}'" for day in days)
     lake.replace(JOB_WINDOWS, marks.unionByName(packed), f"date IN ({listed})")
-
-
-def _is_between(since: date, until: date) -> Column:
-    return F.col("date").between(F.lit(since), F.lit(until))
-
-
-def _is_one_of(days: Sequence[date]) -> Column:
-    return F.col("date").isin(list(days))

@@ -22,6 +22,7 @@ from models.training.train_job import Learnt, learn_job
 from spark_jobs.packed_objects import PACKED, collect_objects, pack
 from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
+from spark_jobs.train.training_data import known_operators
 from spark_jobs.train.training_events import index_jobs, list_spans
 
 log = logging.getLogger(__name__)
@@ -90,15 +91,6 @@ def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> p
     return events.assign(capacity_after_per_s=result)
 
 
-def list_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[JobKey, tuple[KnownOperator, ...]]:
-    """Return the operators of each job, by their names."""
-    result: dict[JobKey, list[KnownOperator]] = {}
-    for row in sorted(graphs, key=lambda row: (row["cluster"], row["job"], row["operator"])):
-        known = KnownOperator(row["operator"], tuple(row["upstream"]), row["max_parallelism"])
-        result.setdefault((row["cluster"], row["job"]), []).append(known)
-    return {job: tuple(operators) for job, operators in result.items()}
-
-
 def make_task(
     settings: Settings,
     graphs: Sequence[Mapping[str, Any]],
@@ -107,4 +99,4 @@ def make_task(
     since_s: float | None,
 ) -> LearnTask:
     """Return what every job's learning needs."""
-    return LearnTask(settings, as_of_s, since_s, list_operators(graphs), list_spans(events))
+    return LearnTask(settings, as_of_s, since_s, known_operators(graphs), list_spans(events))

@@ -17,6 +17,7 @@ from models.capacity.conformal import LEVELS
 from models.recovery.intervals import error_scale, standardise_errors
 from models.recovery.labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
+from models.training.job_windows import KnownOperator
 from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.training_events import NUMBERS
 
@@ -27,7 +28,7 @@ def predict_recoveries(
     context: SparkContext,
     events: pd.DataFrame,
     *,
-    graphs: Mapping[JobKey, Sequence[Mapping[str, Any]]],
+    graphs: Mapping[JobKey, Sequence[KnownOperator]],
     shares: Mapping[JobKey, Mapping[str, float]],
     bundle: FleetBundle,
     caught_up_lag_s: float,
@@ -41,7 +42,7 @@ def predict_recoveries(
     Args:
         context: of Spark.
         events: rows of Inputs.events.
-        graphs: ``operator, upstream`` of each job's operators.
+        graphs: the operators of each job.
         shares: how the load of each job divides over its sources.
         bundle: predicts.
         caught_up_lag_s: see the settings of ingestion.
@@ -113,7 +114,7 @@ def _predict(
     unknown = (float("nan"),) * 6
     try:
         models = bundle.for_job(event["cluster"], event["job"])
-        nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
+        nodes = [Operator(one.name, one.upstream) for one in event["graph"]]
         graph = JobGraph.from_operators(nodes)
         ratios = models.edge_ratios(graph)
     except (BundleError, GraphError):

@@ -105,7 +105,7 @@ class Trainer:
         return predict_recoveries(
             self.inputs.observations.sparkSession.sparkContext,
             events,
-            graphs=self.inputs.list_graphs(),
+            graphs=self.operators,
             shares={one.job: one.source_rates for one in jobs if one.source_rates},
             bundle=bundle,
             caught_up_lag_s=self.settings.ingest.caught_up_lag_s,

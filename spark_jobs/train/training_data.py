@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +17,8 @@ from pyspark.sql import functions as F
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
+from models.bundle.fleet_bundle import JobKey
+from models.training.job_windows import KnownOperator
 from spark_jobs.few_rows import read_few, read_newest_rows
 from spark_jobs.lake import Lake, from_table
 from spark_jobs.plan_inputs.chosen_jobs import is_chosen
@@ -26,6 +28,7 @@ from spark_jobs.train.day_windows import JOB, OPERATOR, pack_windows, read_days,
 from spark_jobs.train.training_events import recent_events
 
 RUNS_WITHIN = timedelta(days=1)
+Made = TypeVar("Made")
 _OF_GRAPHS = (*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
 
 
@@ -48,13 +51,6 @@ class Inputs:
     graphs: Sequence[Mapping[str, Any]]
     hashes: tuple[str, str]
     versions: dict[str, int | None]
-
-    def list_graphs(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        """Return ``operator, upstream`` of the operators of each job."""
-        result: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in self.graphs:
-            result[row["cluster"], row["job"]].append({"operator": row["operator"], "upstream": row["upstream"]})
-        return dict(result)
 
 
 def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | None = None) -> Inputs:
@@ -149,10 +145,26 @@ def _is_in_time(as_of: datetime, training: Training) -> Column:
     return is_of_its_days & (window >= timestamp_column(since)) & (window < timestamp_column(as_of))
 
 
-def placed_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[PlacedOperator, ...]]:
-    """Return the operators of each job with their places."""
-    result: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
-    for row in sorted(graphs, key=lambda row: (row["cluster"], row["job"], row["position"] or 0)):
-        place = PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
-        result[row["cluster"], row["job"]].append(place)
-    return {job: tuple(operators) for job, operators in result.items()}
+def placed_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[JobKey, tuple[PlacedOperator, ...]]:
+    """Return the operators of each job with their places, in the order of those."""
+    ordered = sorted(graphs, key=lambda row: row["position"] or 0)
+    placed = [
+        PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
+        for row in ordered
+    ]
+    return _group_by_job(ordered, placed)
+
+
+def known_operators(graphs: Sequence[Mapping[str, Any]]) -> dict[JobKey, tuple[KnownOperator, ...]]:
+    """Return the operators of each job, by their names."""
+    ordered = sorted(graphs, key=lambda row: row["operator"])
+    known = [KnownOperator(row["operator"], tuple(row["upstream"]), row["max_parallelism"]) for row in ordered]
+    return _group_by_job(ordered, known)
+
+
+def _group_by_job(rows: Sequence[Mapping[str, Any]], made: Sequence[Made]) -> dict[JobKey, tuple[Made, ...]]:
+    """Return what was made of the rows of each job, jobs in the order of their names."""
+    result: dict[JobKey, list[Made]] = defaultdict(list)
+    for row, one in zip(rows, made, strict=True):
+        result[row["cluster"], row["job"]].append(one)
+    return {job: tuple(result[job]) for job in sorted(result)}

@@ -10,16 +10,13 @@ from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import LatencyModel
 from models.training.job_facts import JobFacts
+from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints
 from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.recovery_scores import predict_batch
 
 JOB = ("eu", "shop")
-GRAPH = [
-    {"operator": "clicks", "upstream": []},
-    {"operator": "views", "upstream": []},
-    {"operator": "score", "upstream": ["clicks"]},
-]
+GRAPH = (KnownOperator("clicks", (), 128), KnownOperator("score", ("clicks",), 128), KnownOperator("views", (), 128))
 LAG_S = 5.0
 DOWN_S = 40.0
 CAPACITY_PER_S = 1000.0  # of `score`, for records of `clicks` alone
@@ -29,7 +26,7 @@ CAPACITY_PER_S = 1000.0  # of `score`, for records of `clicks` alone
 def bundle() -> FleetBundle:
     windows = tuple(np.full(5, per_s) for per_s in (0.5 * CAPACITY_PER_S, CAPACITY_PER_S))
     points = OperatorPoints(JOB, "score", np.array([2, 4]), windows, np.full(2, 0.8), False, 4, 128.0, 8)
-    names = [one["operator"] for one in GRAPH]
+    names = [one.name for one in GRAPH]
     none = LatencyModel(np.zeros(0), np.zeros(0))
     facts = JobFacts(JOB, {}, (points,), dict.fromkeys(names, 1.0), {}, none, {}, 300.0)
     return assemble("v1", [facts], fit_jobs([facts.points]), pd.DataFrame([event()]), {}).bundle
