@@ -20,7 +20,7 @@ from spark_jobs.lake import Lake, send_objects
 from spark_jobs.packed_objects import arrow_batch, map_to_rows
 from spark_jobs.plan.job_inputs import JobInputs
 from spark_jobs.plan.job_plan import PlanTask, plan_jobs
-from spark_jobs.plan.model_trust import explain_no_champion, judge_trust
+from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, judge_trust
 from spark_jobs.plan.plan_table import ROW_COLUMNS, select_memories
 from spark_jobs.plan.slot_budget import allocations
 from spark_jobs.plan_inputs.windows import any_observes
@@ -86,15 +86,15 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     recorded = lake.few(tables.MODEL_VERSIONS, versions.get(tables.MODEL_VERSIONS.name))
     every = recorded.read([*tables.MODEL_VERSIONS.columns], date.min, date.max).to_pylist()
     trainings = [row for row in every if row["as_of"] <= as_of]
-    context = lake.spark.sparkContext
     version = None if bundle is None else bundle.model_version
     shared = PlanRow(model_version=version, input_versions=versions, settings=shaping(settings))
     code = {name: stage_version(Stage.PLAN, [name]) for name in sorted(settings.planner.policies_in_use)}
-    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None, shared=shared, code_versions=code)
-    if bundle is not None:
-        task = replace(task, trust=judge_trust(trainings, bundle.model_version, as_of, settings.planner))
+    if bundle is None:
+        trust, why = ModelTrust(), explain_no_champion(trainings)
     else:
-        task = replace(task, no_champion=explain_no_champion(trainings))
+        trust, why = judge_trust(trainings, bundle.model_version, as_of, settings.planner), ""
+    models = lake.spark.sparkContext.broadcast(bundle) if bundle else None
+    task = PlanTask(settings, as_of, models, trust, no_champion=why, shared=shared, code_versions=code)
     former = read_versions(lake, as_of - VERSIONS_SINCE, as_of, versions.get(tables.OPERATOR_KEYS.name))
     current = current_names(former) if any_observes(settings.planner) else {}
     inputs = JobInputs(lake, versions, task)

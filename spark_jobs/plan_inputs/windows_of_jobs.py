@@ -21,6 +21,7 @@ from spark_jobs.source_inputs.renames import OperatorName
 
 _NAMES = ("cluster", "job", "operator")
 _SEEN = ("cluster", "job", "window_start", "window_s", "samples", "busy_share")
+_MEASURED = ("end_s", "is_busy", "is_monitored", "is_reported")
 _OF_SOURCE = ("operator", "is_source", "target_data_rate_per_s")
 
 
@@ -34,31 +35,32 @@ def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[s
         windows: silver.observations.
         as_of: nothing later is looked at.
     """
-    ends, sources = [], []
-    parts = windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date())
-    for rows in join_parts(parts):
-        measured = _select_measured(rows, as_of)
-        of_jobs = measured.group_by(["cluster", "job"], use_threads=False)
-        ends.append(of_jobs.aggregate([("end_s", "max"), ("is_busy", "max")]))
-        own = measured.filter(pc.fill_null(measured["is_source"], False))
-        of_sources = own.group_by([*_NAMES], use_threads=False)
-        sources.append(of_sources.aggregate([("is_monitored", "max"), ("is_reported", "max")]))
-    if not ends:
+    by = [*_NAMES, "is_source"]
+    parts = join_parts(windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date()))
+    seen = [_find_highest(_select_measured(rows, as_of), by) for rows in parts]
+    if not seen:
         return {}
-    of_jobs = pa.concat_tables(ends).group_by(["cluster", "job"], use_threads=False)
-    until = of_jobs.aggregate([("end_s_max", "max"), ("is_busy_max", "max")])
-    unseen = _list_unseen(pa.concat_tables(sources))
-    values = zip(
-        list_keys(until), until["end_s_max_max"].to_pylist(), until["is_busy_max_max"].to_pylist(), strict=True
-    )
+    of_operators = _find_highest(pa.concat_tables(seen), by)
+    is_unseen = pc.and_(of_operators["is_monitored"], pc.invert(of_operators["is_reported"]))
+    unseen: dict[Job, list[str]] = {}
+    for row in of_operators.filter(pc.and_(is_unseen, pc.fill_null(of_operators["is_source"], False))).to_pylist():
+        if row["operator"] is not None:
+            unseen.setdefault((row["cluster"], row["job"]), []).append(row["operator"])
     return {
         job: {
-            "observed_until_s": end_s,
-            "is_busy_measured": is_busy,
+            "observed_until_s": row["end_s"],
+            "is_busy_measured": row["is_busy"],
             "unseen_sources": tuple(sorted(unseen.get(job, ()))),
         }
-        for job, end_s, is_busy in values
+        for row in _find_highest(of_operators, ["cluster", "job"]).to_pylist()
+        for job in [(row["cluster"], row["job"])]
     }
+
+
+def _find_highest(rows: pa.Table, by: list[str]) -> pa.Table:
+    """Return the highest values of :data:`_MEASURED` of each group."""
+    made = rows.group_by(by, use_threads=False).aggregate([(name, "max") for name in _MEASURED])
+    return made.select([*by, *(f"{name}_max" for name in _MEASURED)]).rename_columns([*by, *_MEASURED])
 
 
 def _start_s(rows: pa.Table) -> pa.ChunkedArray:
@@ -85,18 +87,6 @@ def _select_measured(rows: pa.Table, as_of: datetime) -> pa.Table:
     for name, values in made.items():
         rows = rows.append_column(name, values)
     return rows
-
-
-def _list_unseen(sources: pa.Table) -> dict[Job, list[str]]:
-    """Return the sources of jobs that were monitored at work while nothing told their load."""
-    of_sources = sources.group_by([*_NAMES], use_threads=False)
-    known = of_sources.aggregate([("is_monitored_max", "max"), ("is_reported_max", "max")])
-    unseen = known.filter(pc.and_(known["is_monitored_max_max"], pc.invert(known["is_reported_max_max"])))
-    result: dict[Job, list[str]] = {}
-    for job, operator in zip(list_keys(unseen), unseen["operator"].to_pylist(), strict=True):
-        if operator is not None:
-            result.setdefault(job, []).append(operator)
-    return result
 
 
 def read_clusters_past(windows: LakeTable, horizon_end: datetime) -> dict[str, int]:

@@ -93,8 +93,7 @@ def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
         since: begin of the time shown.
         as_of: its end.
     """
-    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-    inside = of_days & F.col("at").between(F.lit(since), F.lit(as_of))
+    inside = F.col("at").between(F.lit(since), F.lit(as_of))
     own = F.col("origin").isin(*OF_NO_PLAN) & (F.col("verb") == "rescale") & F.isnull("answer")
     latest = F.max_by(F.struct("origin", "slots_from", F.col("slots_to").alias("slots")), "at").alias("latest")
     return log.where(inside & own).groupBy(*STEP).agg(latest, F.max("at").alias("at")).select(*STEP, "latest.*", "at")

@@ -32,13 +32,12 @@ def sum_windows(observations: DataFrame, since: datetime, as_of: datetime, late_
 
     It is late when the oldest record that waits at some source is older than ``late_after_s``.
     """
-    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     inside = (F.col("window_start") >= F.lit(since)) & (F.col("window_start") < F.lit(as_of))
     rate = F.when(F.col("is_source"), F.col("target_data_rate_per_s"))
     is_whole = F.count(rate) == F.sum(F.col("is_source").cast("int"))
     age_s = F.max(F.when(F.col("is_source"), F.col("age_s")))
     return (
-        observations.where(of_days & inside)
+        observations.where(inside)
         .groupBy("cluster", "job", "date", "window_start")
         .agg(
             F.max("window_s").alias("window_s"),

@@ -19,7 +19,7 @@ _TIMES = ("slots", "slots_from", "apply_at", "effective_at", "valid_until")
 _EXPECTED = ("p_late", "expected_late_minutes", "expected_load_q90_per_s", "expected_recovery_s")
 PLANNED = ("as_of", "date", "status", *_TIMES, *_EXPECTED)
 """Of gold.plans, what is read beside the step."""
-STOPPED = ("date", "started_at", "kind", "downtime_s", "catch_up_s")
+STOPPED = ("started_at", "kind", "downtime_s", "catch_up_s")
 """Of silver.rescales, what is read beside the job."""
 _REALISED = ["confirmed", "dry_run"]  # of a dry run too is kept what the job did meanwhile
 
@@ -48,9 +48,8 @@ def due_steps(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime
 
 def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
     """Return the rescales and restarts of a span of time."""
-    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-    inside = of_days & F.col("started_at").between(F.lit(since), F.lit(as_of))
-    return rescales.where(inside).select("cluster", "job", *STOPPED[1:])
+    inside = F.col("started_at").between(F.lit(since), F.lit(as_of))
+    return rescales.where(inside).select("cluster", "job", *STOPPED)
 
 
 def list_results(

@@ -55,7 +55,9 @@ def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | No
     None without any.  ``current`` is null for an operator that has gone; ``vertex_id`` is null in one more row of a
     name that only ever meant one operator.  Arguments as of :func:`read_versions`.
     """
-    return renames_frame(lake, current_names(read_versions(lake, since, as_of)))
+    current = current_names(read_versions(lake, since, as_of))
+    renames = [dict(zip(_OPERATOR, name, strict=True)) | {"current": now} for name, now in current.items()]
+    return rows_of(lake.spark, _RENAMES, renames) if renames else None
 
 
 def current_names(versions: FormerVersions) -> dict[OperatorName, str | None]:
@@ -66,13 +68,6 @@ def current_names(versions: FormerVersions) -> dict[OperatorName, str | None]:
         for (name, vertex_id), current in _with_bare_names(follow_operators(versions_of(rows))).items()
         if current != name
     }
-
-
-def renames_frame(lake: Lake, current: Mapping[OperatorName, str | None]) -> DataFrame | None:
-    """Return :func:`current_names` as :func:`follow_renames` needs them; None without any."""
-    columns = ("cluster", "job", "operator", "vertex_id")
-    renames = [dict(zip(columns, name, strict=True)) | {"current": now} for name, now in current.items()]
-    return rows_of(lake.spark, _RENAMES, renames) if renames else None
 
 
 def follow_renames(rows: DataFrame, renames: DataFrame | None) -> DataFrame:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -76,7 +75,7 @@ def pack_windows(rows: DataFrame) -> DataFrame:
             "operators": [ordered["operator"].unique().to_pylist()],
             "first_at": [pc.min(ordered["window_start"]).as_py()],
             "last_s": [pc.max(ordered["start_s"]).as_py()],
-            "hash_sum": [sum_whole(ordered["hash"].to_numpy())],
+            "hash_sum": [pc.sum(ordered["hash"].cast(pa.decimal128(38))).as_py()],
             "windows": [pack_rows(ordered.select([name for name in names if name not in _OF_ALL]))],
         }
         return pa.table([pa.array(own[field.name], field.type) for field in schema], schema=schema)
@@ -89,15 +88,6 @@ def unpack_windows(values: Iterable[bytes]) -> pa.Table:
     whole = pa.concat_tables([_from_bytes(one) for one in values]).combine_chunks()
     start_s = pc.divide(whole["window_start"].cast(pa.int64()), 1_000_000)
     return whole.append_column("start_s", start_s)
-
-
-def sum_whole(hashes: np.ndarray) -> int:
-    """Return the sum of 64-bit numbers, which need not fit into 64 bits itself.
-
-    >>> sum_whole(np.array([2**63 - 1, 2**63 - 1, -5], np.int64)) == 2 * (2**63 - 1) - 5
-    True
-    """
-    return (int((hashes >> 32).sum()) << 32) + int((hashes & 0xFFFFFFFF).sum())
 
 
 def pack_rows(table: pa.Table) -> bytes:

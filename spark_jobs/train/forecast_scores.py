@@ -7,17 +7,15 @@ later when it comes; a training of the night shows what has become of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from include.lake_table import is_between
 from include.tables import FORECAST_SCORES
+from include.utc import floor_day
 from spark_jobs.lake import Lake
 from spark_jobs.plot_text import plot_text
 from spark_jobs.source_inputs.source_windows import SERIES
@@ -34,40 +32,22 @@ def forecast_record(lake: Lake, as_of: datetime) -> pd.DataFrame:
     Of a date the newest contest of each series counts. ``champions`` stands for what was used.  Passes at or after
     ``as_of`` are left out.
     """
-    since = (as_of - LOOK_BACK).replace(hour=0, minute=0, second=0, microsecond=0)
+    since = floor_day(as_of - LOOK_BACK)
     columns, where = ["as_of", *SERIES, "method", "champion", *MEASURES], is_between("as_of", since, as_of)
-    recent = lake.few(FORECAST_SCORES).read(columns, since.date(), as_of.date(), where)
-    recent = recent.filter(pc.less(recent["as_of"], pa.scalar(as_of, recent["as_of"].type)))
-    recent = _select_newest(recent.append_column("date", pc.cast(recent["as_of"], pa.date32())))
-    used = recent.filter(pc.fill_null(recent["champion"], False))
-    method = used.column_names.index("method")
-    renamed = used.set_column(method, "method", pa.array([CHAMPIONS] * len(used), pa.string()))
-    both = pa.concat_tables([recent, renamed]).select(["date", "method", *MEASURES])
-    lists = [("date", "count"), *((name, "list") for name in MEASURES)]
-    rows = [
-        (one["date"], one["method"], one["date_count"], *_average_each(one))
-        for one in both.group_by(["date", "method"]).aggregate(lists).to_pylist()
-    ]
-    result = pd.DataFrame(rows, columns=["date", "method", "series", *MEASURES])
-    result = result.sort_values(["date", "method"], ignore_index=True)
-    return result.astype({"date": "datetime64[ns]", "series": int, **dict.fromkeys(MEASURES, float)})
+    rows = lake.few(FORECAST_SCORES).read(columns, since.date(), as_of.date(), where).to_pandas()
+    rows = rows[rows["as_of"] < as_of].assign(date=rows["as_of"].dt.tz_localize(None).dt.normalize())
+    newest = rows[rows["as_of"] == rows.groupby(["date", *SERIES])["as_of"].transform("max")]
+    used = newest[newest["champion"] == True].assign(method=CHAMPIONS)  # noqa: E712 - may be null
+    of_methods = pd.concat([newest, used]).groupby(["date", "method"])
+    result = of_methods[list(MEASURES)].agg(_average).assign(series=of_methods.size()).reset_index()
+    kinds = {"date": "datetime64[ns]", "series": int, **dict.fromkeys(MEASURES, float)}
+    return result[["date", "method", "series", *MEASURES]].astype(kinds)
 
 
-def _select_newest(scores: pa.Table) -> pa.Table:
-    """Return the rows of the newest contest of each series on each date."""
-    newest = scores.group_by(["date", *SERIES]).aggregate([("as_of", "max")])
-    return (
-        scores.join(newest, ["date", *SERIES])
-        .filter(pc.field("as_of") == pc.field("as_of_max"))
-        .drop_columns("as_of_max")
-    )
-
-
-def _average_each(group: Mapping[str, Sequence[float | None]]) -> Iterator[float]:
-    """Yield the mean of each measure, of those that are known; rows come in no order, and any order gives the same."""
-    for name in MEASURES:
-        known = [one for one in group[f"{name}_list"] if one is not None]
-        yield math.fsum(known) / len(known) if known else float("nan")
+def _average(values: pd.Series) -> float:
+    """Return the mean of what is known; rows come in no order, and any order gives the same."""
+    known = values.dropna()
+    return math.fsum(known) / len(known) if len(known) else float("nan")
 
 
 def forecast_measures(record: pd.DataFrame) -> dict[str, float]:

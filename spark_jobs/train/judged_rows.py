@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from models.training.job_tests import JobTests, Measured
+from models.training.job_tests import Measured
 from models.training.train_job import Learnt
 from spark_jobs.train.day_windows import JOB, OPERATOR
 
 
 def held_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
     """Return one row per held-back capacity: OPERATOR columns, ``parallelism``, ``capacity_per_s``, ``idle``."""
-    return _capacity_rows(learnt, lambda tests: tests.held).drop(columns="start_s")
+    return pd.concat([_rows_of(one, one.tests.held) for one in learnt], ignore_index=True)
 
 
 def hour_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
     """Return one row per operator, parallelism and hour ahead of the trial: as held_rows, and ``hour``."""
-    rows = _capacity_rows(learnt, lambda tests: tests.hours)
-    return rows.assign(hour=pd.to_datetime(rows.pop("start_s"), unit="s"))
-
-
-def _capacity_rows(learnt: Sequence[Learnt], choose: Callable[[JobTests], Measured]) -> pd.DataFrame:
-    parts = [_rows_of(one, choose(one.tests)) for one in learnt]
+    parts = [
+        _rows_of(one, hours).assign(hour=pd.to_datetime(hours.start_s, unit="s"))
+        for one in learnt
+        for hours in [one.tests.hours]
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -34,7 +33,6 @@ def _rows_of(learnt: Learnt, measured: Measured) -> pd.DataFrame:
         {
             **dict(zip(OPERATOR, (*learnt.facts.job, names), strict=True)),
             "parallelism": measured.parallelism,
-            "start_s": measured.start_s,
             "capacity_per_s": measured.capacity_per_s,
             "idle": measured.idle,
         }

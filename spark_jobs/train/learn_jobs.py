@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +21,7 @@ from models.training.train_job import Learnt, learn_job
 from spark_jobs.packed_objects import PACKED, collect_objects, pack
 from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
-from spark_jobs.train.training_data import known_operators
-from spark_jobs.train.training_events import index_jobs, list_spans
+from spark_jobs.train.training_events import index_jobs
 
 log = logging.getLogger(__name__)
 
@@ -89,14 +87,3 @@ def _add_capacity(events: pd.DataFrame, sustained: Mapping[JobKey, Floats]) -> p
     for job, rows in index_jobs(events).items():
         result[rows] = sustained.get(job, np.nan)
     return events.assign(capacity_after_per_s=result)
-
-
-def make_task(
-    settings: Settings,
-    graphs: Sequence[Mapping[str, Any]],
-    events: pd.DataFrame,
-    as_of_s: float,
-    since_s: float | None,
-) -> LearnTask:
-    """Return what every job's learning needs."""
-    return LearnTask(settings, as_of_s, since_s, known_operators(graphs), list_spans(events))

@@ -33,8 +33,9 @@ from spark_jobs.train.holdout_scores import score_capacities, score_latencies
 from spark_jobs.train.interval_scores import coverage_measures, measure_coverage
 from spark_jobs.train.job_errors import drop_jobs, list_job_errors
 from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
-from spark_jobs.train.learn_jobs import learn_jobs, make_task
+from spark_jobs.train.learn_jobs import LearnTask, learn_jobs
 from spark_jobs.train.recovery_scores import predict_recoveries
+from spark_jobs.train.training_events import list_spans
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
 
@@ -177,7 +178,7 @@ def train_fleet(
     champion_s = None if trained_at is None else trained_at.timestamp()
     first_s = parse_utc(str(content.trained_from)).timestamp()
     since_s = find_since(first_s, as_of_s, champion_s, settings.training)
-    task = make_task(settings, inputs.graphs, events, as_of_s, since_s)
+    task = LearnTask(settings, as_of_s, since_s, data.known_operators(inputs.graphs), list_spans(events))
     learnt, events = learn_jobs(inputs.observations, task, events)
     trainer = Trainer(
         inputs,

@@ -18,7 +18,8 @@ from spark_jobs.lake import Lake
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.train import day_windows
 from spark_jobs.train import training_data as data
-from spark_jobs.train.learn_jobs import LearnTask, learn_jobs, make_task
+from spark_jobs.train.learn_jobs import LearnTask, learn_jobs
+from spark_jobs.train.training_events import list_spans
 from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, fill, observations, write
 
 pytestmark = pytest.mark.spark
@@ -61,7 +62,8 @@ def compare(lake: Lake, settings: Settings) -> data.Content:
     inputs = data.read_inputs(lake, LATER, settings.training)
     content = data.hash_observations(inputs.observations, LATER)
     since_s = (LATER - timedelta(hours=9)).timestamp()
-    task = make_task(settings, inputs.graphs, inputs.events, LATER.timestamp(), since_s)
+    operators, spans = data.known_operators(inputs.graphs), list_spans(inputs.events)
+    task = LearnTask(settings, LATER.timestamp(), since_s, operators, spans)
     learnt, events = learn_jobs(inputs.observations, task, inputs.events)
     rows = learn_from_rows(lake, LATER - timedelta(days=settings.training.lookback_days), task)
     assert len(rows) == 2

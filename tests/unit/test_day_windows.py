@@ -7,17 +7,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.train.day_windows import pack_rows, sum_whole, unpack_windows
+from spark_jobs.train.day_windows import pack_rows, unpack_windows
 
-WHOLE = st.integers(-(2**63), 2**63 - 1)
 Row = tuple[str, int, float | None, bool | None]
 NUMBER = st.none() | st.floats(width=64)
 ROW = st.tuples(st.text(max_size=5), st.integers(0, 2**33), NUMBER, st.none() | st.booleans())
-
-
-@given(st.lists(WHOLE, max_size=20))
-def test_hashes_are_summed_beyond_64_bits(hashes: list[int]) -> None:
-    assert sum_whole(np.array(hashes, np.int64)) == sum(hashes)
 
 
 @settings(deadline=None, max_examples=50)
