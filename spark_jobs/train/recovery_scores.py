@@ -136,7 +136,7 @@ def _predict(
     downtime_s, observed_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
     if not np.isfinite(downtime_s):
         observed_before = recovery.events
-        downtime_s = recovery.downtime_s(event["cause_kind"], _float(event["state_size_bytes"]))
+        downtime_s = recovery.downtime_s(event["cause_kind"], float(event["state_size_bytes"]))
     whole_s = closed_form_recovery_s(downtime_s, behind_s, load_per_s, sustained)
     recovery_s = max(float(whole_s), float(downtime_s))
     utilisation = load_per_s / sustained
@@ -156,10 +156,6 @@ def _usual_age_s(bundle: FleetBundle, cluster: str, job: str) -> float:
         return bundle.for_job(cluster, job).recovery.checkpoint_interval_s
     except BundleError:
         return float("nan")
-
-
-def _float(value: object) -> float:
-    return float("nan") if value is None else float(str(value))
 
 
 def recovery_errors(recoveries: pd.DataFrame) -> Floats:

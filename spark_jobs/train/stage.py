@@ -50,21 +50,6 @@ def model_version(settings: Settings, hashes: list[str]) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def content_of(inputs: data.Inputs, settings: Settings, where: str) -> data.Content:
-    """Return what the observations are.
-
-    Raises:
-        NothingToLearnError: there are none.
-    """
-    result = data.hash_observations(inputs.observations, inputs.as_of)
-    if not result.rows:
-        raise NothingToLearnError(
-            f"no undisturbed observation in the {settings.training.lookback_days} days before "
-            f"{format_utc(inputs.as_of)} in {where}; ingest that time first (DAG tidewise_ingest)"
-        )
-    return result
-
-
 @dataclass(frozen=True, slots=True)
 class Registry:
     """What was registered before a training.
@@ -105,9 +90,19 @@ def train(
     *,
     jobs: str | None = None,
 ) -> Run:
-    """Return the finished run for the inputs: the one that is there, or a new one."""
-    chosen = "" if jobs is None else f" of a job that {jobs!r} matches"
-    content = content_of(inputs, settings, f"{lake.path(OBSERVATIONS)}{chosen}")
+    """Return the finished run for the inputs: the one that is there, or a new one.
+
+    Raises:
+        NothingToLearnError: there are no observations.
+    """
+    content = data.hash_observations(inputs.observations, inputs.as_of)
+    if not content.rows:
+        chosen = "" if jobs is None else f" of a job that {jobs!r} matches"
+        raise NothingToLearnError(
+            f"no undisturbed observation in the {settings.training.lookback_days} days before "
+            f"{format_utc(inputs.as_of)} in {lake.path(OBSERVATIONS)}{chosen}; ingest that time first (DAG "
+            "tidewise_ingest)"
+        )
     version = model_version(settings, [content.hash, *inputs.hashes, *known.hashes])
     if (done := store.find_finished(version)) is not None:
         return done
