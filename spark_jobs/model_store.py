@@ -73,6 +73,10 @@ class NoModelError(RuntimeError):
     """No trained model can be used; the message says what to run."""
 
 
+class NoChampionError(NoModelError):
+    """No registered version has the alias that was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Champion:
     """The version that plans use.
@@ -334,11 +338,11 @@ def load_bundle(settings: Settings, alias: str = CHAMPION) -> FleetBundle:
     """Return the models that planning uses.
 
     Raises:
-        NoModelError: no version has the alias.
+        NoChampionError: no version has the alias.
     """
     bundle = ModelStore(settings.mlflow).load(alias)
     if bundle is None:
-        raise NoModelError(
+        raise NoChampionError(
             f"no {alias} of model {settings.mlflow.registered_model!r} in {settings.mlflow.tracking_uri}: run the "
             f"train stage (DAG tidewise_train), or give a registered version the alias {alias}"
         )

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from include.settings import Settings, check_settings
 from include.stage_names import PROFILING, Stage
 from include.stages import StageRequest
-from spark_jobs.model_store import NoModelError
+from spark_jobs.model_store import NoChampionError
 from spark_jobs.train.stage import NothingToLearnError
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 # What these need is named: observations to learn from, and the models of a training.
-REFUSED = {Stage.TRAIN: NothingToLearnError, PROFILING: NoModelError, "advise": NoModelError}
+REFUSED = {Stage.TRAIN: NothingToLearnError, PROFILING: NoChampionError, "advise": NoChampionError}
 DRAWN: dict[str, dict[str, Any]] = {
     "defaults": {},
     "short": {

@@ -102,7 +102,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         ValueError: the settings name an unknown adapter or policy, the job was not observed or its policy uses
             no profile.
-        NoModelError: there are no models yet.
+        NoChampionError: there are no models yet.
         LostInputError: profiles as of that time are there, and no table has a job any more.
     """
     options, as_of = settings.planner, request.as_of
