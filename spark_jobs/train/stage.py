@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -200,8 +201,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     Raises:
         NothingToLearnError: no undisturbed observation lies in the look-back.
     """
-    lake, store = Lake(spark, settings.paths.lake), ModelStore(settings.mlflow)
-    inputs = data.read_inputs(lake, request.as_of, settings.training, request.jobs)
+    lake = Lake(spark, settings.paths.lake)
+    with ThreadPoolExecutor() as pool:  # MLflow's first database takes seconds of Python, the inputs those of Java
+        opening = pool.submit(ModelStore, settings.mlflow)
+        inputs = data.read_inputs(lake, request.as_of, settings.training, request.jobs)
+        store = opening.result()
     known = read_registry(store, request.as_of)
     done = train(store, lake, settings, inputs, known, jobs=request.jobs)
     result = json.loads(done.data.tags[RESULT_TAG])
