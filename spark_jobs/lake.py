@@ -82,6 +82,13 @@ class Lake:
         if not self.exists(table):
             ensure_table(self.root, table)
 
+    def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
+        """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
+        for table in tables:
+            self.ensure(table)
+        for table in read:
+            self.read(table)
+
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.
 

@@ -125,7 +125,7 @@ def forecast_apart(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     """Return the forecasts of a chunk, in one frame unless some series of it fails."""
     names = list(zip(*(series[name] for name in SERIES), strict=True))
     rows = range(len(series))
-    made = work_with_fallback(rows, lambda own: forecast_chunk(series.iloc[own], task, fits), names.__getitem__)
+    made = work_with_fallback(rows, lambda own: forecast_chunk(series.iloc[list(own)], task, fits), names.__getitem__)
     return [one for _, one in made]
 
 

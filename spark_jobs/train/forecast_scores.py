@@ -41,7 +41,8 @@ def forecast_record(lake: Lake, as_of: datetime) -> pd.DataFrame:
     of_methods = pd.concat([newest, used]).groupby(["date", "method"])
     result = of_methods[list(MEASURES)].agg(_average).assign(series=of_methods.size()).reset_index()
     kinds = {"date": "datetime64[ns]", "series": int, **dict.fromkeys(MEASURES, float)}
-    return result[["date", "method", "series", *MEASURES]].astype(kinds)
+    ordered: pd.DataFrame = result[["date", "method", "series", *MEASURES]].astype(kinds)
+    return ordered
 
 
 def _average(values: pd.Series) -> float:
