@@ -265,21 +265,13 @@ def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapp
 
 def send_objects(spark: SparkSession, objects: Iterable[object]) -> DataFrame:
     """Return objects as a frame, in their order; see :mod:`spark_jobs.packed_objects`."""
-    frames = []
-    for piece in _cut(pack([one]) for one in objects):
-        frames.append(frame_of(spark, pa.Table.from_batches(piece)))
+    pieces: list[list[pa.RecordBatch]] = [[]]
+    for row in (pack([one]) for one in objects):
+        if pieces[-1] and sum(each.nbytes for each in pieces[-1]) + row.nbytes > _SENT_BYTES:
+            pieces.append([])
+        pieces[-1].append(row)
+    frames = [frame_of(spark, pa.Table.from_batches(piece)) for piece in pieces if piece]
     return reduce(DataFrame.union, frames) if frames else empty(spark, COLUMNS)
-
-
-def _cut(rows: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    piece: list[pa.RecordBatch] = []
-    for one in rows:
-        if piece and sum(each.nbytes for each in piece) + one.nbytes > _SENT_BYTES:
-            yield piece
-            piece = []
-        piece.append(one)
-    if piece:
-        yield piece
 
 
 def date_hour_columns(timestamp: str) -> list[Column]:

@@ -15,7 +15,7 @@ from include.settings import Event, Settings
 from models.forecasting.event_outcomes import judge_event
 from models.forecasting.known_events import KnownEvent, list_events
 from spark_jobs.lake import Lake
-from spark_jobs.source_inputs.source_series import is_demand
+from spark_jobs.row_conditions import is_demand
 
 SHOWN_DAYS = 14
 """So long after its end an event is shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -101,7 +101,7 @@ def _result_of(row: dict[Any, Any], end: Any, load: pd.DataFrame, rescales: pd.D
         "late_minutes": float(late.sum()) * BIN.total_seconds() / 60.0 if len(late) else None,
         "recovery_s": optional_number(row["expected_recovery_s"]),
         "took_s": None if took is None else optional_number(took["downtime_s"] + took["catch_up_s"]),
-        "date": _date(row["apply_at"]),
+        "date": _utc(row["apply_at"]).date(),
     }
 
 
@@ -117,7 +117,3 @@ def _whole(value: Any) -> int | None:
 def _utc(value: Any) -> datetime:
     result: datetime = pd.Timestamp(value).tz_localize("UTC").to_pydatetime()
     return result
-
-
-def _date(value: Any) -> date:
-    return _utc(value).date()

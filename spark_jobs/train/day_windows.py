@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 from include.tables import JOB_WINDOWS, OBSERVATIONS
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.lake import Lake, rows_of
+from spark_jobs.row_conditions import is_demand
 from spark_jobs.source_inputs.copied_slices import find_stale
-from spark_jobs.source_inputs.source_series import is_demand
 
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")

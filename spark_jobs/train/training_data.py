@@ -21,7 +21,7 @@ from models.bundle.fleet_bundle import JobKey
 from models.training.job_windows import KnownOperator
 from spark_jobs.few_rows import read_few, read_newest_rows
 from spark_jobs.lake import Lake, from_table
-from spark_jobs.plan_inputs.chosen_jobs import is_chosen
+from spark_jobs.row_conditions import is_chosen
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.day_windows import JOB, OPERATOR, pack_windows, read_days, select_windows

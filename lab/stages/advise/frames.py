@@ -16,7 +16,7 @@ from lab.stages.inputs.subjects import history_frame, subjects
 from lab.stages.inputs.what_ran import Followed, follow_jobs, select_span
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
-from spark_jobs.plan_inputs.chosen_jobs import is_chosen
+from spark_jobs.row_conditions import is_chosen
 from spark_jobs.source_inputs.source_windows import HistoryFrame
 from spark_jobs.timestamps import timestamp_column
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from include.settings import Planner
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.windows import COLUMNS, READ
-from spark_jobs.source_inputs.source_series import is_demand
+from spark_jobs.row_conditions import is_demand
 from spark_jobs.timestamps import timestamp_column
 
 
