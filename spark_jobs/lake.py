@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from functools import reduce
@@ -81,13 +81,6 @@ class Lake:
         """Create the table with its CHECK constraints in one transaction if it is not there."""
         if not self.exists(table):
             ensure_table(self.root, table)
-
-    def prepare(self, tables: Iterable[Table], read: Iterable[Table] = ()) -> None:
-        """Create the tables that are not there, and have Delta read the logs of those that Spark uses."""
-        for table in tables:
-            self.ensure(table)
-        for table in read:
-            self.read(table)
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.

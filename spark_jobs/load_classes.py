@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     (folder,) = argv
     spark = start_session(load_settings(), "load-classes")
     lake = Lake(spark, f"{folder}/lake")
-    lake.prepare([JOBS])
+    lake.ensure(JOBS)
     rows = pass_through_python(read_lines(spark, Path(folder) / "lines"))
     return 0 if write_and_read(lake, JOBS, rows) == 2 * _LINES else 1
 
