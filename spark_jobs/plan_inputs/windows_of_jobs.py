@@ -37,10 +37,10 @@ def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[s
     """
     by = [*_NAMES, "is_source"]
     parts = join_parts(windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date()))
-    seen = [_find_highest(_select_measured(rows, as_of), by) for rows in parts]
-    if not seen:
+    highest = [_find_highest(_select_measured(rows, as_of), by) for rows in parts]
+    if not highest:
         return {}
-    of_operators = _find_highest(pa.concat_tables(seen), by)
+    of_operators = _find_highest(pa.concat_tables(highest), by)
     is_unseen = pc.and_(of_operators["is_monitored"], pc.invert(of_operators["is_reported"]))
     unseen: dict[Job, list[str]] = {}
     for row in of_operators.filter(pc.and_(is_unseen, pc.fill_null(of_operators["is_source"], False))).to_pylist():

@@ -59,13 +59,13 @@ def list_criteria(
     def compare_coverage(name: str, rows: pd.DataFrame, level: int) -> Criterion:
         return _coverage(rows, against, name, INSIDE[level], LEVELS[level], has_champion=has_champion)
 
-    seen, unseen = (hours[hours["place"] == place] for place in ("seen", "unseen"))
+    old, new = (hours[hours["place"] == place] for place in ("seen", "unseen"))
     ahead = "capacity error of the hours ahead at parallelisms"
     return [
         compare_errors("capacity_held", "capacity error of held-back windows", held, reference, tolerance),
-        compare_errors("capacity_seen", f"{ahead} seen before", seen, reference, tolerance),
+        compare_errors("capacity_seen", f"{ahead} seen before", old, reference, tolerance),
         # A step to an unseen parallelism is rare: more chance, and less harm than being wrong every hour.
-        compare_errors("capacity_unseen", f"{ahead} never seen", unseen, reference, 2.0 * tolerance),
+        compare_errors("capacity_unseen", f"{ahead} never seen", new, reference, 2.0 * tolerance),
         compare_coverage("coverage", held, 0),
         compare_coverage("coverage_95", held, 1),
         compare_errors("recovery", "error of recovery times ahead", recovery, "champion_error", RECOVERY_TOLERANCE),
