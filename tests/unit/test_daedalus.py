@@ -138,6 +138,16 @@ def test_it_follows_the_load_and_waits_after_a_change() -> None:
     assert decide(policy, situation([3500.0] * 4, 2, NOW_S + 300), memory)[0] == 4
 
 
+def test_a_change_that_did_not_come_is_asked_for_again() -> None:
+    policy = Daedalus()
+    workers, memory = decide(policy, situation([1500.0] * 3, 4), policy.first_memory())
+    assert (workers, memory.changed_s) == (2, None)
+    workers, memory = decide(policy, situation([1500.0] * 4, 4, NOW_S + 300), memory)
+    assert (workers, memory.asked_s, memory.changed_s) == (2, NOW_S + 300, None)
+    _, memory = decide(policy, situation([1500.0] * 5, 2, NOW_S + 600), memory)
+    assert memory.changed_s == NOW_S + 300
+
+
 def test_after_a_bad_forecast_a_straight_line_counts() -> None:
     """Loads stayed, as forecast of a short history, then doubled: the error is a half, and the line goes on rising."""
     policy = Daedalus(DaedalusOptions(forecast_s=600))

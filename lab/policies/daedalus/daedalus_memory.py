@@ -25,7 +25,9 @@ class DaedalusMemory:
         expected: a forecast by differences that is to be judged when its windows have come; empty without one.
         windows_since: that came since it was made.
         error: WAPE of the last forecast that was judged.
-        changed_s: time of the last change.
+        workers: that ran at the last evaluation; None before the first.
+        asked_s: when other workers were last asked for.
+        changed_s: when those were asked for that came last.
     """
 
     read_until_s: int | None = None
@@ -35,7 +37,15 @@ class DaedalusMemory:
     expected: tuple[float, ...] = ()
     windows_since: int = 0
     error: float = 0.0
+    workers: int | None = None
+    asked_s: int | None = None
     changed_s: int | None = None
+
+    def meet(self, workers: int, now_s: int) -> DaedalusMemory:
+        """Return the memory of a job that runs on so many workers now: what was asked for may not have come."""
+        if self.workers is None or workers == self.workers:
+            return replace(self, workers=workers)
+        return replace(self, workers=workers, changed_s=now_s if self.asked_s is None else self.asked_s)
 
     def learn(self, windows: JobWindows) -> DaedalusMemory:
         """Return the memory after windows that it has not read yet."""

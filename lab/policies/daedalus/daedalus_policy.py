@@ -35,11 +35,11 @@ class Daedalus:
         """Return a change now or none."""
         options, at_s, observations = self._options, situation.as_of_s, situation.observations
         new = observations if memory.read_until_s is None else observations.since(memory.read_until_s)
-        known = memory.learn(JobWindows.of(situation.graph, new))
+        running = max(situation.parallelism.values())
+        known = memory.learn(JobWindows.of(situation.graph, new)).meet(running, at_s)
         if not known.lines or not known.load_per_s:
             return hold(situation, "Daedalus knows no capacity yet"), known
         known, ahead = self._forecast(known, observations.window_s)
-        running = max(situation.parallelism.values())
         outlook = Outlook((known.load_per_s[-1], *ahead), observations.window_s, known.waiting)
         workers = choose_workers(
             known.lines,
@@ -57,7 +57,7 @@ class Daedalus:
         if since_s < wait_s:
             return hold(situation, f"{reason}; the last change is less than {wait_s} s ago"), known
         return rescale_now(situation, dict.fromkeys(situation.graph.names, workers), reason), replace(
-            known, changed_s=at_s
+            known, asked_s=at_s
         )
 
     def _forecast(self, memory: DaedalusMemory, window_s: int) -> tuple[DaedalusMemory, tuple[float, ...]]:
