@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -24,7 +23,7 @@ from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, repla
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
 from benchmarks.replay.replay_traces import ColumnChoice, TraceError
-from benchmarks.replay.scenarios import SCENARIOS, Scenario
+from benchmarks.replay.scenarios import SCENARIOS, apply_scenario
 from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
@@ -197,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
             case = ReplayCase(trace, job, policies, list_seeds(options), conditions, forms=forms)
             if scenario is not None:
-                case = apply_scenario(case, scenario, SCENARIOS[scenario])
+                case = apply_scenario(case, scenario)
                 console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)
             try:
                 rows += replay(case, options, console)
@@ -208,12 +207,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             write_costs(rows, costs)
     console.print(f"written: {out}, {len(rows)} rows; {costs}: python -m benchmarks.replay.cost_summary {costs}")
     return 0
-
-
-def apply_scenario(case: ReplayCase, name: str, scenario: Scenario) -> ReplayCase:
-    """Return the case under a scenario."""
-    conditions = replace(case.conditions, disturbances=scenario.disturbances)
-    return replace(case, trace=scenario.apply(name, case.trace), conditions=conditions, peak_share=scenario.peak_share)
 
 
 def list_seeds(options: argparse.Namespace) -> tuple[int, ...]:

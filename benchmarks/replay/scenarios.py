@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from benchmarks.replay.replay_cases import ReplayCase
 from benchmarks.replay.replay_jobs import PEAK_SHARE
 from benchmarks.replay.replay_traces import DAY_BINS, Trace
 from lab.replay.conditions import AT_ONCE, Disturbances
@@ -121,3 +122,11 @@ SCENARIOS: Mapping[str, Scenario] = {
     },
 }
 """Name -> scenario."""
+
+
+def apply_scenario(case: ReplayCase, name: str) -> ReplayCase:
+    """Return a case under a scenario."""
+    scenario = SCENARIOS[name]
+    conditions = replace(case.conditions, disturbances=scenario.disturbances)
+    trace = scenario.apply(name, case.trace)
+    return replace(case, trace=trace, conditions=conditions, peak_share=scenario.peak_share)

@@ -1,7 +1,7 @@
 """Traces on which nothing was tuned, from public repositories that are not part of this one.
 
 ``python -m benchmarks.replay.unseen DIR OUT``: DIR holds clones of the repositories in :data:`SOURCES` under their last
-names, OUT gets a CSV file of five-minute counts per trace, ready for ``python -m benchmarks.replay --trace OUT/*.csv``.
+names, the last one checked out at the commit that is named, OUT gets a CSV file of five-minute counts per trace, ready for ``python -m benchmarks.replay --trace OUT/*.csv``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ SOURCES = (
     "https://github.com/numenta/NAB",
     "https://github.com/nimamahmoudi/worldcup98-dataset",
     "https://github.com/reconfigurable-ml-pipeline/web-service-datasets",
+    "https://github.com/chasebk/code_OTWO_ELM at 8bf65089afb5a036b2293f9309a5f5480c6cc7fa",
 )
 _SECONDS = "web-service-datasets/dataset"
+_TRAFFIC = "code_OTWO_ELM/data/formatted"
 _MINUTES = "worldcup98-dataset/invocation_count.csv"
 
 
@@ -71,14 +73,14 @@ def read_counts_per_minute(path: Path, first: str, after: str) -> pd.Series:
     return rows[(rows.index >= begin) & (rows.index < end)].resample(BIN).sum()
 
 
-def read_series(path: Path) -> pd.Series:
-    """Return a series of the benchmark of anomalies, ``timestamp`` and ``value``.
+def read_series(path: Path, time: str = "timestamp", value: str = "value") -> pd.Series:
+    """Return a series of a CSV file; the columns' defaults are those of the benchmark of anomalies.
 
     Raises:
         NotObservedError: the file is missing or lacks these columns.
     """
     try:
-        return pd.read_csv(path, parse_dates=["timestamp"]).set_index("timestamp")["value"]
+        return pd.read_csv(path, parse_dates=[time]).set_index(time)[value]
     except (OSError, ValueError, KeyError) as error:
         raise NotObservedError(f"{path}: {error}") from error
 
@@ -91,6 +93,8 @@ TRACES: Mapping[str, Callable[[Path], pd.Series]] = {
     "worldcup_june": lambda top: read_counts_per_minute(top / _MINUTES, "1998-06-10", "1998-07-01"),
     "load_balancer": lambda top: read_series(top / "NAB/data/realAWSCloudwatch/elb_request_count_8c0756.csv"),
     "mentions": lambda top: read_series(top / "NAB/data/realTweets/Twitter_volume_AAPL.csv"),
+    "internet_eu": lambda top: read_series(top / _TRAFFIC / "it_eu_5m.csv", "time_count", "traffic (in bits)"),
+    "internet_uk": lambda top: read_series(top / _TRAFFIC / "it_uk_5m.csv", "time_count", "bits"),
 }
 
 

@@ -1,0 +1,1 @@
+"""The evidence: what is replayed for the published tables, and the tables."""

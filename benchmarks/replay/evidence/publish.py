@@ -1,0 +1,2 @@
+"""x"""
+def publish(*a): return []
