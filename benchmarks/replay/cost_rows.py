@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.replay.replay_candidates import BOUND
-from benchmarks.replay.replay_cases import FLOOR, Row
+from benchmarks.replay.replay_cases import Row, compare_rows, find_place
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT
 from include.policy_catalogue import REFERENCES
 
@@ -30,57 +30,38 @@ COLUMNS = (
     "best_rival",
     "cost_vs_best_rival",
     "cost_vs_clairvoyant",
+    "rises_ahead_share",
+    "rises_ahead_minutes",
+    "fingerprint",
 )
-_TEXTS = ("trace", "job", "policy", "segment", "best_rival")
+_TEXTS = ("trace", "job", "policy", "segment", "best_rival", "fingerprint")
+BETWEEN = "@"
+"""Between the name of a policy and its point of a frontier."""
 _OWN = ("planner", "controller_alone", "programme")
-_WHERE = ("trace", "job", "seed", "segment")
 
 
 def is_rival(policy: str) -> bool:
-    """Return whether a candidate is none of ours, and knows nothing in hindsight."""
-    return not policy.startswith(_OWN) and policy not in {*REFERENCES, BOUND, BEST_CONSTANT}
+    """Return whether a candidate is none of ours, no point of a frontier, and knows nothing in hindsight."""
+    return not policy.startswith(_OWN) and BETWEEN not in policy and policy not in {*REFERENCES, BOUND, BEST_CONSTANT}
 
 
 def compare_costs(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a replay with the best rival of each trace, job, seed and segment, and the cost over it.
+    """Return the rows of replays over the references, and over the best rival of each trace, job, seed and segment.
 
     Args:
         rows: as the replay writes them; what a row lacks is not known.
     """
     best: dict[tuple[object, ...], tuple[float, str]] = {}
     for row in rows:
-        where, policy = tuple(row[column] for column in _WHERE), str(row["policy"])
+        where, policy = find_place(row), str(row["policy"])
         if is_rival(policy):
             best[where] = min(best.get(where, (float("inf"), "")), (float(str(row["cost"])), policy))
     result: list[Row] = []
-    for row in rows:
-        least, rival = best.get(tuple(row[column] for column in _WHERE), (None, None))
+    for row in compare_rows(rows):
+        least, rival = best.get(find_place(row), (None, None))
         ratio = float(str(row["cost"])) / least if least else None
         known: Row = {**row, "best_rival": rival, "cost_vs_best_rival": ratio}
         result.append({column: known.get(column) for column in COLUMNS})
-    return result
-
-
-def merge_costs(before: Sequence[Row], added: Sequence[Row]) -> list[Row]:
-    """Return rows of several replays as if they were of one: sorted, each over the bound and the clairvoyant's cost.
-
-    Args:
-        before: rows.
-        added: further ones; they replace those of the same trace, job, policy, seed and segment, and all of the same
-            trace and job whose run was not as long: costs over another length compare nothing.
-    """
-    days = {(row["trace"], row["job"]): row["days"] for row in added}
-    as_long = [row for row in before if days.get((row["trace"], row["job"]), row["days"]) == row["days"]]
-    rows = {(*(row[column] for column in _WHERE), row["policy"]): row for row in (*as_long, *added)}
-    least = {key[:-1]: row["bound"] for key, row in rows.items() if key[-1] == BOUND}
-    floor = {key[:-1]: row["cost"] for key, row in rows.items() if key[-1] == FLOOR}
-    result: list[Row] = []
-    for key in sorted(rows, key=str):
-        row, bound, clairvoyant = rows[key], least.get(key[:-1]), floor.get(key[:-1])
-        cost = float(str(row["cost"]))
-        ratios = {"cost_vs_bound": bound, "cost_vs_clairvoyant": clairvoyant}
-        known: Row = {name: cost / float(other) if other else None for name, other in ratios.items()}
-        result.append({**row, "bound": bound, **known})
     return result
 
 

@@ -20,42 +20,52 @@ from benchmarks.replay.replay_tables import compute_mean
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT
 from benchmarks.replay.tables import format_table
 from cli.arguments import CommandParser
+from include.settings import Planner
 from lab.replay.scores import SEGMENTS
 
-PLANNER = "planner"
+DEFAULT = Planner().policy
 AFTER = "after_first_day"
 _RATIOS = {"/ bound": "cost_vs_bound", "/ best rival": "cost_vs_best_rival", "/ clairvoyant": "cost_vs_clairvoyant"}
 _RATES = {"rescales / day": "rescales_per_day", "late min / day": "late_minutes_per_day"}
-HEADINGS = ("policy", *_RATIOS, "/ planner", "95% interval", *_RATES)
+HEADINGS = ("policy", *_RATIOS, f"/ {DEFAULT}", "95% interval", "slot-hours", *_RATES)
 
 
-def collect_costs(rows: Sequence[Row], policy: str) -> dict[tuple[str, int], float]:
-    """Return (trace, seed) -> what a candidate costs there."""
+def collect_costs(rows: Sequence[Row], policy: str, column: str = "cost") -> dict[tuple[str, int], float]:
+    """Return (trace, seed) -> what a candidate costs there, or another column of it."""
     own = (row for row in rows if row["policy"] == policy)
-    return {(str(row["trace"]), int(str(row["seed"]))): float(str(row["cost"])) for row in own}
+    return {(str(row["trace"]), int(str(row["seed"]))): float(str(row[column])) for row in own}
 
 
 def summarise(rows: Sequence[Row], segment: str = AFTER) -> list[list[str]]:
-    """Return the table of one job, headings first, the cheapest first; bold: the planner, and what is cheaper.
+    """Return the table of one job, headings first, the cheapest first; bold: the default, and what is cheaper.
+
+    Ratios are geometric means over traces and seeds; slot-hours are over those of the default.
 
     Args:
         rows: of :func:`benchmarks.replay.cost_rows.compare_costs`.
         segment: of the run.
     """
     retained = [row for row in rows if row["segment"] == segment]
-    planner = collect_costs(retained, PLANNER)
+    default, hours = (collect_costs(retained, DEFAULT, column) for column in ("cost", "slot_hours"))
     result: list[tuple[float, list[str]]] = []
     for policy in dict.fromkeys(str(row["policy"]) for row in retained):
         own = [row for row in retained if row["policy"] == policy]
-        ratio = compute_ratio(collect_costs(own, policy), planner) if planner else None
-        cells = [policy, *(_format(compute_mean(own, column)) for column in _RATIOS.values())]
+        ratio = compute_ratio(collect_costs(own, policy), default) if default else None
+        cells = [policy, *(_format(compute_geometric_mean(own, column)) for column in _RATIOS.values())]
         cells += [f"{ratio.mean:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}"] if ratio else ["-", "-"]
+        cells += [f"{compute_ratio(collect_costs(own, policy, 'slot_hours'), hours).mean:.3f}"] if ratio else ["-"]
         cells += [f"{compute_mean(own, column):.1f}" for column in _RATES.values()]
         is_cheaper = ratio is not None and ratio.is_cheaper and policy not in {BOUND, FLOOR, BEST_CONSTANT}
-        is_bold = policy == PLANNER or is_cheaper
+        is_bold = policy == DEFAULT or is_cheaper
         order = ratio.mean if ratio else compute_mean(own, "cost")
         result.append((order, [f"**{cell}**" for cell in cells] if is_bold else cells))
     return [list(HEADINGS), *(cells for _, cells in sorted(result))]
+
+
+def compute_geometric_mean(rows: Sequence[Row], column: str) -> float:
+    """Return the geometric mean of a column where it is known; NaN where it nowhere is."""
+    values = [value for row in rows if isinstance(value := row.get(column), int | float)]
+    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
 
 
 def list_by_trace(rows: Sequence[Row], column: str = "cost_vs_bound", segment: str = AFTER) -> list[list[str]]:

@@ -148,23 +148,32 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
 
 
 def merge(parts: Sequence[CaseResult], policies: Sequence[str]) -> CaseResult:
-    """Put the parts of a case together, in the order of the policies, each row compared with what is known afterwards.
-
-    Every row gets the bound, where it was computed, and the costs over it and over the clairvoyant's.
-    """
-    rows = [row for part in parts for row in part.rows]
-    floor = {(row["seed"], row["segment"]): row["cost"] for row in rows if row["policy"] == FLOOR}
-    bounds = {(row["seed"], row["segment"]): row["bound"] for row in rows if row["policy"] == BOUND}
+    """Put the parts of a case together, in the order of the policies, each row compared with the references."""
     order = {name: place for place, name in enumerate(policies)}
-    rows.sort(key=lambda row: order[str(row["policy"])])  # stable: seeds and segments keep their order
-    compared: list[Row] = []
-    for row in rows:
-        where = row["seed"], row["segment"]
-        known = {"bound": bounds.get(where), "cost_vs_bound": _divide_costs(row["cost"], bounds.get(where))}
-        compared.append({**row, **known, "cost_vs_clairvoyant": _divide_costs(row["cost"], floor.get(where))})
+    rows = sorted((row for part in parts for row in part.rows), key=lambda row: order[str(row["policy"])])
     slots = {name: part.slots[name] for name in policies for part in parts if name in part.slots}
     refused = {name: part.refused[name] for name in policies for part in parts if name in part.refused}
-    return CaseResult(compared, slots, parts[0].arrivals_per_s, refused)
+    return CaseResult(compare_rows(rows), slots, parts[0].arrivals_per_s, refused)
+
+
+def compare_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with the bound of their load, seed and segment, where it was computed, and the costs over references.
+
+    Those are the bound and the clairvoyant's cost.
+    """
+    least = {find_place(row): row.get("bound") for row in rows if row["policy"] == BOUND}
+    floor = {find_place(row): row["cost"] for row in rows if row["policy"] == FLOOR}
+    result: list[Row] = []
+    for row in rows:
+        bound, clairvoyant = least.get(find_place(row)), floor.get(find_place(row))
+        known: Row = {"bound": bound, "cost_vs_bound": _divide_costs(row["cost"], bound)}
+        result.append({**row, **known, "cost_vs_clairvoyant": _divide_costs(row["cost"], clairvoyant)})
+    return result
+
+
+def find_place(row: Row) -> tuple[object, ...]:
+    """Return what rows that can be compared have in common: trace, job, seed and segment."""
+    return tuple(row[column] for column in ("trace", "job", "seed", "segment"))
 
 
 def _divide_costs(cost: str | float | None, least: str | float | None) -> float | None:

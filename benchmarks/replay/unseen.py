@@ -1,7 +1,8 @@
 """Traces on which nothing was tuned, from public repositories that are not part of this one.
 
 ``python -m benchmarks.replay.unseen DIR OUT``: DIR holds clones of the repositories in :data:`SOURCES` under their last
-names, the last one checked out at the commit that is named, OUT gets a CSV file of five-minute counts per trace, ready for ``python -m benchmarks.replay --trace OUT/*.csv``.
+names, the last one checked out at the commit that is named.  OUT gets a CSV file of five-minute counts per trace, ready
+for ``python -m benchmarks.replay --trace OUT/*.csv``.
 """
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             done_s += estimate_unit_s(unit)
             console.print(f"{done_s / sum(left_s):4.0%} {unit.policy} on {unit.load}", highlight=False)
 
-        run_units(missing, options.out, known, options.unseen, options.jobs, say)
         write_fingerprints({**read_fingerprints(), **known})
-    for path in publish(studies.values(), options.out, read_fingerprints()):
+        run_units(missing, options.out, known, options.unseen, processes=options.jobs, progress=say)
+    for path in publish(studies, options.out, read_fingerprints(), options.unseen):
         console.print(f"written: {path}", highlight=False)
     return 0
 

@@ -1,8 +1,9 @@
 """Fingerprints of what policies decide: a change of decisions makes another one, a change of names does not.
 
-A fingerprint is the hash of the slots that a policy had in each window of :data:`SITUATIONS`: two days of three shipped
-traces, with the noise and failures of one seed.  A row of a published table bears the one that its policy had when it
-ran; ``published/fingerprints.csv`` has those of today, and ``tests`` compute some of them anew.
+A fingerprint is the hash of the slots that a policy had in each window of :data:`SITUATIONS`: four days of three
+shipped traces, in which the first plans are made, with the noise and failures of one seed.  A row of a published table
+bears the one that its policy had when it ran; ``published/fingerprints.csv`` has those of today, and tests compute some
+of them anew.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from include.settings import PROJECT
 
 SITUATIONS: Final = (("dsp_taxi_5min", ""), ("dsp_alibaba_5min", "slots_180s"), ("dsp_wiki_de_5min", ""))
 """Trace and scenario."""
-DAYS: Final = 2.0
+DAYS: Final = 4.0
 FILE: Final = PUBLISHED / "fingerprints.csv"
 _DECIDES: Final = ("models", "include", "lab", "benchmarks/replay")
 _DIGITS: Final = 12

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from benchmarks.replay.best_forms import read_forms
+from benchmarks.replay.cost_rows import BETWEEN
 from benchmarks.replay.rivals.rival_options import CandidateForm
 from include.settings import Costs
 
-BETWEEN = "@"
-"""Between the name of a policy and its point."""
 LATE_FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 HEADROOMS: Final = (0.0, 0.1, 0.2, 0.35, 0.5)
 _TARGETS: Final = (0.6, 0.7, 0.8, 0.9)
@@ -55,5 +54,5 @@ def split_point(name: str) -> tuple[str, str]:
     return policy, point
 
 
-def _name(policy: str, points: Sequence[tuple[str, CandidateForm]]) -> Mapping[str, CandidateForm]:
+def _name(policy: str, points: Sequence[tuple[str, CandidateForm]]) -> dict[str, CandidateForm]:
     return {f"{policy}{BETWEEN}{point}": form for point, form in points}

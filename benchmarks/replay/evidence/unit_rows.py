@@ -53,6 +53,7 @@ def run_units(
     out: Path,
     fingerprints: Mapping[str, str],
     unseen: Path,
+    *,
     processes: int,
     progress: Callable[[Unit], None],
 ) -> None:
