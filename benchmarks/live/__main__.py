@@ -24,6 +24,7 @@ from benchmarks.live.history import choose_begin, make_plans, request_history
 from benchmarks.live.live_job import JOBS, SLOTS
 from benchmarks.live.load_window import LoadWindow, WindowError, choose_window, make_trace
 from benchmarks.live.policies import POLICIES, TIDEWISE
+from benchmarks.live.publish import publish
 from benchmarks.live.report import write_report
 from benchmarks.live.results import CPU_MAX, write_result
 from benchmarks.live.run import RunPlan, run_policy
@@ -82,11 +83,18 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         "--allow-busy", action="store_true", help=f"keep runs above {CPU_MAX:.0%}% of all processors, marked as invalid"
     )
     parser.add_argument("--report", action="store_true", help="make table and page of the runs that are there, no more")
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="as --report; copy valid runs to benchmarks/live/results, write the pages",
+    )
     parser.add_argument("--autoscaler-jar", type=Path, help="flink-autoscaler-standalone; else it is built")
     parser.add_argument("--autoscaler-source", default=REPOSITORY, help="what git clones to build it")
     parser.add_argument("--maven", default="", help="further arguments of Maven, separated by spaces")
     parser.add_argument("--out", type=Path, default=Path("out"))
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.report |= options.publish
+    return options
 
 
 def find_calibration(job: str, folder: Path, say: Callable[[str], None]) -> Calibration:
@@ -218,6 +226,8 @@ def main(argv: list[str] | None = None) -> int:
                 held.enter_context(hold_folder(options.out, "make live", file))
             are_valid = options.report or run_all(options, folder, progress.say)
             page = write_report(folder, progress.say)
+            for path in publish(folder) if options.publish else ():
+                progress.say(f"written: {path}")
     except (UsageError, WindowError, TraceError) as error:
         print(f"live: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.live.calibration import read_calibration
 from benchmarks.live.page import render_page
+from benchmarks.live.paired import compare_pairs, format_pairs
 from benchmarks.live.results import read_results
 from benchmarks.live.run import read_prices
 from benchmarks.live.simulator import compare_runs
@@ -35,6 +36,7 @@ def write_report(folder: Path, say: Callable[[str], None]) -> Path:
     table = format_table(results)
     beside = format_comparisons(comparisons)
     parts = ["## What the comparison says against Tidewise", *(against or ["Nothing: no policy has less of anything."])]
+    parts += ["## Tidewise minus others, by seed", format_pairs(compare_pairs(results))]
     parts += ["## Runs", table, "## The simulator beside it", beside]
     page = folder.parent / "live.html"
     write_text(page, render_page(results, against, comparisons))

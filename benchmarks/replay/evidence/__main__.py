@@ -51,9 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         cache.parent.mkdir(parents=True, exist_ok=True)
         known = refresh_fingerprints(policies, cache, lambda names: compute_fingerprints(names, options.jobs))
         missing = [unit for unit in units if read_rows(unit, options.out, known[unit.policy]) is None]
-        left_s = [estimate_unit_s(unit) for unit in missing]
+        estimates_s = [estimate_unit_s(unit) for unit in missing]
         console.print(
-            f"{len(missing)} of {len(units)} runs are left, about {sum(left_s) / 3600:.1f} CPU hours", highlight=False
+            f"{len(missing)} of {len(units)} runs are left, about {sum(estimates_s) / 3600:.1f} CPU hours",
+            highlight=False,
         )
         if options.estimate:
             return 0
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         def say(unit: Unit) -> None:
             nonlocal done_s
             done_s += estimate_unit_s(unit)
-            console.print(f"{done_s / sum(left_s):4.0%} {unit.policy} on {unit.load}", highlight=False)
+            console.print(f"{done_s / sum(estimates_s):4.0%} {unit.policy} on {unit.load}", highlight=False)
 
         write_fingerprints({**read_fingerprints(), **known})
         run_units(missing, options.out, known, options.unseen, processes=options.jobs, progress=say)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.live.publish import RESULTS, format_pages
 from benchmarks.live.results import read_results
-from benchmarks.live.tables import format_table, list_against
-from include.settings import PROJECT
 
-RESULTS = PROJECT / "benchmarks" / "live" / "results"
 RUNS = read_results(RESULTS / "live")
 
 
@@ -19,8 +17,6 @@ def test_each_is_a_measurement_that_lost_nothing():
         assert run.pace == "product"
 
 
-def test_the_table_is_of_these_runs():
-    text = (RESULTS / "live.md").read_text(encoding="utf-8")
-    assert format_table(RUNS) in text
-    for sentence in list_against(RUNS):
-        assert sentence in text
+def test_the_pages_are_what_the_command_writes_of_these_runs():
+    for path, text in format_pages().items():
+        assert path.read_text(encoding="utf-8") == text, 'run make live ARGS="--publish"'

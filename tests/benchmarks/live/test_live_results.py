@@ -14,6 +14,7 @@ from benchmarks.live.estimate import RunKey, estimate_minutes, list_missing
 from benchmarks.live.history import choose_begin, request_history
 from benchmarks.live.load_window import LoadWindow
 from benchmarks.live.measures import Measures
+from benchmarks.live.paired import compare_pairs, format_pairs
 from benchmarks.live.report import write_report
 from benchmarks.live.results import RunResult, is_done, read_result, result_file, write_result
 from benchmarks.live.run import read_prices
@@ -211,3 +212,24 @@ def test_a_window_begins_on_a_bin_after_the_stages():
     begins = choose_begin(parse_utc("2026-11-27T08:01:00Z"), 12.0)
     assert begins == parse_utc("2026-11-27T08:15:00Z")
     assert result_file(Path("out/live"), "none", "q3", 2).name == "q3-none-2.json"
+
+
+def test_differences_are_paired_by_seed_with_an_interval_and_the_dearer_ones_come_first() -> None:
+    costs = {"tidewise": (5.0, 7.0, 6.0), "controller_alone": (4.0, 6.5, 4.5), "flink_autoscaler": (9.0, 9.0, 9.0)}
+    runs = [
+        made_run(policy, seed, measures=replace(MEASURES, cost=cost))
+        for policy, each in costs.items()
+        for seed, cost in enumerate(each, 1)
+    ]
+    busy = made_run("controller_alone", 4, cpu=0.9, measures=replace(MEASURES, cost=1.0))
+    pairs = {one.policy: one for one in compare_pairs([*runs, busy])}
+    alone = pairs["controller_alone"]
+    assert alone.seeds == (1, 2, 3)
+    assert alone.mean["cost"] == pytest.approx(1.0)
+    assert alone.half_width["cost"] == pytest.approx(4.3027 * 0.5 / 3**0.5, rel=1e-3)  # of 1.0, 0.5 and 1.5
+    assert pairs["flink_autoscaler"].mean["cost"] == pytest.approx(-3.0)
+    lines = format_pairs(pairs.values()).splitlines()
+    assert lines[2].startswith("| q3 | Tidewise's controller without history | 3 | +1.00 +-1.24 |")
+    assert lines[3].startswith("| q3 | Flink's autoscaler, defaults | 3 | -3.00 ")
+    (single,) = compare_pairs([one for one in runs if one.seed == 1 and one.policy != "flink_autoscaler"])
+    assert "| 1 | +1.00 |" in format_pairs([single])

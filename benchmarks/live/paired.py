@@ -1,0 +1,79 @@
+"""What Tidewise took more or less than each other policy on the same job and seed, with an interval over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.live.policies import POLICIES, TIDEWISE
+from benchmarks.live.results import RunResult
+
+LEVEL: Final = 0.95
+FIGURES: Final[dict[str, Callable[[RunResult], float]]] = {
+    "cost": lambda one: one.measures.cost,
+    "late minutes": lambda one: one.measures.late_minutes,
+    "slot-hours": lambda one: one.measures.slot_hours,
+    "rescales": lambda one: float(one.measures.rescales),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Tidewise minus another policy on one job.
+
+    Attributes:
+        job, policy: of the comparison; policy is the other.
+        seeds: with a measurement of both.
+        mean: by figure.
+        half_width: of the interval of :data:`LEVEL` by Student's t, by figure; infinite for a single seed.
+    """
+
+    job: str
+    policy: str
+    seeds: tuple[int, ...]
+    mean: dict[str, float]
+    half_width: dict[str, float]
+
+
+def compare_pairs(results: Iterable[RunResult]) -> list[PairedDifference]:
+    """Return the differences of each job and other policy; runs that are no measurement are left out."""
+    runs = {(one.job, one.seed, one.policy): one for one in results if one.is_valid}
+    rows = []
+    for job in sorted({job for job, _, _ in runs}):
+        for other in (name for name in POLICIES if name != TIDEWISE):
+            pairs = {
+                seed: (runs[job, seed, TIDEWISE], runs[job, seed, other])
+                for of_job, seed, policy in sorted(runs)
+                if of_job == job and policy == other and (job, seed, TIDEWISE) in runs
+            }
+            if pairs:
+                each = {name: [read(own) - read(its) for own, its in pairs.values()] for name, read in FIGURES.items()}
+                means = {name: float(np.mean(values)) for name, values in each.items()}
+                widths = {name: _find_half_width(values) for name, values in each.items()}
+                rows.append(PairedDifference(job, other, tuple(pairs), means, widths))
+    return rows
+
+
+def _find_half_width(values: list[float]) -> float:
+    count = len(values)
+    if count < 2:
+        return math.inf
+    return float(stats.t.ppf((1 + LEVEL) / 2, count - 1) * np.std(values, ddof=1) / math.sqrt(count))
+
+
+def format_pairs(rows: Iterable[PairedDifference]) -> str:
+    """Return the differences as a table, those in which Tidewise costs more first."""
+    lines = ["| job | Tidewise minus | seeds | " + " | ".join(FIGURES) + " |", "|" + "---|" * (3 + len(FIGURES))]
+    for row in sorted(rows, key=lambda one: -one.mean["cost"]):
+        cells = [
+            f"{row.mean[name]:+.2f}" + (f" +-{row.half_width[name]:.2f}" if math.isfinite(row.half_width[name]) else "")
+            for name in FIGURES
+        ]
+        title = POLICIES[row.policy].title
+        lines.append(f"| {row.job} | {title} | {len(row.seeds)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
