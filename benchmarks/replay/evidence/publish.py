@@ -24,6 +24,7 @@ from benchmarks.replay.evidence.study_tables import (
     build_readme_table,
     build_segments,
     describe_study,
+    list_left_out,
 )
 from benchmarks.replay.evidence.unit_rows import read_rows
 from benchmarks.replay.replay_cases import Row
@@ -58,8 +59,10 @@ def publish(studies: Mapping[str, Study], out: Path, fingerprints: Mapping[str, 
     for path, text in pages.items():
         write_text(path, text)
     frontier = studies["frontier"]
-    draw_frontier(select_study(rows, frontier), frontier.traces, FIGURE)
-    return [COSTS, CLASSES, *pages, FIGURE]
+    chosen = select_study(rows, frontier)
+    if chosen:
+        draw_frontier(chosen, frontier.traces, FIGURE)
+    return [COSTS, CLASSES, *pages, *([FIGURE] if chosen else [])]
 
 
 def format_classes(traces: Sequence[str], unseen: Path) -> str:
@@ -91,6 +94,8 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
     rows, classes = read_published(read_fingerprints()), read_classes()
     test = select_study(rows, known["test"])
     readme = f"{describe_study(known['test'].about, test)}\n\n{format_table(build_readme_table(test))}\n"
+    if left_out := list_left_out(test):
+        readme += f"\nLeft out, since they have not run with today's code: {', '.join(left_out)}.\n"
     parts = [*_describe_test(known["test"], test, classes), *_describe_frontier(known, rows, classes)]
     tuning = select_study(rows, known["tuning"])
     if tuning:

@@ -22,7 +22,7 @@ NO_FORECAST: Final = f"{DEFAULT}_no_forecast"
 SEGMENTS: Final = {"first_day": "first day", "after_first_day": "after it", "last_third": "last third"}
 TITLES: Final[Mapping[str, str]] = {
     DEFAULT: f"**Tidewise by default, `{DEFAULT}`**",
-    NO_FORECAST: "the same without forecast and plan",
+    NO_FORECAST: "Tidewise without forecast and plan",
     CONTROLLER_ALONE: "Tidewise's controller alone, `controller_alone`",
     "planner": "Tidewise before, `planner`",
     "flink_autoscaler": "Flink autoscaler's rules",
@@ -62,6 +62,12 @@ def build_readme_table(rows: Sequence[Row]) -> Cells:
         rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
         cells.append([title, f"{cost:.3f}", f"{slots:.2f}", *rates])
     return cells
+
+
+def list_left_out(rows: Sequence[Row]) -> list[str]:
+    """Return the policies of :data:`TITLES` without a row in either form."""
+    run = {str(row["policy"]).removesuffix(FORMED) for row in rows}
+    return [name for name in TITLES if name not in run]
 
 
 def build_segments(rows: Sequence[Row], classes: Mapping[str, str]) -> Cells:

@@ -19,7 +19,7 @@ from benchmarks.replay.evidence.fingerprints import (
 )
 from benchmarks.replay.evidence.frontier_curves import CurvePoint, build_equal_lateness, interpolate_slot_hours
 from benchmarks.replay.evidence.load_classes import measure_load
-from benchmarks.replay.evidence.publish import FIGURE, format_pages, read_classes
+from benchmarks.replay.evidence.publish import FIGURE, PAGE, format_pages, read_classes
 from benchmarks.replay.evidence.published_costs import StaleRowsError, read_published, select_study
 from benchmarks.replay.evidence.studies import Study, Unit, list_forms, read_studies
 from benchmarks.replay.evidence.study_tables import build_readme_table, build_segments
@@ -89,7 +89,7 @@ def test_the_tables_are_what_the_command_writes_and_of_the_default_of_the_settin
     for path, text in format_pages().items():
         assert path.read_text() == text, "run python -m benchmarks.replay.evidence --publish"
     assert Planner().policy == DEFAULT
-    assert FIGURE.is_file()
+    assert FIGURE.is_file() or FIGURE.name not in PAGE.read_text()
 
 
 def test_every_policy_and_load_of_the_studies_is_known() -> None:
