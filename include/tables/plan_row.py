@@ -13,6 +13,7 @@ from typing import Any, Self
 from include.tables.schema import PARALLELISM
 
 _TIME = "TIMESTAMP"
+_VERSIONS = "MAP<STRING, BIGINT>"
 
 
 def _stored(kind: str, default: object = None, *, is_read: bool = True) -> Any:
@@ -76,9 +77,7 @@ class PlanRow:
     forecast_version: str | None = _stored("STRING")
     observations_until_s: float | None = _stored(_TIME)
     code_version: str | None = _stored("STRING")
-    input_versions: Mapping[str, int] | None = _stored(
-        "MAP<STRING, BIGINT>", is_read=False
-    )  # table -> Delta version that was read
+    input_versions: Mapping[str, int] | None = _stored(_VERSIONS, is_read=False)  # table -> Delta version that was read
     settings: str | None = _stored("STRING", is_read=False)  # JSON of all that shapes a plan
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -78,6 +79,11 @@ def format_classes(traces: Sequence[str], unseen: Path) -> str:
     return written.getvalue()
 
 
+def wrap_line(text: str) -> str:
+    """Return a paragraph in lines of ordinary length, as README.md has them."""
+    return textwrap.fill(text, 98, break_long_words=False, break_on_hyphens=False)
+
+
 def read_classes(path: Path = CLASSES) -> dict[str, str]:
     """Return trace -> class of its load."""
     with path.open(newline="", encoding="utf-8") as file:
@@ -93,9 +99,10 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
     known = studies or read_studies()
     rows, classes = read_published(read_fingerprints()), read_classes()
     test = select_study(rows, known["test"])
-    readme = f"{describe_study(known['test'].about, test)}\n\n{format_table(build_readme_table(test))}\n"
-    if left_out := list_left_out(test):
-        readme += f"\nLeft out, since they have not run with today's code: {', '.join(left_out)}.\n"
+    readme = f"{wrap_line(describe_study(known['test'].about, test))}\n\n{format_table(build_readme_table(test))}\n"
+    if without_row := list_left_out(test):
+        named = ", ".join(without_row)
+        readme += f"\n{wrap_line(f'Without a run of the code of today: {named}.')}\n"
     parts = [*_describe_test(known["test"], test, classes), *_describe_frontier(known, rows, classes)]
     tuning = select_study(rows, known["tuning"])
     if tuning:
