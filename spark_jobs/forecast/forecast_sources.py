@@ -30,7 +30,7 @@ from spark_jobs.forecast.series import (
     make_forecaster,
     make_worker,
 )
-from spark_jobs.lake import Lake, empty, send_objects
+from spark_jobs.lake import Lake, empty, keep, send_objects
 from spark_jobs.packed_objects import COLUMNS, PACKED, collect_objects, map_to_rows
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_rates import SourceName, list_sources, read_source_rates
@@ -170,7 +170,7 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
 def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> Forecasts:
     """Forecast parts of the series, one at least, each in a task of its own."""
     worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS), forecast_rows.list_keys)
-    cells = map_to_rows(send_objects(spark, parts), worker, _CELLS).localCheckpoint(eager=False)
+    cells = keep(map_to_rows(send_objects(spark, parts), worker, _CELLS))
     keys = collect_objects(cells.select(F.col(KEYS).alias(PACKED)))  # by a job that works on the parts
     return Forecasts(cells, pa.concat_tables(keys))
 
