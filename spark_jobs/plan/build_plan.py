@@ -16,7 +16,7 @@ from include.stage_names import Stage
 from include.tables.plan_row import PlanRow
 from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
-from spark_jobs.lake import Lake, send_objects
+from spark_jobs.lake import Lake, keep, send_objects
 from spark_jobs.packed_objects import arrow_batch, map_to_rows
 from spark_jobs.plan.job_inputs import JobInputs
 from spark_jobs.plan.job_plan import PlanTask, plan_jobs
@@ -104,6 +104,6 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     result = allocations(states, task)
     priced = replace(task, offers={name: one.prices for name, one in result.items()})
     decided = map_to_rows(states, lambda known: iter([arrow_batch(plan_jobs(priced, known), ROW_COLUMNS)]), ROW_COLUMNS)
-    made = decided.localCheckpoint(eager=False)  # by the first job that reads it
+    made = keep(decided)  # by the first job that reads it
     over_budget = sorted(name for name, one in result.items() if not one.fits)
     return Made(made.select(*tables.PLANS.columns), select_memories(made, Stage.PLAN), over_budget)

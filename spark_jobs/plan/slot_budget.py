@@ -18,6 +18,7 @@ from models.arrays import Floats, Ints
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
+from spark_jobs.lake import keep
 from spark_jobs.packed_objects import collect_objects, map_objects
 from spark_jobs.plan.job_plan import PlanTask, recall_memory, situation_of
 from spark_jobs.plan.new_jobs import begin_states
@@ -165,7 +166,7 @@ def allocations(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
 
 
 def _allocate(states: DataFrame, task: PlanTask, cluster: str, total: int) -> Allocation:
-    fleets = map_objects(states, lambda known: make_fleets(task, cluster, known)).localCheckpoint(eager=False)
+    fleets = keep(map_objects(states, lambda known: make_fleets(task, cluster, known)))
     prices = collect_objects(map_objects(fleets, lambda made: (one.slot_price for one in made)))
     if not prices:
         return Allocation(SlotPrices.free(), SlotDemand(np.zeros(1), 0.0), fits=True, rounds=0)

@@ -20,7 +20,7 @@ from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from models.bundle.fleet_bundle import JobKey
 from models.training.job_windows import KnownOperator
 from spark_jobs.few_rows import read_few, read_newest_rows
-from spark_jobs.lake import Lake, from_table
+from spark_jobs.lake import Lake, from_table, keep
 from spark_jobs.row_conditions import is_chosen
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from spark_jobs.timestamps import timestamp_column
@@ -86,7 +86,7 @@ def read_by_day(lake: Lake, renames: DataFrame | None, as_of: datetime, training
         renamed = F.broadcast(renames.select(*JOB).distinct())
         single = single.unionByName(in_time.where(~is_cut).join(renamed, list(JOB), "left_semi"))
         closed = closed.join(renamed, list(JOB), "left_anti")
-    return closed.unionByName(pack_windows(select_windows(single)).localCheckpoint(eager=False))
+    return closed.unionByName(keep(pack_windows(select_windows(single))))
 
 
 @dataclass(frozen=True, slots=True)
