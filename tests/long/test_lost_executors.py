@@ -90,6 +90,11 @@ class Tries:
         return sum(file.read_bytes().count(b'"Event":"SparkListenerJobStart"') for file in files)
 
 
+def leave_out_versions(row: str) -> dict[str, object]:
+    """Return the columns of a row but for the versions of tables, of which a further try of the task makes more."""
+    return {name: value for name, value in json.loads(row).items() if name != "input_versions"}
+
+
 def test_an_executor_lost_in_each_stage_of_the_hour_changes_no_row(master: str, tmp_path: Path) -> None:
     write_small_history(tmp_path / "raw", HOURS)
     alone = World(tmp_path / "out", tmp_path / "raw")
@@ -108,5 +113,5 @@ def test_an_executor_lost_in_each_stage_of_the_hour_changes_no_row(master: str, 
     rows = alone.rows()
     assert rows.keys() == expected.keys()
     for table, those in expected.items():
-        assert rows[table] == those, table
+        assert list(map(leave_out_versions, rows[table])) == list(map(leave_out_versions, those)), table
     print(f"an executor killed in each of {', '.join(STAGES)}: {len(tries.codes)} tries of the task")
