@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,14 +12,9 @@ from scipy import stats
 
 from benchmarks.live.policies import POLICIES, TIDEWISE
 from benchmarks.live.results import RunResult
+from benchmarks.live.tables import FIGURES
 
 LEVEL: Final = 0.95
-FIGURES: Final[dict[str, Callable[[RunResult], float]]] = {
-    "cost": lambda one: one.measures.cost,
-    "late minutes": lambda one: one.measures.late_minutes,
-    "slot-hours": lambda one: one.measures.slot_hours,
-    "rescales": lambda one: float(one.measures.rescales),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ def compare_pairs(results: Iterable[RunResult]) -> list[PairedDifference]:
                 if of_job == job and policy == other and (job, seed, TIDEWISE) in runs
             }
             if pairs:
-                each = {name: [read(own) - read(its) for own, its in pairs.values()] for name, read in FIGURES.items()}
+                each = {name: [read(own) - read(its) for own, its in pairs.values()] for name, read, _ in FIGURES}
                 means = {name: float(np.mean(values)) for name, values in each.items()}
                 widths = {name: _find_half_width(values) for name, values in each.items()}
                 rows.append(PairedDifference(job, other, tuple(pairs), means, widths))
@@ -68,11 +63,14 @@ def _find_half_width(values: list[float]) -> float:
 
 def format_pairs(rows: Iterable[PairedDifference]) -> str:
     """Return the differences as a table, those in which Tidewise costs more first."""
-    lines = ["| job | Tidewise minus | seeds | " + " | ".join(FIGURES) + " |", "|" + "---|" * (3 + len(FIGURES))]
+    lines = [
+        "| job | Tidewise minus | seeds | " + " | ".join(name for name, *_ in FIGURES) + " |",
+        "|" + "---|" * (3 + len(FIGURES)),
+    ]
     for row in sorted(rows, key=lambda one: -one.mean["cost"]):
         cells = [
             f"{row.mean[name]:+.2f}" + (f" +-{row.half_width[name]:.2f}" if math.isfinite(row.half_width[name]) else "")
-            for name in FIGURES
+            for name, *_ in FIGURES
         ]
         title = POLICIES[row.policy].title
         lines.append(f"| {row.job} | {title} | {len(row.seeds)} | {' | '.join(cells)} |")

@@ -8,12 +8,13 @@ from benchmarks.live.policies import POLICIES, TIDEWISE
 from benchmarks.live.results import RunResult
 from benchmarks.live.simulator import Comparison
 
-_MEASURES: tuple[tuple[str, Callable[[RunResult], float], str], ...] = (
+FIGURES: tuple[tuple[str, Callable[[RunResult], float], str], ...] = (
     ("cost", lambda one: one.measures.cost, "{:.2f}"),
     ("late minutes", lambda one: one.measures.late_minutes, "{:.1f}"),
     ("slot-hours", lambda one: one.measures.slot_hours, "{:.2f}"),
     ("rescales", lambda one: float(one.measures.rescales), "{:.0f}"),
 )
+"""What runs are compared by: name, value, and how it is shown."""
 HEAD = (
     "| job | policy | seed | cost | late minutes | slot-hours | rescales | down, s | peak backlog | worked off in, s "
     "| recovered in, s | records lost | processors | |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
@@ -70,7 +71,7 @@ def list_against(results: Iterable[RunResult]) -> list[str]:
                 continue
             better = [
                 f"{name} {form.format(read(other))}, Tidewise {form.format(read(own))}"
-                for name, read, form in _MEASURES
+                for name, read, form in FIGURES
                 if read(other) < read(own)
             ]
             if better:
