@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def summarise(rows: Sequence[Row], segment: str = AFTER) -> list[list[str]]:
 def compute_geometric_mean(rows: Sequence[Row], column: str) -> float:
     """Return the geometric mean of a column where it is known; NaN where it nowhere is."""
     values = [value for row in rows if isinstance(value := row.get(column), int | float)]
-    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
+    return geometric_mean(values) if values else float("nan")
 
 
 def list_by_trace(rows: Sequence[Row], column: str = "cost_vs_bound", segment: str = AFTER) -> list[list[str]]:
@@ -80,22 +81,6 @@ def list_by_trace(rows: Sequence[Row], column: str = "cost_vs_bound", segment: s
         result.append((mean, [policy, *map(_format, means), _format(mean)]))
     result.sort(key=lambda one: (not np.isfinite(one[0]), one[0]))
     return [["policy", *traces, "mean"], *(cells for _, cells in result)]
-
-
-def list_best_of(rows: Sequence[Row], policy: str, others: Sequence[str], segment: str = AFTER) -> list[list[str]]:
-    """Return a table, headings first, of what a policy costs over the cheapest of others, by trace and seed.
-
-    Traces and seeds without one of them are left out.
-    """
-    retained = [row for row in rows if row["segment"] == segment]
-    costs, rivals = collect_costs(retained, policy), [collect_costs(retained, other) for other in others]
-    cells, ratios = [], []
-    for trace, seed in costs:
-        if all((trace, seed) in rival for rival in rivals):
-            ratios.append(costs[trace, seed] / min(rival[trace, seed] for rival in rivals))
-            cells.append([trace, str(seed), _format(ratios[-1])])
-    mean = float(np.exp(np.mean(np.log(ratios)))) if ratios else float("nan")
-    return [["trace", "seed", "over the cheaper"], *cells, ["geometric mean", "", _format(mean)]]
 
 
 def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:

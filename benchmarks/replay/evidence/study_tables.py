@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Final
 
 import numpy as np
@@ -80,7 +81,7 @@ def build_segments(rows: Sequence[Row], classes: Mapping[str, str]) -> Cells:
             costs = collect_costs(own, DEFAULT)
             others = [collect_costs(own, name) for name in OWN]
             ratios = [cost / min(other[key] for other in others) for key, cost in costs.items() if all(others)]
-            line.append(f"{np.exp(np.mean(np.log(ratios))):.3f} ({max(ratios):.3f})" if ratios else "-")
+            line.append(f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})" if ratios else "-")
         cells.append(line)
     return cells
 
