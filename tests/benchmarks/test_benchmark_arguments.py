@@ -11,7 +11,7 @@ import benchmarks.events.__main__ as events
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
 from benchmarks.forecasting import traces as forecasting_traces
-from benchmarks.replay import tables, unseen
+from benchmarks.replay import unseen
 
 CASES = [
     (bench, ["speed"], "no such benchmark: speed; choose from training"),
@@ -21,8 +21,6 @@ CASES = [
     (replay, ["--trace", "no/such/file.csv"], "no/such/file.csv"),
     (events, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
     (events, ["--trace", "mentions"], "choose from"),
-    (tables, ["--rows", "no/such/file.json", "--name", "x"], "a file that is there, not 'no/such/file.json'"),
-    (tables, ["--name", "x"], "--rows and --name go together"),
     (unseen, ["no/such/folder", "out"], "a folder that is there, not 'no/such/folder'"),
     (forecasting_traces, ["--trace", "no/such/file.csv"], "a file that is there, not 'no/such/file.csv'"),
     (conformance, ["--kind", "ds9", "--cases", "x"], "choose from"),
