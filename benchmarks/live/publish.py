@@ -14,13 +14,15 @@ from benchmarks.live.policies import POLICIES
 from benchmarks.live.results import RunResult, read_results
 from benchmarks.live.run import read_prices
 from benchmarks.live.simulator import compare_runs
-from benchmarks.live.tables import format_comparisons, format_table, list_against, sort_results
+from benchmarks.live.tables import describe_error, format_comparisons, format_table, list_against, sort_results
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.marked_page import put_between_marks
 
 RESULTS: Final = PROJECT / "benchmarks" / "live" / "results"
 README, PAGE = PROJECT / "README.md", PROJECT / "docs" / "live.md"
+SIMULATOR_ERROR: Final = RESULTS / "simulator_error.txt"
+"""The sentence that stands beside every table of simulated costs."""
 MARKS: Final = "<!-- live: written by make live -->\n", "<!-- end of live -->"
 
 
@@ -52,12 +54,14 @@ def format_pages(results: Path = RESULTS) -> dict[Path, str]:
         job: read_calibration(results / "live" / f"calibration-{job}.json")
         for job in dict.fromkeys(one.job for one in runs)
     }
-    beside = format_comparisons(compare_runs(runs, calibrations, read_prices()))
+    compared = compare_runs(runs, calibrations, read_prices())
+    beside = format_comparisons(compared)
     whole = ["## What the comparison says against Tidewise", *against, "## Tidewise minus others, by seed", pairs]
     whole += ["## Runs", format_table(runs), "## The simulator beside it", beside]
     paired = "Tidewise minus each other policy on the same seeds, mean and 95% interval:"
     return {
         results / "live.md": "\n\n".join(whole) + "\n",
+        results / SIMULATOR_ERROR.name: describe_error(compared) + "\n",
         README: put_between_marks(README.read_text(encoding="utf-8"), MARKS, f"{about}\n\n{means}\n"),
         PAGE: put_between_marks(
             PAGE.read_text(encoding="utf-8"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from statistics import median
 
 from benchmarks.live.policies import POLICIES, TIDEWISE
 from benchmarks.live.results import RunResult
-from benchmarks.live.simulator import Comparison
+from benchmarks.live.simulator import REPORTS, Comparison
 
 FIGURES: tuple[tuple[str, Callable[[RunResult], float], str], ...] = (
     ("cost", lambda one: one.measures.cost, "{:.2f}"),
@@ -95,6 +96,18 @@ def format_comparisons(rows: Sequence[Comparison]) -> str:
             f"| {format_error(one.simulated_recovery_s, one.recovery_s)} | {one.use} |"
         )
     return "\n".join(lines)
+
+
+def describe_error(rows: Sequence[Comparison]) -> str:
+    """Return by how much the simulated cost was off, as a sentence; of runs that corrected nothing where there are."""
+    chosen = [one for one in rows if one.use == REPORTS] or list(rows)
+    errors = [one.simulated_cost / one.cost - 1 for one in chosen]
+    jobs = ", ".join(dict.fromkeys(one.job for one in chosen))
+    by = "which did not correct it" if chosen[0].use == REPORTS else "which also corrected it"
+    return (
+        f"The simulator's error: given the load, rescales and loss of {len(chosen)} live runs of {jobs}, {by}, its "
+        f"cost was off by {min(errors):+.0%} to {max(errors):+.0%}, on the median by {median(errors):+.0%}."
+    )
 
 
 def format_error(simulated: float | None, real: float | None) -> str:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.live.publish import SIMULATOR_ERROR
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
@@ -21,6 +22,7 @@ _HEADER = """# Further tables of the replay
 
 Written by `python -m benchmarks.replay.tables` from the CSV files in `benchmarks/replay/published`.
 [docs/replay.md](../replay.md) says what was compared and what follows from it.
+
 """
 
 
@@ -39,7 +41,7 @@ def read_cells(path: Path) -> list[list[str]]:
 def format_page(published: Path = PUBLISHED) -> str:
     """Return the page with all published tables."""
     index: Mapping[str, Mapping[str, str]] = tomllib.loads((published / "index.toml").read_text())
-    parts = [_HEADER]
+    parts = [_HEADER + SIMULATOR_ERROR.read_text(encoding="utf-8")]
     for name, entry in index.items():
         table = format_table(read_cells(published / f"{name}.csv"))
         parts.append(f"## {entry['title']}\n\n{entry['note']}\n\n```\n{entry['command']}\n```\n\n{table}\n")

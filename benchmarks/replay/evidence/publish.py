@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from benchmarks.live.publish import SIMULATOR_ERROR
 from benchmarks.replay.cost_rows import write_costs
 from benchmarks.replay.cost_summary import describe_bound, summarise
 from benchmarks.replay.evidence.fingerprints import read_fingerprints
@@ -99,7 +100,8 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
     known = studies or read_studies()
     rows, classes = read_published(read_fingerprints()), read_classes()
     test = select_study(rows, known["test"])
-    readme = f"{wrap_line(describe_study(known['test'].about, test))}\n\n{format_table(build_readme_table(test))}\n"
+    about = f"{describe_study(known['test'].about, test)} {read_simulator_error()}"
+    readme = f"{wrap_line(about)}\n\n{format_table(build_readme_table(test))}\n"
     if without_row := list_left_out(test):
         named = ", ".join(without_row)
         readme += f"\n{wrap_line(f'Without a run of the code of today: {named}.')}\n"
@@ -113,12 +115,18 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
         chosen = select_study(rows, study)
         if chosen:
             parts += [f"### {title}", describe_study(study.about, chosen), build_loads(chosen, study.policies)]
+    parts.insert(0, read_simulator_error())
     texts = [part if isinstance(part, str) else format_table(part) for part in parts]
     page = "\n\n".join(texts) + "\n"
     return {
         README: put_between_marks(README.read_text(encoding="utf-8"), README_MARKS, readme),
         PAGE: put_between_marks(PAGE.read_text(encoding="utf-8"), PAGE_MARKS, page),
     }
+
+
+def read_simulator_error() -> str:
+    """Return by how much the simulator was off beside the published live runs."""
+    return SIMULATOR_ERROR.read_text(encoding="utf-8").strip()
 
 
 def _select_classes(classes: Mapping[str, str], study: Study) -> dict[str, str]:
