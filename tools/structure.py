@@ -47,6 +47,8 @@ def measure(root: Path) -> dict[str, int]:
     }
     loaded = close_over_imports(sources, HOURLY_AND_NIGHTLY)
     settings = (root / "docs" / "settings.md").read_text()
+    tables = (root / "docs" / "tables.md").read_text()
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
     return {
         "product": sum(of_folder[folder] for folder in PRODUCT),
         **{f"- {folder}": of_folder[folder] for folder in PRODUCT},
@@ -55,6 +57,8 @@ def measure(root: Path) -> dict[str, int]:
         "files of the product": sum(path.partition("/")[0] in PRODUCT for path in sources),
         "rows of settings": len(re.findall(r"^\| `", settings, re.MULTILINE)),
         "policies": _rows_below(settings, "| policy |"),
+        "tables of the lake": len(re.findall(r"^### \w+\.\w+$", tables, re.MULTILINE)),
+        "words of README and docs": sum(len(page.read_text().split()) for page in pages),
         "targets of make help": len(re.findall(r"^[a-z-]+:.*##", (root / "Makefile").read_text(), re.MULTILINE)),
     }
 
