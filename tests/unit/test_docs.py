@@ -141,3 +141,10 @@ def test_ten_questions_are_answered_in_words_of_users() -> None:
     assert 'mode = "off"' in page
     assert "docs/faq.md" in (REPOSITORY / "README.md").read_text()
     assert "--prometheus" in (REPOSITORY / "README.md").read_text()
+
+
+def test_index_answers_by_one_link_what_operators_ask_first() -> None:
+    rows = re.findall(r"^\| (.+\?) \| (.+) \|$", (DOCS / "index.md").read_text(), re.MULTILINE)
+    words = ("my cluster", "cost", "switch it on", "stop", "Why was", "undo", "plan mean", "old data", "deploy", "upgrade")
+    assert [[word in question for word in words].index(True) for question, _ in rows] == list(range(len(words)))
+    assert all("](" in answer for _, answer in rows)
