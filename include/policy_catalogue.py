@@ -1,6 +1,6 @@
 """Policies by name, each with everything that is to be known of it before it is imported.
 
-A policy is one package and one entry.  Those of the product stand here.  Those of other distributions, the laboratory
+A policy is one package and one entry.  That of the product stands here.  Those of other distributions, the laboratory
 among them, are entry points of the group ``tidewise.policies``: the name is the policy's, the value ``module:ENTRY``
 names a :class:`PolicyEntry` in a module that imports nothing heavy, since DAG files read it.
 """
@@ -78,17 +78,6 @@ class PolicyCatalogueError(ValueError):
 
 _TIDEWISE = "models.policies.tidewise"
 BUILT_IN: Mapping[str, PolicyEntry] = {
-    "planner": PolicyEntry(
-        f"{_TIDEWISE}.tidewise_policy:Planner",
-        "Tidewise: schedule by optimisation",
-        Decides.AHEAD,
-        slot_problem=f"{_TIDEWISE}.tidewise_policy:price_slots",
-    ),
-    "controller_alone": PolicyEntry(
-        f"{_TIDEWISE}.controller_alone:ControllerAlone",
-        "Tidewise: the reactive controller without plans",
-        Decides.AHEAD,
-    ),
     "programme": PolicyEntry(
         f"{_TIDEWISE}.programme_policy:Programme",
         "Tidewise: a Markov decision process at every evaluation",
@@ -97,7 +86,7 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         past_learner=f"{_TIDEWISE}.past_law:learn_past_loads",
     ),
 }
-"""Those of the product; the policies of papers and peers are entry points of the laboratory."""
+"""That of the product; earlier ones, and those of papers and peers, are entry points of the laboratory."""
 _RENAMED = {"planner_v2": "planner"}
 _ABLATIONS = "planner_no_"
 REFERENCES = ("static_max", "static_mean", "clairvoyant")
@@ -147,7 +136,7 @@ def _suggest(name: str, known: Collection[str]) -> str:
         return "remove it: the planner without one of its parts runs in `make replay` alone"
     remedy = f"write {_RENAMED.get(name) or nearest(name, known)}"
     if catalogue().keys() == BUILT_IN.keys():
-        return f"{remedy}, or install {LABORATORY} (lab/), which brings the policies of papers and peers"
+        return f"{remedy}, or install {LABORATORY} (lab/), which brings all other policies"
     return remedy
 
 
@@ -172,5 +161,5 @@ def import_object(path: str) -> Any:
 
 
 def decides_at_evaluations(name: str) -> bool:
-    """Whether a policy, other than the planner, decides at every evaluation."""
+    """Whether a policy reacts: it decides at every evaluation, from what is measured alone."""
     return entry_of(name).decides is Decides.REACTS

@@ -1,6 +1,6 @@
 """The evaluation of one job in the controller: what the host decides, under the limits of a single window.
 
-The step that a plan or the reactive controller wants stays wanted until the job runs so, it expires, or a later
+The step that a plan or an evaluation wants stays wanted until the job runs so, it expires, or a later
 evaluation wants something else: nothing is taken as done because it was decided once.
 """
 
@@ -44,7 +44,7 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
     name = settings.planner.policy_of(view.cluster, view.job)
     hosted = host_policy(name, settings.parameters_of(name, f"{view.cluster}/{view.job}"))
     remembered = view.left if previous.remembered is None else previous.remembered
-    before = HostMemory(previous.memory, previous.plan_as_of_s, _recall(hosted, remembered, renamed))
+    before = HostMemory(previous.plan_as_of_s, _recall(hosted, remembered, renamed))
     decision, running, after = _decide(hosted, before, view, settings, now_s)
     if hosted.replans:
         remembered = Remembered(hosted.name, store(hosted.name, after.policy) or "")
@@ -56,7 +56,6 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
         decision = _limit_single(decision, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
     return EvaluationState(
-        memory=after.controller,
         plan_as_of_s=after.plan_as_of_s,
         standing=_stand(view, decision, running, valid_until_s, has_band=hosted.replans),
         remembered=remembered,
@@ -101,7 +100,7 @@ def _decide(
     if plan is not None and hosted.replans:
         plan = replace(plan, left=_recall(hosted, view.left, None))
     try:
-        job = None if hosted.is_followed else take_snapshot(view, settings, now_s)
+        job = take_snapshot(view, settings, now_s) if hosted.reacts or hosted.replans else None
         decision, after = evaluate_hosted(hosted, before, now_s, job, plan)
         return decision, {} if job is None else job.running, after
     except NotObservedError as error:
@@ -124,7 +123,7 @@ def _read_plan(view: JobView, settings: Settings) -> Plan | None:
         if one.apply_at_s is not None
     ]
     expires_s = plan.as_of_s + HOUR_S * settings.apply.max_plan_age_h
-    return Plan(plan.as_of_s, tuple(sorted(steps, key=lambda one: one.apply_at_s)), view.plan_memory, expires_s)
+    return Plan(plan.as_of_s, tuple(sorted(steps, key=lambda one: one.apply_at_s)), expires_s=expires_s)
 
 
 def _limit_single(

@@ -23,7 +23,7 @@ class JobMemory:
     Attributes:
         at_s: when it was written, epoch seconds.
         plan_as_of_s: the newest plan that was known then.
-        memory: of the reactive controller, or of a policy that reacts with its name, JSON.
+        memory: of its policy with its name, JSON.
         standing: the standing intention, JSON; None without one.
         operators: of the job, by whose names both are, JSON; None where they are not known.
     """

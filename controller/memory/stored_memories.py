@@ -11,7 +11,6 @@ from controller.view.fleet_view import JobName
 from controller.view.job_view import ActiveTarget, EvaluationState
 from controller.view.plan_rows import Remembered
 from include.domain.operator_matching import PlacedOperator
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump, load
 
 log = logging.getLogger(__name__)
@@ -41,13 +40,8 @@ class StoredMemories:
             try:
                 active = None if row.standing is None else load(ActiveTarget, row.standing)
                 placed = () if row.operators is None else load(PlacedOperators, row.operators).operators
-                remembered = load(Remembered, row.memory)
-                if remembered.policy:
-                    retained[name] = EvaluationState(None, row.plan_as_of_s, active, remembered, placed)
-                else:
-                    retained[name] = EvaluationState(
-                        load(ControllerMemory, row.memory), row.plan_as_of_s, active, operators=placed
-                    )
+                own = load(Remembered, row.memory)  # of an earlier release that of no policy: as before the first time
+                retained[name] = EvaluationState(row.plan_as_of_s, active, own if own.policy else None, placed)
             except ValueError as error:  # written by another release: the job starts from its plan
                 log.warning("%s/%s: what was kept of it cannot be read: %s", *name, error)
         return retained
@@ -59,7 +53,7 @@ class StoredMemories:
                 *name,
                 at_s=now_s,
                 plan_as_of_s=retained.plan_as_of_s,
-                memory=dump(retained.remembered or retained.memory or ControllerMemory()),
+                memory=dump(retained.remembered or Remembered()),
                 standing=None if retained.standing is None else dump(retained.standing),
                 operators=dump(PlacedOperators(retained.operators)) if retained.operators else None,
             )

@@ -12,13 +12,10 @@ from controller.view.champion import ChampionReader
 from controller.view.job_view import JobView
 from controller.view.plan_rows import JobGraphRow, PlanMemory, Remembered
 from controller.view.plan_tables import PlanTables
-from controller.view.present_names import follow_memory, follow_plan
+from controller.view.present_names import follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import FAILED, TERMINAL_STATES
-from models.hosting.host import ALL_CORRECTED, CORRECTED
-from models.policies.evaluation.controller_memory import ControllerMemory
-from models.policies.registry import memory_codec
 from models.polling.poll_history import PollHistory
 from models.polling.seen_job import SeenJob
 
@@ -64,7 +61,6 @@ class FleetViewer:
         self._poll_every_s = dict(poll_every_s)
         self._look_s = {name: max(LOOK_S, math.ceil(every_s)) for name, every_s in poll_every_s.items()}
         self._raw_memories: Mapping[JobName, PlanMemory] = {}
-        self._memories: dict[JobName, ControllerMemory] = {}
         self._left: dict[JobName, Remembered] = {}
         self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
         self._graphs: dict[JobName, JobGraph] = {}
@@ -75,7 +71,7 @@ class FleetViewer:
         Of running jobs that share a name none is evaluated: nobody can say whose plan it is.
         """
         plans = self._plans.read_plans(now_s)
-        memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
+        left, graphs = self._read_memories(now_s), self._read_graphs(now_s)
         versions = self._plans.read_versions(now_s)
         listed, windows = self._history.jobs(), self._history.windows(now_s)
         looks = None if is_evaluation else self._history.windows(now_s, self._look_s)
@@ -91,7 +87,7 @@ class FleetViewer:
             result = numbers.get(name, [])
             one = result[0] if len(result) == 1 else None
             present, before = () if one is None else listed[one].placed, versions.get(name, ())
-            plan, memory = plans.get(name), memories.get(name)
+            plan = plans.get(name)
             slots = self._history.slots.get(name[0])
             observed = JobView(
                 *name,
@@ -107,9 +103,8 @@ class FleetViewer:
                     observations=None if one is None else windows.observations(one),
                     looks=None if one is None or looks is None else looks.observations(one),
                     plan=None if plan is None else follow_plan(plan, before, present),
-                    plan_memory=None if memory is None else follow_memory(memory, before, present),
                     models=models,
-                    left=self._left.get(name),
+                    left=left.get(name),
                 )
             except Exception:  # a job's trouble is its own: it is seen, and its request followed
                 log.exception("%s/%s: neither its plan nor its models can be used", *name)
@@ -125,19 +120,12 @@ class FleetViewer:
         missed_ms = 1000 * MISSED_POLLS * self._poll_every_s[cluster]
         return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
-    def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:
+    def _read_memories(self, now_s: float) -> dict[JobName, Remembered]:
         result = self._plans.read_memories(now_s)
         if result is not self._raw_memories:
             self._raw_memories = result
-            self._memories = {}
             self._left = {name: Remembered(row.policy, row.memory) for name, row in result.items() if row.memory}
-            for name, row in result.items():
-                if row.policy in ALL_CORRECTED:
-                    try:
-                        self._memories[name] = memory_codec(CORRECTED).load(ControllerMemory, row.memory)
-                    except ValueError as error:
-                        log.warning("%s/%s: what its plan left cannot be read: %s", *name, error)
-        return self._memories
+        return self._left
 
     def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:
         result = self._plans.read_graphs(now_s)

@@ -13,7 +13,6 @@ from include.settings import Settings
 from include.utc import HOUR_S
 from models.bundle.job_models import JobModels, RecoveryModel
 from models.control.state import Origin
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
 from models.polling.seen_job import SeenJob
@@ -54,15 +53,13 @@ class EvaluationState:
     """What is kept of a job from one evaluation to the next.
 
     Attributes:
-        memory: of the reactive controller; None before the first evaluation.
-        plan_as_of_s: the newest plan that the memory knows.
+        plan_as_of_s: the newest plan that the policy knows.
         standing: None to leave the job as it is.
-        remembered: of a policy that reacts; None before its first evaluation.
+        remembered: of a policy that reacts or replans; None before its first evaluation.
         operators: of the job, by whose names all of this is kept; empty while they are not known.
         remark: what a person should know of a job that is left as it is.
     """
 
-    memory: ControllerMemory | None = None
     plan_as_of_s: float | None = None
     standing: ActiveTarget | None = None
     remembered: Remembered | None = None
@@ -71,13 +68,7 @@ class EvaluationState:
 
     def is_changed_from(self, before: EvaluationState) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""
-        return _without_measurements(self) != _without_measurements(before)
-
-
-def _without_measurements(kept: EvaluationState) -> EvaluationState:
-    memory = kept.memory
-    bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
-    return replace(kept, memory=bare, remark="")
+        return replace(self, remark="") != replace(before, remark="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +82,8 @@ class JobView:
         looks: its last minutes as windows of their own, between two evaluations; None at one, and without any.
         graph: as last ingested, for a job whose plan no kept reply holds.
         plan: the newest one; None before the first.
-        plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
-            policy that is not evaluated.
         models: of the job; None without a champion that knows it.
-        left: what the policy of the newest plan remembered, where that is a policy that reacts.
+        left: what the policy of the newest plan left for the evaluations until the next; None when it was refused.
         slots_wait_s: until slots come that a rise of it lacks, as learnt of its cluster; None before any came.
         taskmanager_slots: slots of a TaskManager, as its cluster shows.
         has_failed: whether it has ended by a failure, and no other of its name runs.
@@ -107,7 +96,6 @@ class JobView:
     looks: Observations | None = None
     graph: JobGraph | None = None
     plan: JobPlan | None = None
-    plan_memory: ControllerMemory | None = None
     models: JobModels | None = None
     left: Remembered | None = None
     slots_wait_s: float | None = None

@@ -1,4 +1,4 @@
-"""Plans and memories under the names that operators have now, in a job that was deployed again."""
+"""Plans, and what is kept of jobs, under the names that operators have now, in a job that was deployed again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import replace
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import JobPlan
 from include.domain.operator_matching import PlacedOperator, follow_names, match_operators
-from models.policies.evaluation.controller_memory import ControllerMemory
-from models.policies.renamed_memory import find_operators, rename_operators
+from models.policies.renamed_memory import rename_operators
 
 Placed = Sequence[PlacedOperator]
 
@@ -39,19 +38,10 @@ def follow_plan(plan: JobPlan, versions: Sequence[Placed], present: Placed) -> J
     return replace(plan, steps=steps)
 
 
-def follow_memory(memory: ControllerMemory, versions: Sequence[Placed], present: Placed) -> ControllerMemory:
-    """Return what a plan left under present names."""
-    if not present or not _has_changed(versions, present):
-        return memory
-    every = [*versions, present]
-    held = find_operators(memory, {one.name for version in every for one in version})
-    return rename_operators(memory, follow_names(held, every), held)
-
-
 def follow_kept(kept: EvaluationState, present: Placed) -> EvaluationState:
     """Return what was kept of a job under present names, and those names with it.
 
-    What a policy that reacts remembers is read by that policy: it is renamed there (:func:`match_kept`).
+    What a policy remembers is read by that policy: it is renamed there (:func:`match_kept`).
     """
     if not present:
         return kept
@@ -61,7 +51,6 @@ def follow_kept(kept: EvaluationState, present: Placed) -> EvaluationState:
         return replace(kept, operators=tuple(present))
     return replace(
         kept,
-        memory=rename_operators(kept.memory, names, known),
         standing=rename_operators(kept.standing, names, known),
         operators=tuple(present),
     )

@@ -21,7 +21,7 @@ from include.settings.loading import (
     settings_file,
 )
 from include.settings.people import ApprovalRules, Roles
-from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
+from include.settings.planner import Capacity, Costs, Planner, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
 from include.settings.stages import Apply, Backtest, Schedules
@@ -54,7 +54,6 @@ __all__ = [
     "Paths",
     "Planner",
     "Profiling",
-    "Reactive",
     "Retention",
     "Roles",
     "Schedules",

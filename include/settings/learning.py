@@ -12,8 +12,6 @@ from include.settings.section import Days, Hours, Section, Share, constant
 from include.settings.time_zone import TimeZone
 from include.utc import DAY_S, HOUR_S
 
-_SKILL = "the policy planner alone leaves its plan for the measured load where forecasts err by more"
-
 
 class Training(Section):
     """What the models learn from and when a new one is accepted."""
@@ -54,7 +52,6 @@ class Forecast(Section):
     history_days: Days = Field(28, description="days of history that a forecast reads")
     backtest_origins: int = constant(7, "the methods of forecasts are compared on each day of a week")
     champion_margin: float = constant(0.02, "a smaller gain in error is noise, and the method would change daily")
-    plan_error_max: float = constant(0.15, _SKILL)
     time_zones: dict[ClusterOrJob, TimeZone] = Field(
         default_factory=dict,
         description='"cluster" or "cluster/job" = IANA time zone whose clock the load follows; else UTC',

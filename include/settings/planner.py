@@ -11,13 +11,10 @@ from include.settings.section import Hours, Seconds, Section, Share, Text, Weigh
 from include.utc import DAY_S, HOUR_S
 
 RECOVERS = "programme"
-"""The policy that plans for a time of recovery."""
-TOLERATE = frozenset({RECOVERS, "planner", "controller_alone"})
-"""Policies that ask how late a job may be."""
+"""The policy that asks how late a job may be, and plans for a time of recovery."""
 GoalName = Literal["cheap", "balanced", "on_time"]
 LATE_WEIGHT_FACTOR: Final[dict[GoalName, float]] = {"cheap": 0.25, "balanced": 1.0, "on_time": 4.0}
 """Goal -> how much more a late minute costs than ``late_weight``."""
-_RIVAL = "only the policies planner and controller_alone ask it, and their published costs are with this value"
 
 
 class Capacity(Section):
@@ -35,7 +32,6 @@ class Costs(Section):
     resource_weight: Weight = Field(0.2, description="cost of a minute with all slots of the job")
     late_weight: Weight = Field(0.4, description="cost of a late minute")
     rescale_weight: Weight = Field(0.4, description="cost of a rescale")
-    rescale_margin: float = constant(3.0, _RIVAL)  # a planned rescale saves so many times its cost
     late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
     late_share_goal: Share = Field(
         0.01, description="share of a day that a job may be late; pages show in red where more is expected"
@@ -53,18 +49,11 @@ class Costs(Section):
     failures_per_day: float = Field(
         1.0, ge=0, le=1000, description="failures of a job that are expected; catching up after them needs headroom"
     )
-    failure_margin: float = constant(2.0, _RIVAL)  # lateness after a failure counts so many times
-    recovery_quantile: float = constant(0.5, _RIVAL)  # quantile of the load while a job recovers
-    overload_tolerance: float = constant(0.0, _RIVAL)  # share by which load may exceed capacity
-    overload_late_share: float = constant(0.06, _RIVAL)  # late share of an hour with overload
-    overload_slots_share: float = constant(0.3, _RIVAL)  # share of all slots added to end an overload
 
 
 class Timing(Section):
     """When a planned step is sent."""
 
-    lead_margin_s: float = constant(60.0, _RIVAL)  # s; added to the lead time
-    max_lead_s: int = constant(1800, _RIVAL)  # s; a scale-up is sent at most so much ahead
     awaits_checkpoint: bool = Field(
         False,
         description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job, and the "
@@ -79,35 +68,6 @@ class Timing(Section):
     apply_every_s: int = Field(
         300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"
     )
-
-
-class Reactive(Section):
-    """The reactive controller: what it does from what is measured between two plans.
-
-    Attributes:
-        utilisation_max: utilisation above which a planned job is scaled up, if records wait as well.
-        lag_s: records that wait for longer than this count as waiting.
-        overload: utilisation above which a planned job is scaled up without waiting for lag.
-        hold_s: after a scale-up of a planned job no scale-down is sent for so long.
-        utilisation_target: utilisation that the scale-up of a planned job aims at.
-        rescales_for_catch_up: scale a job up for as long as it works off a backlog, if that is cheaper.
-        rescales_while_restarting: the same already while the job restarts after a failure.
-        unplanned_utilisation_target: utilisation that a rescale of a job without a plan aims at.
-        unplanned_utilisation_max: utilisation above which a job without a plan is scaled up.
-        scale_down_margin: a job without a plan is scaled down once that had saved so many x two rescales, lateness
-            included.
-    """
-
-    utilisation_max: float = 1.05
-    lag_s: float = 15.0
-    overload: float = 1.1
-    hold_s: int = 0
-    utilisation_target: float = 0.9
-    rescales_for_catch_up: bool = True
-    rescales_while_restarting: bool = True
-    unplanned_utilisation_target: float = 0.85
-    unplanned_utilisation_max: float = 0.95
-    scale_down_margin: float = 1.0
 
 
 class JobGoals(Section):
@@ -142,9 +102,6 @@ class Planner(Section):
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
-    load_quantile: float = constant(
-        0.9, "the programme weighs all quantiles; published costs of others are with this one"
-    )
     observed_h: Hours = Field(2.0, description="h; a policy that observes is shown the windows of so many hours")
     max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
     max_model_age_h: Hours = Field(
@@ -156,7 +113,6 @@ class Planner(Section):
     capacity: Capacity = Capacity()
     costs: Costs = Costs()
     timing: Timing = Timing()
-    reactive: Reactive = constant(Reactive(), _RIVAL)  # when a job leaves its plan
 
     @model_validator(mode="after")
     def _whole_bins(self) -> Planner:
@@ -203,14 +159,12 @@ class Planner(Section):
 
     def _find_unmet_goal_of(self, job: str, goals: JobGoals) -> str | None:
         policy = self.policy_of(*job.split("/", maxsplit=1))
-        meets = {"late_after_s": policy in TOLERATE, "recovery_within_s": policy == RECOVERS}
-        meets["recovery_probability"] = meets["recovery_within_s"]
-        for key, is_met in meets.items():
-            if getattr(goals, key) is not None and not is_met:
-                return (
-                    f'planner.jobs."{job}".{key}: policy {policy} of the job has no such goal; write '
-                    f'planner.policies."{job}" = "{RECOVERS}", or remove the key'
-                )
+        key = next(iter(goals.model_dump(exclude_none=True)), None)
+        if key is not None and policy != RECOVERS:
+            return (
+                f'planner.jobs."{job}".{key}: policy {policy} of the job has no such goal; write '
+                f'planner.policies."{job}" = "{RECOVERS}", or remove the key'
+            )
         if goals.recovery_probability is not None and (goals.recovery_within_s or self.costs.recovery_within_s) is None:
             return f'planner.jobs."{job}".recovery_probability has no time; write recovery_within_s = 600 as well, say'
         return None

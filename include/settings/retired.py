@@ -11,6 +11,24 @@ from pydantic import BaseModel
 from include.settings.refusals import MOVED, Fault, model_in, show_value, write_path
 
 Path = tuple[str, ...]
+_OF_RIVALS = "only policies of lab/ that plan ahead ask it, and their published costs are with this value"
+_RIVALS: Mapping[str, Mapping[str, object]] = {
+    "planner": {"load_quantile": 0.9},
+    "planner.costs": {
+        **{"rescale_margin": 3.0, "failure_margin": 2.0, "recovery_quantile": 0.5},
+        **{"overload_tolerance": 0.0, "overload_late_share": 0.06, "overload_slots_share": 0.3},
+    },
+    "planner.timing": {"lead_margin_s": 60.0, "max_lead_s": 1800},
+    "planner.reactive": {
+        **{"utilisation_max": 1.05, "lag_s": 15.0, "overload": 1.1, "hold_s": 0, "utilisation_target": 0.9},
+        **{"rescales_for_catch_up": True, "rescales_while_restarting": True, "scale_down_margin": 1.0},
+        **{"unplanned_utilisation_target": 0.85, "unplanned_utilisation_max": 0.95},
+    },
+    "forecast": {"plan_error_max": 0.15},
+}
+"""Section -> constants of policies that went to the laboratory, as lab/scheduling/planner_settings.py has them."""
+_GONE = ("planner", "reactive")
+"""The section of which nothing is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +56,20 @@ def write_constant(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else show_value(value)
 
 
-def list_constants(model: type[BaseModel], within: Path = (), because: str | None = None) -> Iterator[Constant]:
-    """Yield what became a constant; that a whole section did is the reason of each of its keys."""
+def list_constants(model: type[BaseModel]) -> Iterator[Constant]:
+    """Yield what became a constant: of a settings' tree, and of policies that went to the laboratory."""
+    yield from _list_frozen(model)
+    for section, values in _RIVALS.items():
+        yield from (Constant((*section.split("."), key), value, _OF_RIVALS) for key, value in values.items())
+
+
+def _list_frozen(model: type[BaseModel], within: Path = (), because: str | None = None) -> Iterator[Constant]:
+    """Yield the frozen keys of a model; that a whole section is frozen is the reason of each of its keys."""
     for name, field in model.model_fields.items():
         inside, why = model_in(field.annotation), field.description if field.frozen else because
         path = (*within, name) if inside is None or field.annotation is inside else (*within, name, "<name>")
         if inside is not None:
-            yield from list_constants(inside, path, why)
+            yield from _list_frozen(inside, path, why)
         elif why:
             yield Constant(path, field.get_default(call_default_factory=True), why)
 
@@ -54,6 +79,20 @@ def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterato
     for one in list_constants(model):
         for path, given in _matches(values, one.path):
             yield path, one.refuse(path, given), given != one.value
+
+
+def drop_constants(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """Return nested values without what became a constant."""
+    constants = {path for path, _, _ in find_constants(values, model)}
+
+    def drop(section: Mapping[str, Any], within: Path) -> dict[str, Any]:
+        present = {key: value for key, value in section.items() if (*within, key) not in constants}
+        result = {
+            key: drop(value, (*within, key)) if isinstance(value, Mapping) else value for key, value in present.items()
+        }
+        return {key: value for key, value in result.items() if value != {} or (*within, key) != _GONE}
+
+    return drop(values, ())
 
 
 def find_moved(values: Mapping[str, Any], within: Path = ()) -> Iterator[tuple[Path, Path]]:

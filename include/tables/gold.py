@@ -59,7 +59,7 @@ FORECASTS = Table(
         "q90_per_s": "DOUBLE",
         "q95_per_s": "DOUBLE",
         "method": "STRING",
-        "fallback_reason": "STRING",  # why it is no forecast to plan with; null where it is
+        "fallback_reason": "STRING",  # why its champion did not make it; null where it did
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
         "event": "STRING",  # name of the event that people know of and that the quantiles hold; null without one

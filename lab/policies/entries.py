@@ -24,6 +24,17 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
     )
 
 
+PLANNER = PolicyEntry(
+    f"{_P}.planner.planner_policy:Planner",
+    "Tidewise before: schedule by optimisation",
+    Decides.REPLANS,
+    slot_problem=f"{_P}.planner.planner_policy:price_slots",
+)
+CONTROLLER_ALONE = PolicyEntry(
+    f"{_P}.planner.controller_alone:ControllerAlone",
+    "Tidewise before: the reactive controller without plans",
+    Decides.REPLANS,
+)
 NEED_VECTOR = PolicyEntry(
     f"{_P}.need_vector.need_vector_policy:NeedVector",
     "schedule that covers a forecast quantile",

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lab.policies.planner.controller_memory import ControllerMemory
+from lab.policies.planner.planner_policy import Planner
 from lab.replay.hosted_driver import HostedDriver
 from models.bundle.job_models import RecoveryModel
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.partial_pooling import pool_models
-from models.hosting.host import CORRECTED
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
 
+PLANNER = "planner"
 FLEET = "planner_fleet"
 _NEVER = float("inf")
 _NO_RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
@@ -65,14 +65,14 @@ class WithFleetPrior(Planner):
 def _build_with_fleet_prior(fleet: FleetPrior | None) -> HostedDriver:
     if fleet is None:
         raise ValueError(f"{FLEET} needs a fleet prior: Conditions.fleet")
-    return HostedDriver.of(CORRECTED, WithFleetPrior(fleet))
+    return HostedDriver.of(PLANNER, WithFleetPrior(fleet))
 
 
 def _with_settings(
     planner: Planner | None = None, settings: Mapping[str, object] | None = None
 ) -> Callable[[FleetPrior | None], HostedDriver]:
     """Return a function that builds a planner with other settings; it ignores the fleet prior."""
-    return lambda _: HostedDriver.of(CORRECTED, planner or Planner(), settings)
+    return lambda _: HostedDriver.of(PLANNER, planner or Planner(), settings)
 
 
 ABLATIONS: Mapping[str, Callable[[FleetPrior | None], HostedDriver]] = {

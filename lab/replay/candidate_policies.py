@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from include.policy_catalogue import REFERENCES, Decides, catalogue
-from lab.replay.ablations import ABLATIONS
+from lab.replay.ablations import ABLATIONS, PLANNER
 from lab.replay.clairvoyant import solve_clairvoyant
 from lab.replay.conditions import Conditions
 from lab.replay.drivers import Driver, ScheduleDriver
@@ -17,9 +17,11 @@ from lab.replay.hosted_driver import HostedDriver
 from lab.replay.programme_forms import FORMS
 from lab.replay.workload import Workload, find_limits, find_sufficient
 from models.arrays import Ints
-from models.hosting.host import ALL_CORRECTED, CORRECTED
 from models.policies.protocol import Policy
 from models.policies.registry import policy
+
+_PLANNERS = (PLANNER, "controller_alone")
+"""Of which no parameters but settings are changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class CandidatePolicy:
     Attributes:
         name: of the candidate.
         driver: decides for it.
-        asks_in_restarts: its requests reach a job that restarts after a failure, as those of the reactive controller
+        asks_in_restarts: its requests reach a job that restarts after a failure, as those of a policy that replans
             do; the controller refuses other steps for a job that does not run.
     """
 
@@ -43,13 +45,13 @@ def list_names() -> tuple[str, ...]:
 
     "static", which keeps what it finds, is left out for the two static configurations.
     """
-    policies = (name for name in catalogue() if name not in {"static", *ALL_CORRECTED})
-    return (CORRECTED, *policies, *REFERENCES)
+    policies = (name for name in catalogue() if name not in {"static", *_PLANNERS})
+    return (PLANNER, *policies, *REFERENCES)
 
 
 def list_deciding(when: Decides) -> list[str]:
     """Return the names of the policies that decide so, but for the planner."""
-    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in ALL_CORRECTED)
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in _PLANNERS)
 
 
 def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
@@ -63,7 +65,7 @@ def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
         ValueError: with the names that can be chosen.
     """
     known = (*list_names(), *ABLATIONS, *FORMS, *further)
-    unknown = sorted(set(chosen) - {*known, *ALL_CORRECTED, "static"})
+    unknown = sorted(set(chosen) - {*known, *_PLANNERS, "static"})
     if unknown:
         raise ValueError(f"no policy is called {unknown}; choose from {', '.join(known)}")
 
@@ -85,7 +87,7 @@ def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> C
 
 def asks_in_restarts(driver: Driver[Any]) -> bool:
     """Return whether a driver's requests reach a job that restarts after a failure."""
-    return isinstance(driver, HostedDriver) and driver.hosted.weighs_plan
+    return isinstance(driver, HostedDriver) and driver.hosted.replans
 
 
 def build_driver(
@@ -108,7 +110,7 @@ def build_driver(
         return ABLATIONS[name](conditions.fleet)
     if name in FORMS:
         return FORMS[name]
-    if name in ALL_CORRECTED:
+    if name in _PLANNERS:
         return HostedDriver.of(name, policy(name), parameters)
     if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)

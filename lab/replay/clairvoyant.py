@@ -9,10 +9,11 @@ import numpy as np
 from include.settings import Planner
 from lab.replay.conditions import Disturbances
 from lab.replay.workload import Workload, compute_curves, find_limits, find_sufficient
+from lab.scheduling.cost_model import CurrentState, compute_costs
+from lab.scheduling.planner_settings import PlannerSettings
 from models.arrays import Floats, Ints
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CurrentState, compute_costs
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
@@ -47,7 +48,7 @@ def solve_clairvoyant(
     """
     spec, graph = job.spec, job.spec.graph()
     window_s = len(job.rates_per_s) * job.step_s // len(rates_per_s)
-    known = options.with_values(
+    known = PlannerSettings.of(options).with_values(
         {"bin_s": window_s, "costs.failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}

@@ -74,7 +74,6 @@ class Forecasts:
             options.backtest_origins,
             options.champion_margin,
             options.history_days,
-            options.plan_error_max,
         )
         origins = np.arange(self._first, len(self.rates_per_s) + 1, self._distance)
         return [roll(rates, calendar, origins, settings, methods=self.methods) for rates in self._list_usual()]

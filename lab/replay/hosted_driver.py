@@ -12,14 +12,16 @@ from typing import Any
 
 from include.policy_catalogue import Decides
 from include.settings import Planner
+from lab.policies.planner.planner_policy import Planner as PlannerPolicy
 from lab.replay.tick_snapshot import TickSnapshot
+from lab.scheduling.planner_settings import PlannerSettings
 from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate
 from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
 from models.policies.situations import build_live_situation
 
-OBSERVED_H = 0.5  # what the reactive controller reads anew: the windows since the last evaluation, and some for a stop
+OBSERVED_H = 0.5  # what a policy that replans reads anew: the windows since the last evaluation, and some for a stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +70,29 @@ class HostedDriver:
         """Return the memory of a job that was never planned for."""
         return PipelineMemory(HostMemory(), self.policy.first_memory())
 
+    @property
+    def _is_planner(self) -> bool:
+        """Whether it plans with usable forecasts alone, and is asked at ticks alone."""
+        return isinstance(self.policy, PlannerPolicy)
+
+    def _change(self, options: Planner) -> Planner:
+        return PlannerSettings.of(options).with_values(self.changed) if self.changed else options
+
     def tick(self, snapshot: TickSnapshot, memory: PipelineMemory) -> tuple[Mapping[str, int] | None, PipelineMemory]:
         """Return what is wanted now."""
-        options = snapshot.options.with_values(self.changed) if self.changed else snapshot.options
+        options = self._change(snapshot.options)
         if snapshot.plan_due and self.makes_plans and not self.hosted.reacts:
             memory = self._plan(snapshot, options, memory)
-        job = None if self.hosted.is_followed else self._observe(snapshot, options)
+        decides_now = self.hosted.reacts or self.hosted.replans
+        job = self._observe(snapshot, options) if decides_now else None
         decision, after = evaluate(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
         return decision.wanted, replace(memory, host=after)
 
     def look(self, snapshot: TickSnapshot, memory: PipelineMemory) -> Mapping[str, int] | None:
         """Return what is wanted between two ticks, of a job that falls behind; None to wait for the next."""
-        options = snapshot.options.with_values(self.changed) if self.changed else snapshot.options
-        job = snapshot.take(options, 0.0, reads_models=self.hosted.replans)
+        if self._is_planner:  # it waits for the next tick
+            return None
+        job = snapshot.take(self._change(snapshot.options), 0.0, reads_models=self.hosted.replans)
         job = replace(job, observations=snapshot.looks)
         if not answers_alarms(self.hosted, job):
             return None
@@ -89,19 +101,20 @@ class HostedDriver:
 
     def _observe(self, snapshot: TickSnapshot, options: Planner) -> Snapshot:
         """Return the job as the controller sees it now."""
-        hours = OBSERVED_H if self.hosted.weighs_plan else options.observed_h
-        reads_models = self.hosted.weighs_plan or self.hosted.reads_models
+        hours = OBSERVED_H if self.hosted.replans else options.observed_h
+        reads_models = self.hosted.replans or self.hosted.reads_models
         return snapshot.take(options, hours, reads_models=reads_models)
 
     def _plan(self, snapshot: TickSnapshot, options: Planner, memory: PipelineMemory) -> PipelineMemory:
         """Return the memory with a plan made now; a job that cannot be planned for has one without steps."""
         situation = self._build_situation(snapshot, options)
         if situation is None:
-            return replace(memory, plan=Plan(snapshot.now_s))
+            left = self.policy.first_memory() if self._is_planner else None  # it follows the measured load
+            return replace(memory, plan=Plan(snapshot.now_s, left=left))
         known = self._learn_nightly(snapshot, memory)
         schedule, left = self.policy.decide(situation, known.left)
         steps = list_pending_steps(schedule, situation.forecast)
-        return replace(known, left=left, plan=Plan(snapshot.now_s, steps, left if self.hosted.weighs_plan else None))
+        return replace(known, left=left, plan=Plan(snapshot.now_s, steps, left if self.hosted.replans else None))
 
     def _build_situation(self, snapshot: TickSnapshot, options: Planner) -> Situation | None:
         """Return what the plan stage would give to the policy: tables up to the last ingestion.
@@ -114,7 +127,7 @@ class HostedDriver:
             is_visible = job.up and len(job.observations)
             return build_live_situation(job, reads_models=self.hosted.reads_models) if is_visible else None
         models, forecast = snapshot.models, snapshot.true_load if self.knows_load else snapshot.forecast
-        if models is None or forecast is None or (self.hosted.is_corrected and forecast.fallback is not None):
+        if models is None or forecast is None or (self._is_planner and forecast.fallback is not None):
             return None
         job = snapshot.take(options, options.observed_h, until_s)
         # As the plan stage does, which plans for jobs as if they ran.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lab.replay.skill import find_unskilled
 from models.arrays import Floats, Ints
 from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
@@ -33,7 +34,6 @@ from models.forecasting.rate_history import (
     prepare,
     usual_by_hour,
 )
-from models.forecasting.skill import find_unskilled
 
 ORIGIN_S = 3600
 """Distance of the origins whose errors are kept: the stage runs hourly."""
@@ -213,8 +213,7 @@ class _ContestForecaster:
         start = max(0, now - settings.history_days * calendar.day)
         known = prepare(self.rates[None, start:now], calendar.later(start))
         record = replace(before, at=before.at - start)
-        days, error_max = settings.backtest_origins, settings.plan_error_max
-        return find_unskilled(record, champion, known, days=days, error_max=error_max)
+        return find_unskilled(record, champion, known, days=settings.backtest_origins)
 
     def forecast_from(self, origin: int) -> tuple[Floats, str, str | None]:
         """Return quantiles (L, H), method and reason of a fallback."""

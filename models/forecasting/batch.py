@@ -24,7 +24,6 @@ from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.past_forecasts import PastForecasts, find_needed, forecast_past
 from models.forecasting.rate_history import History, prepare, select_series
 from models.forecasting.seasonal_naive import SeasonalNaive
-from models.forecasting.skill import find_unskilled
 from models.forecasting.weekday_profile import WeekdayProfile
 
 
@@ -37,14 +36,12 @@ class ForecastSettings:
         backtest_origins: past days of the backtest, with origins every past_forecasts.ORIGIN_SPACING_S.
         champion_margin: a method replaces the incumbent only when its loss is lower by this share.
         history_days: days before an origin that a rolling forecast uses; a batch brings its own history.
-        plan_error_max: see models.forecasting.skill; share of the rate.
     """
 
     horizon: int
     backtest_origins: int = 7
     champion_margin: float = 0.02
     history_days: int = 28
-    plan_error_max: float = 0.15
 
 
 def default_registry(fits: Sequence[Fit] = ()) -> Registry:
@@ -127,7 +124,7 @@ def _forecast_by_champion(
         batch = join_batches(batch, made, competes)
     if not competes.all():
         own = [name for name in chosen if name is not None]
-        made = _take_chosen(past.select(~competes), select_series(history, ~competes), settings, names, own)
+        made = _take_chosen(past.select(~competes), settings, names, own)
         batch = join_batches(batch, made, ~competes)
     return batch
 
@@ -146,7 +143,7 @@ def _choose(
         quantiles=held.quantiles(len(held.at) - 1, champion),
         methods=held.names,
         method=[held.names[chosen] for chosen in champion.tolist()],
-        reason=find_unskilled(held, champion, history, days=days, error_max=settings.plan_error_max),
+        reason=[None] * len(champion),
         champion=champion,
         origins=np.isfinite(absolute).sum(axis=1),
         mase=np.nanmean(absolute, axis=1) / _naive_error(history),
@@ -157,16 +154,14 @@ def _choose(
 
 def _take_chosen(
     past: PastForecasts,
-    history: History,
     settings: ForecastSettings,
     names: tuple[str, ...],
     champions: Sequence[str],
 ) -> ForecastBatch:
     """Return the forecasts of series by champions that were chosen before, without scores."""
-    record, own, days = record_champions(past, champions), np.zeros(len(champions), np.int64), settings.backtest_origins
-    reasons = find_unskilled(record, own, history, days=days, error_max=settings.plan_error_max)
+    record, own = record_champions(past, champions), np.zeros(len(champions), np.int64)
     return replace(
-        form_unscored_batch(len(champions), settings.horizon, names, reasons),
+        form_unscored_batch(len(champions), settings.horizon, names, [None] * len(champions)),
         quantiles=record.quantiles(len(record.at) - 1, own),
         method=list(champions),
         champion=np.array([names.index(name) for name in champions], np.int64),

@@ -22,7 +22,7 @@ class ForecastBatch:
         quantiles: records/s at the levels of QUANTILES, shape (4, n, H), ordered and >= 0; NaN without any history.
         methods: names of the methods that competed.
         method: the method used for each series.
-        reason: why a series is no forecast to plan with: it fell back, or its champion errs too much; else None.
+        reason: why a series fell back; else None.
         champion: index of the champion in ``methods``, -1 for a fallback, shape (n,).
         origins: days that a method was scored on, shape (M, n).
         mase: mean absolute error over that of repeating the day before, shape (M, n), NaN when unknown.

@@ -14,29 +14,13 @@ from typing import Any, Protocol, cast
 
 from include.policy_catalogue import Decides, entry_of
 from include.utc import HOUR_S
-from models.policies.evaluation.controller_memory import ControllerMemory
-from models.policies.evaluation.pending_steps import PendingStep
+from models.policies.evaluation.pending_steps import PendingStep, latest_due
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Schedule
 from models.policies.registry import policy
 from models.policies.situations import build_live_situation
 from models.policies.tidewise.falling_behind import falls_behind
-from models.policies.tidewise.reactive_controller import (
-    accept_plan,
-    decide_without_windows,
-    drop_plan,
-    evaluate_job,
-    latest_due,
-)
-
-CORRECTED = "planner"
-"""The policy whose plans the reactive controller corrects at every evaluation.
-
-A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
-"""
-ALL_CORRECTED = frozenset({CORRECTED, "controller_alone"})
-"""The same under its other names: one that stays, and one without plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +31,12 @@ class HostedPolicy:
         name: of the policy.
         decides: when it decides.
         reads_models: whether a policy that reacts is shown what the nightly training has learnt.
-        is_corrected: whether the reactive controller corrects its plans.
         policy: what decides; None where nobody asks it here: its plans come from elsewhere.
     """
 
     name: str
     decides: Decides
     reads_models: bool = False
-    is_corrected: bool = False
     policy: Policy[Any] | None = None
 
     @classmethod
@@ -65,7 +47,7 @@ class HostedPolicy:
             PolicyCatalogueError: (a ValueError) no policy of that name.
         """
         entry = entry_of(name)
-        return cls(name, entry.decides, entry.reads_models, name in ALL_CORRECTED, chosen)
+        return cls(name, entry.decides, entry.reads_models, chosen)
 
     @property
     def reacts(self) -> bool:
@@ -76,16 +58,6 @@ class HostedPolicy:
     def replans(self) -> bool:
         """Whether it decides anew at the evaluation, from what is measured and what its plan left."""
         return self.decides is Decides.REPLANS
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether its steps go out as planned, whatever is measured."""
-        return not self.reacts and not self.weighs_plan
-
-    @property
-    def weighs_plan(self) -> bool:
-        """Whether an evaluation holds what its plan left against what is measured, in a restart as well."""
-        return self.is_corrected or self.replans
 
 
 def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:
@@ -106,8 +78,7 @@ class Plan:
     Attributes:
         as_of_s: when it was made, epoch seconds.
         steps: those that change something, by time; empty of a plan that was refused.
-        left: what the planner left for the evaluations until the next plan; None of a plan that was refused, and of
-            another policy's but one that replans.
+        left: what a policy that replans left for the evaluations until the next plan; None of a plan that was refused.
         expires_s: after it the measured load decides, epoch seconds.
     """
 
@@ -122,12 +93,10 @@ class HostMemory:
     """What is kept of a job from one evaluation to the next.
 
     Attributes:
-        controller: of the reactive controller; None before the first evaluation.
         plan_as_of_s: the newest plan that it knows.
         policy: what a policy that reacts or replans remembers; None before its first evaluation.
     """
 
-    controller: ControllerMemory | None = None
     plan_as_of_s: float | None = None
     policy: Any = None
 
@@ -168,34 +137,8 @@ def _evaluate_hosted(
     if hosted.reacts:
         return _react(hosted, known, job)
     if hosted.replans:
-        after_plan = _meet_left(hosted, replace(known, controller=None), plan, memory.plan_as_of_s, now_s)
-        return _replan(hosted, after_plan, now_s, job)
-    if hosted.is_corrected:
-        decision, after = _correct(_meet_plan(memory, plan, now_s), now_s, job)
-        return decision, replace(known, controller=after, policy=None)
+        return _replan(hosted, _meet_left(hosted, known, plan, memory.plan_as_of_s, now_s), now_s, job)
     return _follow(plan, now_s), replace(known, policy=None)
-
-
-def _meet_plan(memory: HostMemory, plan: Plan | None, now_s: int) -> ControllerMemory:
-    """Return the reactive controller's memory with a newer plan accepted, or with one dropped that cannot be used."""
-    left: ControllerMemory | None = None if plan is None else plan.left
-    known = memory.controller or left or ControllerMemory()
-    if plan is None or left is None or not left.planned or now_s > plan.expires_s:
-        return drop_plan(known)
-    if plan.as_of_s == memory.plan_as_of_s:
-        return known
-    if (left.seen_until_s or 0) > (known.seen_until_s or 0):  # evaluations missed what ingestion has seen
-        known = replace(known, seen_until_s=left.seen_until_s, histories=left.histories)
-    return accept_plan(known, left.due)
-
-
-def _correct(memory: ControllerMemory, now_s: int, job: Snapshot | None) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return what the reactive controller decides.
-
-    A step that it decides on stays due until the job runs so or it expires: it may not have been carried out.
-    """
-    decision, after = decide_without_windows(memory, now_s) if job is None else evaluate_job(job, memory)
-    return decision, after if decision.due is None else replace(after, due=(decision.due, *after.due))
 
 
 def _react(hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None) -> tuple[ReactiveDecision, HostMemory]:

@@ -12,7 +12,7 @@ from models.arrays import Floats, Ints
 from models.bundle.job_models import RecoveryModel
 from models.capacity.interval_calibration import half_widths
 from models.capacity.lower_tail import sd_towards
-from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
+from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
 
 # The load's distribution at evenly spaced normal scores: what matters for lateness lies in the upper tail.
@@ -119,13 +119,6 @@ class Outlook:
             p_late=float(self.p_late(parallelism, bins).max()),
             recovery_s=float(recovery),
         )
-
-    def rescale_s(self, parallelism: Ints, index: int, level: float) -> float:
-        """Return downtime + catch-up of a planned rescale to a configuration at the load of one bin, s."""
-        index = min(index, self.demand.bins - 1)
-        load = quantile_at_level(self.demand.load_per_s[:, index], level)
-        capacity = self.capacity_per_s(parallelism, slice(index, index + 1))[0]
-        return float(self.recovery.recovery_s(load, capacity, kind="rescale"))
 
 
 def _ratio(load: float, capacity: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.arrays import Bools, Floats, Ints
+from models.arrays import Floats, Ints
 from models.bundle.job_models import CapacityCurve
 from models.capacity.interval_calibration import half_widths
 
@@ -32,23 +32,6 @@ class CapacityBounds:
     def index_of(self, parallelism: Ints) -> Ints:
         """Return the indices of parallelisms; one beyond P has the capacity of P: more subtasks find nothing to do."""
         return np.minimum(parallelism, len(self.mean_per_s)) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Needs of every bin.
-
-    Attributes:
-        parallelism: (O, T) smallest admissible parallelism, clipped to the operator's maximum.
-        short: (O, T) whether even the maximum does not cover the bin.
-        unmodelled: operators without a capacity model, which keep their parallelism.
-        unknown: operators whose demand is not known, which keep it too.
-    """
-
-    parallelism: Ints
-    short: Bools
-    unmodelled: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
 
 
 def upper_limits(graph: JobGraph, slots_max: int) -> Ints:

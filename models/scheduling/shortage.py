@@ -1,16 +1,11 @@
-"""Operators that cannot grow although they are short: which they are, whether that is believed, and what would help."""
+"""Operators that cannot grow although they are short: whether that is believed, and what would help."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from include.domain.graph import Operator
 from include.domain.singletons import SINGLETON_HELP
-from models.arrays import Bools, Ints
-from models.scheduling.demand import quantile_at_level
-from models.scheduling.expectation import Outlook
 from models.scheduling.figures import format_count
 
 
@@ -38,20 +33,3 @@ def explain_limit(operator: Operator, limit: int) -> str:
     if operator.max_parallelism <= limit:
         return f"it has {operator.max_parallelism} key groups: a higher pipeline.max-parallelism would help"
     return f"a job may have {format_count(limit, 'slot')}: a higher slots_max would help"
-
-
-def find_short(outlook: Outlook, chosen: Ints, limits: Ints, level: float) -> Bools:
-    """Return (O, T) where an operator at its limit gets more than its expected capacity, at a quantile of the load.
-
-    Args:
-        outlook: demand and capacity.
-        chosen: (O, T) parallelism.
-        limits: (O,) highest admissible parallelism.
-        level: of the quantile.
-    """
-    rates = quantile_at_level(outlook.demand.rates_per_s, level)
-    capacity = np.full(len(limits), np.inf)
-    for row, name in enumerate(outlook.demand.operators):
-        if name in outlook.bounds:
-            capacity[row] = outlook.bounds[name].mean_per_s[-1]
-    return np.asarray((rates > capacity[:, None]) & (chosen >= limits[:, None]))

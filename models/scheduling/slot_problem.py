@@ -8,8 +8,31 @@ import numpy as np
 
 from include.settings import Planner
 from include.utc import HOUR_S, MINUTE_S
-from models.arrays import Floats
-from models.scheduling.cost_model import CostTables
+from models.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class CostTables:
+    """One job's costs, the input of the shortest path.
+
+    Attributes:
+        slots: (K,) of each candidate.
+        bin_cost: (T, K) cost of spending a bin in a candidate, without what its slots cost.
+        switch: (T, K) cost of changing to a candidate at the begin of a bin.
+        minutes: (T,) length of each bin, the first from the time of planning on.
+        slot_price: cost of one slot for a minute.
+    """
+
+    slots: Ints
+    bin_cost: Floats
+    switch: Floats
+    minutes: Floats
+    slot_price: float
+
+    def cost_per_bin(self, prices: Floats | float = 0.0) -> Floats:
+        """Return (T, K) what each bin costs, slots included; ``prices``, (T,), come on top of a slot's own."""
+        per_slot = (self.slot_price + prices) * self.minutes
+        return self.bin_cost + per_slot[:, None] * self.slots[None, :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ RESULT_COLUMNS = {
     **{"coverage_q90": "ARRAY<DOUBLE>", "champion": "ARRAY<BOOLEAN>"},
 }
 """Of a forecast: column -> type, as SQL."""
+_OF_BEFORE = {"plan_error_max": 0.15}
+"""A setting that went and shaped no quantile: with it, equal input has the version that it always had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class ForecastTask(HistoryFrame):
 
     Attributes:
         horizon_bins: bins to predict.
-        backtest_origins, champion_margin, plan_error_max: see models.forecasting.ForecastSettings.
+        backtest_origins, champion_margin: see models.forecasting.ForecastSettings.
         stale_after_s: a series last measured longer ago than this is called stale.
         time_zones, holidays: by "cluster" or "cluster/job", see include.settings.Forecast; days as ISO text.
         events: that people know of, by name.
@@ -56,7 +58,6 @@ class ForecastTask(HistoryFrame):
     horizon_bins: int
     backtest_origins: int
     champion_margin: float
-    plan_error_max: float
     stale_after_s: float
     time_zones: dict[str, str] = field(default_factory=dict)
     holidays: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class ForecastTask(HistoryFrame):
     def version_text(self) -> str:
         """Everything that shapes a forecast besides its input, as canonical JSON."""
         events = {name: one.model_dump(mode="json") for name, one in self.events.items()}
-        return json.dumps(asdict(self) | {"events": events}, sort_keys=True)
+        return json.dumps(asdict(self) | {"events": events} | _OF_BEFORE, sort_keys=True)
 
     def events_of(self, series: pd.DataFrame) -> list[tuple[KnownEvent, ...]]:
         """Return the events of each of some series."""
@@ -165,9 +166,7 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     batch = forecast_batch(
         rates,
         task.calendar_of(series["cluster"].iloc[0], series["job"].iloc[0]),
-        ForecastSettings(
-            task.horizon_bins, task.backtest_origins, task.champion_margin, plan_error_max=task.plan_error_max
-        ),
+        ForecastSettings(task.horizon_bins, task.backtest_origins, task.champion_margin),
         methods=default_registry(fits),
         previous_champions=champions,
         are_chosen=are_chosen,

@@ -38,7 +38,6 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
         horizon_bins=calendar.bins(wanted.horizon_h * 3600),
         backtest_origins=wanted.backtest_origins,
         champion_margin=wanted.champion_margin,
-        plan_error_max=wanted.plan_error_max,
         stale_after_s=settings.planner.max_input_age_h * 3600,
         time_zones=dict(sorted(wanted.time_zones.items())),
         holidays={name: tuple(sorted(map(str, days))) for name, days in sorted(wanted.holidays.items())},

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from models.policies.tuning.capacity_history import History, add_observations
-from models.policies.tuning.tuning_options import KEEP
+from models.policies.tuning.capacity_history import KEEP, History, add_observations
 
 
 def add_observation(

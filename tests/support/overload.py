@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.scheduling.cost_model import limiting_operators, overload_of_operator
 from models.arrays import Floats, Ints
-from models.scheduling.cost_model import limiting_operators, overload_of_operator
 from models.scheduling.expectation import Outlook
 
 

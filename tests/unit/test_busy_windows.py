@@ -19,7 +19,7 @@ from models.policies.tuning.capacity_history import (
     capacity_at,
     most_capacity_at,
 )
-from models.policies.tuning.small import fit_surrogate
+from models.policies.tuning.surrogate import fit_surrogate
 
 DAY_S = 86_400.0
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from benchmarks.papers.conttune.worked_example import known_share
 from lab.policies.conttune.controller import Provision, is_worth_restart, provision
 from lab.policies.conttune.tuning_loop import big_step
+from lab.policies.tuning.acquisition_functions import acquire, improvement
+from lab.policies.tuning.small import OperatorProblem, Suggestion, propose
+from lab.policies.tuning.tuning_options import Acquisition
 from lab.policies.tuning_thresholds import Thresholds
 from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
-from models.policies.tuning.acquisition_functions import acquire, improvement
 from models.policies.tuning.capacity_history import History, ObservedCapacity
 from models.policies.tuning.reading import backpressure_share
-from models.policies.tuning.small import OperatorProblem, Suggestion, propose
-from models.policies.tuning.tuning_options import Acquisition
 
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 

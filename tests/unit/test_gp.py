@@ -8,10 +8,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from benchmarks.pipeline.training import recent_means
+from lab.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.fit import RATIOS, fit
 from models.capacity.gp import kernel, predict, profile, whiten
-from models.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
 
 GRID = np.arange(1, 65.0)
 

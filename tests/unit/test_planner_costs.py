@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from include.settings import Costs, Planner, Reactive
 from include.settings.planner import Timing
-from models.bundle.job_models import RecoveryModel
-from models.scheduling.cost_model import (
+from lab.scheduling.cost_model import (
     LONGEST_LATE_S,
     CostTables,
     CurrentState,
@@ -21,6 +20,7 @@ from models.scheduling.cost_model import (
     late_time_s,
     work_off_time_s,
 )
+from models.bundle.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds

@@ -5,11 +5,11 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from lab.policies.planner.reactive_controller import evaluate_job
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.reactive_controller import evaluate_job
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 FALL = PendingStep(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0)

@@ -12,13 +12,13 @@ from include.domain.graph import JobGraph, Operator
 from include.domain.singletons import SINGLETON_HELP
 from include.settings import Capacity, Planner
 from lab.policies.need_vector.needs import compute_needs
+from lab.scheduling.cost_model import CurrentState, avoidable_overload, compute_costs, headroom
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CurrentState, avoidable_overload, compute_costs, headroom
 from models.scheduling.demand import LEVELS, Demand, SourceForecast
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds, upper_limits

@@ -10,12 +10,12 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Planner, Reactive
+from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, evaluate_job
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, evaluate_job
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}

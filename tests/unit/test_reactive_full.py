@@ -8,11 +8,11 @@ import numpy as np
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from lab.policies.planner.reactive_controller import evaluate_job
 from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.reactive_controller import evaluate_job
 
 GRAPH = JobGraph.from_operators(
     [Operator("source"), Operator("map", ("source",)), Operator("top", ("map",), max_parallelism=1)]

@@ -6,8 +6,8 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from lab.policies.planner.scale_down import break_even_scale_down, update_low_loads
 from models.policies.evaluation.controller_memory import LowLoadPeriod
-from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 
 HOUR_S = 3600
 GRAPH = JobGraph((Operator("a"),))

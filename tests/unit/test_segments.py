@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.policies.need_vector.division import count_held_bins, divide
-from models.scheduling.segments import Segment
+from lab.scheduling.segments import Segment
 
 BIN_S = 600.0
 LIMITS = np.array([20, 20])

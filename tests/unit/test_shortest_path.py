@@ -15,9 +15,9 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Reactive
 from include.settings import Planner as Options
 from lab.policies.spread_selectivity import spread_selectivity
+from lab.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits

@@ -13,6 +13,7 @@ from situations import make_situation
 from controller.limits.operator_limits import limit_by_schedules
 from include.settings import Planner, SettingsError, check_settings
 from include.settings.slot_schedules import SlotSchedule
+from lab.policies.planner.planner_policy import Planner as PlannerPolicy
 from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.reconcile import reconcile
@@ -24,7 +25,6 @@ from models.policies.protocol import Schedule
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
-from models.policies.tidewise.tidewise_policy import Planner as PlannerPolicy
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.slot_bounds import BoundedSpan, SlotBounds
 from tests.unit.test_programme_plan import HOSTED, PAST, job_with

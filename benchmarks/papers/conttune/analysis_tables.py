@@ -12,8 +12,8 @@ from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED, QUER
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, RATES, Outcome
 from benchmarks.papers.conttune.synthetic_jobs import MAIN, NOT_CHARGED, PER_TUNING, SEEDS, Outcomes, seeds_cell
+from lab.policies.tuning.tuning_options import Acquisition
 from models.arrays import Floats
-from models.policies.tuning.tuning_options import Acquisition
 
 PER_PERMUTATION = "reconfigurations/permutation"
 

@@ -10,11 +10,11 @@ import numpy as np
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, Change, Outcome, run_tuner
 from lab.policies.conttune.tuning_loop import big_step, largest
+from lab.policies.tuning.small import OperatorProblem, propose
+from lab.policies.tuning.tuning_options import ALPHA, Acquisition
 from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.tuning.capacity_history import History, add_observations
-from models.policies.tuning.small import OperatorProblem, propose
-from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
+from models.policies.tuning.capacity_history import KEEP, History, add_observations
 
 
 @dataclass(frozen=True, slots=True)

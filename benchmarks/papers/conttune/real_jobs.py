@@ -19,11 +19,11 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
 from lab.policies.conttune.conttune_options import Options
 from lab.policies.conttune.tuning_loop import Memory, advance
+from lab.policies.tuning.tuning_options import Acquisition
 from lab.policies.tuning_thresholds import Thresholds
 from lab.simulation.spec import JobSpec, OperatorSpec
 from lab.simulation.testbed import Testbed, observations
 from models.arrays import Floats
-from models.policies.tuning.tuning_options import Acquisition
 
 RECORDED = "TIDEWISE_CONTTUNE_REAL_JOBS"
 MINUTES, STEPS_PER_EVALUATION, STEP_S = 120, 6, 10.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
-from models.policies.tuning.acquisition_functions import distance_to_observed
+from lab.policies.tuning.acquisition_functions import distance_to_observed
 
 
 def worked_example() -> list[Cell]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from include.domain.graph import JobGraph
+from lab.policies.tuning.observed_capacity import capacity_near
 from models.arrays import Ints
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import History, capacity_near
+from models.policies.tuning.capacity_history import KEEP, History
 from models.policies.tuning.reading import learn_histories, select_new_windows
-from models.policies.tuning.tuning_options import KEEP
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from include.utc import DAY_S
+from lab.policies.tuning.tuning_options import ALPHA, Acquisition
 from lab.policies.tuning_thresholds import Thresholds
-from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
+from models.policies.tuning.capacity_history import KEEP
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lab.policies.conttune.conttune_options import Options
 from lab.policies.conttune.tuning_loop import Memory, Step, advance
 from lab.policies.described_changes import describe_changes
+from lab.policies.tuning.tuning_options import Acquisition
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
-from models.policies.tuning.tuning_options import Acquisition
 from models.scheduling.need import upper_limits
 
 _WHY = {

@@ -10,10 +10,10 @@ from include.domain.graph import JobGraph
 from lab.policies.conttune.controller import Provision, is_worth_restart, provision
 from lab.policies.conttune.conttune_options import Options
 from lab.policies.delayed_fall import Recent, delay_fall
+from lab.policies.tuning.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import History
 from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
-from models.policies.tuning.small import OperatorProblem, propose
 
 # The parallelism that held a job up must not be found sufficient again.
 MORE_THAN_EMITTED = 0.05

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.scheduling.segments import Segment
 from models.arrays import Floats, Ints
-from models.scheduling.segments import Segment
 
 _HOLD = -1
 _LEAST_RESCALE_COST_SLOT_S = 1.0  # never free: among equals the division with fewer rescales wins

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from include.settings import Planner
+from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.step_placing import Need
 from models.arrays import Bools, Floats, Ints
 from models.scheduling.demand import Demand, quantile_at_level
-from models.scheduling.need import CapacityBounds, Need
+from models.scheduling.need import CapacityBounds
 
 
 def smallest_parallelism(required_per_s: Floats, lower_per_s: Floats) -> tuple[Ints, Bools]:
@@ -29,7 +30,7 @@ def smallest_parallelism(required_per_s: Floats, lower_per_s: Floats) -> tuple[I
 
 
 def compute_needs(
-    demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: Planner
+    demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: PlannerSettings
 ) -> Need:
     """Return the need-vector of every bin at the planning quantile and the target utilisation.
 

@@ -1,4 +1,4 @@
-"""Pending steps: the steps of a plan as the reactive controller keeps them."""
+"""Pending steps: the steps of a plan as they are kept until they are sent."""
 
 from __future__ import annotations
 
@@ -51,3 +51,9 @@ def list_pending_steps(schedule: Schedule, forecast: SourceForecast) -> tuple[Pe
         before = float(load[first - 1]) if 0 < first <= len(load) else 0.0
         result.append(PendingStep(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
     return tuple(sorted(result, key=lambda due: due.apply_at_s))
+
+
+def latest_due(steps: tuple[PendingStep, ...], now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
+    """Return the step that was due last, if one was, and those that lie ahead."""
+    due_steps = [step for step in steps if step.apply_at_s <= now_s]
+    return (due_steps[-1] if due_steps else None), steps[len(due_steps) :]

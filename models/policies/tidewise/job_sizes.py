@@ -10,12 +10,12 @@ import numpy as np
 
 from include.domain.graph import GraphError
 from models.arrays import Floats, Ints
-from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.programme_memory import PlannedLoad
 from models.policies.tuning.capacity_history import History
-from models.policies.tuning.small import fit_surrogate
+from models.policies.tuning.surrogate import fit_surrogate
 from models.programme.horizon import EVALUATIONS
 from models.programme.load_paths import STEP_S
 from models.scheduling.candidates import list_candidates
@@ -60,7 +60,7 @@ class JobSizes:
 
 def list_sizes(
     job: Snapshot,
-    memory: ControllerMemory,
+    memory: WindowMemory,
     planned: PlannedLoad,
     *,
     at: int,
@@ -116,7 +116,7 @@ def _raise_all(ladder: Ints, least: Ints, groups: Sequence[str], slots_max: int)
     return np.asarray(raised[fits])
 
 
-def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int, steps: int) -> Demand | None:
+def _expect_demand(job: Snapshot, memory: WindowMemory, planned: PlannedLoad, at: int, steps: int) -> Demand | None:
     """Return the rates of the operators per record of all sources together, over the horizon."""
     graph = job.graph
     mix = _expect_mix(job, memory, planned, at, steps)
@@ -137,7 +137,7 @@ def _expect_demand(job: Snapshot, memory: ControllerMemory, planned: PlannedLoad
 
 
 def _expect_mix(
-    job: Snapshot, memory: ControllerMemory, planned: PlannedLoad, at: int, steps: int
+    job: Snapshot, memory: WindowMemory, planned: PlannedLoad, at: int, steps: int
 ) -> dict[str, Floats] | None:
     """Return what each source brings of the load, (H,) or (1,) where the mix does not change; None if not known."""
     sources = job.graph.sources
@@ -150,7 +150,7 @@ def _expect_mix(
     return shares if np.isfinite(list(shares.values())).all() else None
 
 
-def _believe(job: Snapshot, memory: ControllerMemory, limits: Ints) -> dict[str, CapacityBounds]:
+def _believe(job: Snapshot, memory: WindowMemory, limits: Ints) -> dict[str, CapacityBounds]:
     """Return the capacity of each operator of which anything is known: models, drawn to what was seen last."""
     names, histories = job.graph.names, memory.histories
     if job.models is not None and job.models.capacity:

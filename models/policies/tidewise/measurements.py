@@ -1,21 +1,17 @@
-"""Measurements of a job between two plans: load, lag, headroom, ContTune's step."""
+"""Measurements of a job between two plans: load, lag, utilisation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from models.observing.source_rates import GROWTH_ABOVE
-from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import History, capacity_at, most_capacity_at
+from models.policies.tuning.capacity_history import most_capacity_at
 from models.policies.tuning.reading import SPAN_S, Reading, select_new_windows
-from models.policies.tuning.small import OperatorProblem, propose
-from models.scheduling.even_shares import align_shares
-from models.scheduling.need import upper_limits
 
 LATEST = 2  # windows that show the present, but at least a minute of them: they may be as short as five seconds
 NO_AGE = 0.2
@@ -86,35 +82,7 @@ def stays_behind(snapshot: Snapshot) -> bool:
     return is_behind(snapshot) and bool(now - before > -GROWTH_ABOVE * arrived)
 
 
-def known_headroom(
-    snapshot: Snapshot,
-    memory: ControllerMemory,
-    parallelism: Mapping[str, int],
-    capacity_of: Callable[[History, int], float] = capacity_at,
-) -> float | None:
-    """Return capacity over load at a parallelism from the observations there; None without any.
-
-    The windows of a restart are disturbed, but their load is valid: arrivals are counted at the broker.
-    """
-    last = snapshot.observations.rows(
-        np.arange(max(len(snapshot.observations) - LATEST, 0), len(snapshot.observations))
-    )
-    arriving = last.target_data_rate_per_s
-    if (
-        not len(last)
-        or not np.isfinite(arriving[-1][[snapshot.graph.position(name) for name in snapshot.graph.sources]]).all()
-    ):
-        return None
-    load = sum(float(arriving[-1][snapshot.graph.position(name)]) for name in snapshot.graph.sources)
-    headroom_ratios = []
-    for name, share in memory.shares.items():
-        capacity = capacity_of(memory.histories.get(name, ()), parallelism.get(name, 0))
-        if math.isfinite(capacity) and share * load > 0:
-            headroom_ratios.append(capacity / (share * load))
-    return min(headroom_ratios) if headroom_ratios else None
-
-
-def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
+def utilisation(snapshot: Snapshot, reading: Reading, memory: WindowMemory) -> float:
     """Return the highest required share of capacity of the operators; 0 when none is known.
 
     The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune), or
@@ -125,28 +93,3 @@ def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) 
         capacity = most_capacity_at(memory.histories.get(name, ()), snapshot.running[name])
         shares.append(need / (capacity if math.isfinite(capacity) else reading.capacity_per_s[name]))
     return max((share for share in shares if math.isfinite(share)), default=0.0)
-
-
-def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
-    """Return ContTune's step for the present load, at the target utilisation with a plan or without one."""
-    target = (
-        snapshot.options.reactive.utilisation_target
-        if memory.planned
-        else snapshot.options.reactive.unplanned_utilisation_target
-    )
-    names = snapshot.graph.names
-    limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
-    problems = [
-        OperatorProblem(
-            history=memory.histories.get(name, ()),
-            required_per_s=reading.required_per_s[name] / target,
-            parallelism=snapshot.running[name],
-            capacity_per_s=reading.capacity_per_s[name],
-            p_max=limits[name],
-        )
-        for name in names
-    ]
-    suggestions = propose(problems)
-    wanted = [min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)]
-    running = np.array([snapshot.running[name] for name in names], np.int64)
-    return dict(zip(names, align_shares(snapshot.graph, np.array([wanted]), running)[0].tolist(), strict=True))

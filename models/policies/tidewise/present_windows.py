@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.window_memory import MemoryT
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.measurements import edge_windows, latest_windows, source_load_per_s
 from models.policies.tidewise.unseen import Unseen, find_unseen, leave_out
@@ -27,7 +27,7 @@ class Present:
     load_per_s: float
 
 
-def read_present(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Present, ControllerMemory]:
+def read_present(snapshot: Snapshot, memory: MemoryT) -> tuple[Present, MemoryT]:
     """Return what the windows tell, and the memory with the share of the load that each operator gets."""
     windows, of_edges = latest_windows(snapshot), edge_windows(snapshot)
     reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Floats
-from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.slot_charges import SlotCharges
 from models.policies.tidewise.taken_back import TakenBack
@@ -126,7 +126,7 @@ class ProgrammeMemory:
         charges: what the newest plan has the job pay for slots that are short.
     """
 
-    controller: ControllerMemory = field(default_factory=ControllerMemory)
+    controller: WindowMemory = field(default_factory=WindowMemory)
     law: str = ""
     planned: PlannedLoad = field(default_factory=PlannedLoad)
     belief: CapacityBelief = field(default_factory=CapacityBelief)

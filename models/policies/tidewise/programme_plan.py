@@ -28,10 +28,9 @@ from models.programme.load_paths import DAY, STEP_S
 from models.programme.problem import Sizes, Terms, Values
 from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
 from models.programme.waits import count_waiting_steps
-from models.scheduling.cost_model import CostTables
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import Step
-from models.scheduling.slot_problem import SlotProblem
+from models.scheduling.slot_problem import CostTables, SlotProblem
 from models.scheduling.step_band import StepBand
 
 SHORT: Final = "; the cluster's slots are short then"

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from include.utc import HOUR_S
-from models.policies.evaluation.controller_memory import learn_windows
 from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.evaluation.window_memory import learn_windows
 from models.policies.immediate_change import hold
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule, Situation

@@ -1,1 +1,1 @@
-"""Learning of capacities from windows and the step to the next parallelism, of ContTune; several policies use them."""
+"""Learning of capacities from windows, of ContTune; several policies use it."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.capacity.busy_windows import HELD_S, OF_BUSIEST, SLOW, TRUSTED, least_share_beside, light_load_sd
-from models.policies.tuning.tuning_options import KEEP
 
-# K is not published; the repository's README lists five samples per parallelism.
+KEEP = 5
+"""K, which is not published: five samples per parallelism by the README of ContTune's repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,6 @@ class _Observations:
         self.rows = [row for row in self.rows if row[0] >= least][-keep:]
 
 
-def capacity_at(history: History, parallelism: int) -> float:
-    """Return the mean capacity at a parallelism, NaN when it was not observed."""
-    return next((known.capacity_per_s for known in history if known.parallelism == parallelism), math.nan)
-
-
 def most_capacity_at(history: History, parallelism: int) -> float:
     """Return the most that the capacity at a parallelism may be, by two standard deviations of what light use leaves
     in doubt; the mean where it was seen at a high load, or its busy share is not known; NaN when it was not observed.
@@ -159,16 +154,3 @@ def most_capacity_at(history: History, parallelism: int) -> float:
         return math.nan
     doubt = float(light_load_sd(np.array(known.busiest_share))) if known.busiest_share > 0 else 0.0
     return known.capacity_per_s * math.exp(2.0 * doubt)
-
-
-def capacity_near(history: History, parallelism: int) -> float:
-    """Return the expected capacity: linear between the observed parallelisms and from 0 at 0; NaN without any.
-
-    Above the largest observed parallelism it grows in proportion, as in DS2.
-    """
-    if not history:
-        return math.nan
-    observed = [0, *(known.parallelism for known in history)]
-    capacities = [0.0, *(known.capacity_per_s for known in history)]
-    within = float(np.interp(parallelism, observed, capacities))
-    return within * max(parallelism / observed[-1], 1.0)

@@ -16,7 +16,7 @@ from benchmarks.papers.conttune.policy_tuner import run_policy
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import Outcome, workload
 from benchmarks.papers.conttune.worked_example import worked_example
-from models.policies.tuning.tuning_options import Acquisition
+from lab.policies.tuning.tuning_options import Acquisition
 
 # Published counts fit tunings without a charged Big phase.
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0, big=False), "ContTune_a3": Method(big=False)}

@@ -25,12 +25,14 @@ FOLLOWED_S = HOUR_S + 900
 """A plan is made a quarter of an hour after its forecast's origin, and followed for an hour."""
 REACTION_S = 600
 """The controller needs two observation windows."""
+ERROR_MAX = 0.15
+"""Share of the rate by which forecasts may err in any case."""
 FOLLOWED_FACTOR = 2.0
 """Chosen on the tuning traces of benchmarks/replay/split.toml."""
 
 
 def find_unskilled(
-    contest: Contest, champion: Ints, history: History, *, days: int, error_max: float
+    contest: Contest, champion: Ints, history: History, *, days: int, error_max: float = ERROR_MAX
 ) -> list[str | None]:
     """Return why each series is no forecast to plan with, None where it is.
 
@@ -39,7 +41,7 @@ def find_unskilled(
         champion: index of each series' method, shape (n,).
         history: up to now.
         days: so many last days count.
-        error_max: share of the rate by which forecasts may err in any case.
+        error_max: see :data:`ERROR_MAX`.
     """
     error = _compute_errors(contest, champion, history, days)
     change = _compute_changes(history, days)

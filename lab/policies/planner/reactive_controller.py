@@ -23,24 +23,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
-from models.policies.evaluation.pending_steps import PendingStep
-from models.policies.evaluation.reactive_decision import ReactiveDecision
-from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
-from models.policies.tidewise.full_operators import describe_stuck, find_stuck, growable_utilisation, without_full
-from models.policies.tidewise.measurements import (
-    LATEST,
+from lab.policies.planner.backlog import await_restart, forget_enlargement, work_off_backlog
+from lab.policies.planner.controller_memory import ControllerMemory
+from lab.policies.planner.known_capacity import (
     conttune_step,
+    growable_utilisation,
     known_headroom,
-    lag_s,
+    without_full,
 )
+from lab.policies.planner.scale_down import break_even_scale_down, update_low_loads
+from lab.policies.tuning.observed_capacity import capacity_near
+from lab.scheduling.planner_settings import PlannerSettings, Reactive
+from models.policies.evaluation.pending_steps import PendingStep, latest_due
+from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.evaluation.window_memory import learn_windows
+from models.policies.job_snapshot import Snapshot
+from models.policies.tidewise.full_operators import describe_stuck, find_stuck
+from models.policies.tidewise.measurements import LATEST, lag_s
 from models.policies.tidewise.present_windows import read_present
-from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
-from models.policies.tuning.capacity_history import capacity_near
 from models.policies.tuning.reading import Reading
 from models.scheduling.figures import format_count
+
+
+def _reactive(snapshot: Snapshot) -> Reactive:
+    return PlannerSettings.of(snapshot.options).reactive
 
 
 def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:
@@ -99,12 +106,6 @@ def _describe_backlog(snapshot: Snapshot, decision: ReactiveDecision) -> str:
     return f"; a backlog of {lag:.0f} s is left to the running configuration"
 
 
-def latest_due(steps: tuple[PendingStep, ...], now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
-    """Return the step that was due last, if one was, and those that lie ahead."""
-    due_steps = [step for step in steps if step.apply_at_s <= now_s]
-    return (due_steps[-1] if due_steps else None), steps[len(due_steps) :]
-
-
 def _take_due(
     snapshot: Snapshot, memory: ControllerMemory, load_per_s: float, *, is_stuck: bool
 ) -> tuple[PendingStep | None, ControllerMemory]:
@@ -139,7 +140,7 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) 
     """
     able = without_full(snapshot, memory, step.parallelism)
     headroom_ratio = known_headroom(snapshot, able, step.parallelism, capacity_near)
-    return headroom_ratio is not None and headroom_ratio * snapshot.options.reactive.utilisation_max < 1.0
+    return headroom_ratio is not None and headroom_ratio * _reactive(snapshot).utilisation_max < 1.0
 
 
 def _react(
@@ -147,21 +148,21 @@ def _react(
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
         return _follow(snapshot, reading, memory, is_stuck=is_stuck)
-    options, used = snapshot.options, growable_utilisation(snapshot, reading, memory)
+    reactive, used = _reactive(snapshot), growable_utilisation(snapshot, reading, memory)
     # Rates of single windows vary: the plan holds until there is a backlog.
-    overloaded = used > options.reactive.utilisation_max and (
-        lag_s(snapshot.observations) > options.reactive.lag_s or used > options.reactive.overload
+    overloaded = used > reactive.utilisation_max and (
+        lag_s(snapshot.observations) > reactive.lag_s or used > reactive.overload
     )
     if not overloaded:
         return ReactiveDecision(None, "as planned"), memory
-    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.reactive.hold_s)
+    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, reactive.hold_s)
 
 
 def _follow(
     snapshot: Snapshot, reading: Reading, memory: ControllerMemory, *, is_stuck: bool
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
-    options, used = snapshot.options, growable_utilisation(snapshot, reading, memory)
+    options, used = PlannerSettings.of(snapshot.options), growable_utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s, snapshot.graph))
     if used > options.reactive.unplanned_utilisation_max:

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from lab.policies.tuning.tuning_options import Acquisition
 from models.arrays import Floats, Ints
-from models.policies.tuning.tuning_options import Acquisition
 
 
 def acquire(mean_per_s: Floats, sd_per_s: Floats, required_per_s: Floats, p_max: Ints, how: Acquisition) -> Ints:

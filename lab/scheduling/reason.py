@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lab.scheduling.step_placing import JobConditions
 from models.arrays import Floats
 from models.scheduling.figures import format_clock, format_count, format_duration, format_rate
-from models.scheduling.rescale_timing import JobConditions, Step
+from models.scheduling.rescale_timing import Step
 from models.scheduling.shortage import explain_limit
 from models.scheduling.slot_counts import count_slots_of_rows
 

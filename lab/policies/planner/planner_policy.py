@@ -6,28 +6,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lab.policies.planner.controller_memory import ControllerMemory
+from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
+from lab.scheduling.cost_model import CurrentState, compute_costs
+from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.reason import explain_step
+from lab.scheduling.segments import Segment
+from lab.scheduling.shortage import find_short
+from lab.scheduling.step_placing import JobConditions, Need, place_steps
 from models.arrays import Floats, Ints
-from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
 from models.policies.evaluation.pending_steps import list_pending_steps
+from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.evaluation.window_memory import learn_windows
 from models.policies.immediate_change import rescale_now
 from models.policies.job_outlook import build_outlook
+from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.measurements import lag_s
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job
 from models.scheduling.candidates import list_candidates
-from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
 from models.scheduling.demand import Demand, quantile_at_level
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
-from models.scheduling.need import Need
-from models.scheduling.reason import explain_step
-from models.scheduling.rescale_timing import JobConditions, place_steps
-from models.scheduling.segments import Segment
-from models.scheduling.shortage import find_short
 from models.scheduling.shortest_path import Paths, solve
 from models.scheduling.slot_bounds import price_outside
-from models.scheduling.slot_problem import SlotProblem
+from models.scheduling.slot_problem import CostTables, SlotProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class ScheduleProblem:
 
 
 class Planner:
-    """Plans ahead with a usable forecast; else it follows the measured load, as the reactive controller does."""
+    """Plans ahead with a usable forecast; between two plans, and without one, the reactive controller decides."""
 
     def first_memory(self) -> ControllerMemory:
         """Return the memory of a job that was never planned for."""
@@ -67,7 +70,7 @@ class Planner:
             GraphError: forecast and graph do not belong together.
         """
         if situation.forecast.fallback is not None:
-            return self._follow(situation, drop_plan(memory))
+            return self._follow_load(situation, drop_plan(memory))
         job = build_problem(situation)
         prices = situation.slot_prices.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
@@ -75,10 +78,36 @@ class Planner:
         return made, accept_plan(known, list_pending_steps(made, situation.forecast))
 
     @staticmethod
-    def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
+    def _follow_load(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         decision, after = evaluate_job(situation.job, memory)
         reason = f"{situation.forecast.fallback}; {decision.reason}"
         return rescale_now(situation, decision.wanted or {}, reason), after
+
+    def accept_plan(self, memory: ControllerMemory, left: ControllerMemory) -> ControllerMemory:
+        """Return the memory after a newer plan; what the plan has learnt counts where no evaluation has seen more."""
+        known = left if memory == self.first_memory() else memory
+        if not left.planned:
+            return drop_plan(known)
+        if (left.seen_until_s or 0) > (known.seen_until_s or 0):  # evaluations missed what ingestion has seen
+            known = replace(known, seen_until_s=left.seen_until_s, histories=left.histories)
+        return accept_plan(known, left.due)
+
+    def drop_plan(self, memory: ControllerMemory) -> ControllerMemory:
+        """Return the memory of a job without a plan that counts: the measured load decides."""
+        return drop_plan(memory)
+
+    def evaluate(self, job: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+        """Return what a job should run at from now on."""
+        return _keep_due(*evaluate_job(job, memory))
+
+    def follow(self, memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
+        """Return the step of the plan that is due, for a job of which nothing was seen lately."""
+        return _keep_due(*decide_without_windows(memory, now_s))
+
+
+def _keep_due(decision: ReactiveDecision, after: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+    """Return a decision whose step stays due until the job runs so or it expires: it may not have been carried out."""
+    return decision, after if decision.due is None else replace(after, due=(decision.due, *after.due))
 
 
 def price_slots(situation: Situation, memory: ControllerMemory) -> SlotProblem | None:  # noqa: ARG001 - as all do
@@ -101,7 +130,7 @@ def build_problem(situation: Situation) -> ScheduleProblem:
     configurations = align_shares(situation.graph, result, job.current)
     configurations = situation.bounds.add_within(configurations, situation.graph.names, groups, job.limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations), groups)
-    costs = compute_costs(job.outlook, configurations, now, situation.options)
+    costs = compute_costs(job.outlook, configurations, now, PlannerSettings.of(situation.options))
     costs = _charge_outside(costs, situation, configurations, job.outlook.demand)
     return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)
 
@@ -120,7 +149,7 @@ def _charge_outside(costs: CostTables, situation: Situation, configurations: Int
 def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:
     """Return the steps of the cheapest path under prices of slots, (T,) per slot and minute."""
     path = job.solve(prices).choice[0]
-    options, required = situation.options, job.outlook.demand
+    options, required = PlannerSettings.of(situation.options), job.outlook.demand
     chosen = job.configurations[path].T  # (O, T)
     load = quantile_at_level(required.load_per_s, options.load_quantile)
     short = find_short(job.outlook, chosen, job.limits, options.load_quantile)

@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.domain.slots import DEFAULT_GROUP
+from lab.policies.planner.controller_memory import ControllerMemory
+from lab.policies.planner.known_capacity import conttune_step, known_headroom, without_full
+from lab.scheduling.cost_model import work_off_time_s
+from lab.scheduling.planner_settings import PlannerSettings
 from models.arrays import Floats
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.full_operators import find_stuck, list_limits, without_full
-from models.policies.tidewise.measurements import conttune_step, known_headroom, lag_s
+from models.policies.tidewise.full_operators import find_stuck, list_limits
+from models.policies.tidewise.measurements import lag_s
 from models.policies.tuning.reading import Reading
-from models.scheduling.cost_model import work_off_time_s
 from models.scheduling.figures import format_count
 
 _SCALING = (
@@ -29,12 +31,12 @@ def work_off_backlog(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory
 ) -> tuple[ReactiveDecision | None, ControllerMemory]:
     """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
-    lag = lag_s(snapshot.observations)
+    options, lag = PlannerSettings.of(snapshot.options), lag_s(snapshot.observations)
     if memory.back_to is not None:
-        if lag > snapshot.options.reactive.lag_s and not find_stuck(snapshot, reading, memory):
+        if lag > options.reactive.lag_s and not find_stuck(snapshot, reading, memory):
             return ReactiveDecision(None, f"works off a backlog of {lag:.0f} s"), memory
         return _bring_back(snapshot, reading, memory, memory.back_to)
-    if not snapshot.options.reactive.rescales_for_catch_up or lag <= snapshot.options.costs.late_after_s:
+    if not options.reactive.rescales_for_catch_up or lag <= options.costs.late_after_s:
         return None, memory
     wider = _cheapest_enlargement(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
     if wider is None:
@@ -49,15 +51,9 @@ def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactiv
 
     The backlog is not measured yet: it is expected from the downtime of a restart and the records processed again.
     """
-    options, recovery = snapshot.options, snapshot.recovery
-    if (
-        not (
-            snapshot.restarting
-            and options.reactive.rescales_for_catch_up
-            and options.reactive.rescales_while_restarting
-        )
-        or memory.back_to is not None
-    ):
+    reactive, recovery = PlannerSettings.of(snapshot.options).reactive, snapshot.recovery
+    is_wanted = reactive.rescales_for_catch_up and reactive.rescales_while_restarting
+    if not (snapshot.restarting and is_wanted) or memory.back_to is not None:
         return ReactiveDecision(None, "the job is not running"), memory
     lag = max(lag_s(snapshot.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
     wider = _cheapest_enlargement(snapshot, memory, lag, 0.0)
@@ -153,9 +149,9 @@ def _bring_back(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
-    options = snapshot.options
+    reactive = PlannerSettings.of(snapshot.options).reactive
     headroom_ratio = known_headroom(snapshot, without_full(snapshot, memory, back_to), back_to)
-    fits = 1.0 if memory.planned else 1.0 / options.reactive.unplanned_utilisation_max
+    fits = 1.0 if memory.planned else 1.0 / reactive.unplanned_utilisation_max
     if headroom_ratio is None or headroom_ratio >= fits:
         return ReactiveDecision(back_to, "the backlog is gone for which the job was enlarged"), forget_enlargement(
             memory

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from models.policies.evaluation.controller_memory import ControllerMemory, learn_windows
+from lab.policies.planner.controller_memory import ControllerMemory
+from lab.policies.planner.planner_policy import Planner
+from lab.policies.planner.reactive_controller import drop_plan
+from models.policies.evaluation.window_memory import learn_windows
 from models.policies.immediate_change import hold
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.reactive_controller import drop_plan
-from models.policies.tidewise.tidewise_policy import Planner
 
 
 class ControllerAlone(Planner):

@@ -1,11 +1,10 @@
-"""Parameters of ContTune's steps; of all of them the paper publishes values for alpha and K alone."""
+"""Parameters of ContTune's steps."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 ALPHA = 3
-KEEP = 5
 
 
 class Acquisition(StrEnum):

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
+from lab.scheduling.planner_settings import PlannerSettings
 from models.arrays import Floats, Ints
 from models.bundle.job_models import RecoveryModel
 from models.capacity.lower_tail import sd_towards
@@ -35,33 +35,10 @@ from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds
 from models.scheduling.slot_counts import count_slots_of_rows
+from models.scheduling.slot_problem import CostTables
 
 # Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class CostTables:
-    """One job's costs, the input of the shortest path.
-
-    Attributes:
-        slots: (K,) of each candidate.
-        bin_cost: (T, K) cost of spending a bin in a candidate, without what its slots cost.
-        switch: (T, K) cost of changing to a candidate at the begin of a bin.
-        minutes: (T,) length of each bin, the first from the time of planning on.
-        slot_price: cost of one slot for a minute.
-    """
-
-    slots: Ints
-    bin_cost: Floats
-    switch: Floats
-    minutes: Floats
-    slot_price: float
-
-    def cost_per_bin(self, prices: Floats | float = 0.0) -> Floats:
-        """Return (T, K) what each bin costs, slots included; ``prices``, (T,), come on top of a slot's own."""
-        per_slot = (self.slot_price + prices) * self.minutes
-        return self.bin_cost + per_slot[:, None] * self.slots[None, :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +58,7 @@ class CurrentState:
     groups: tuple[str, ...] = ()
 
 
-def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> CostTables:
+def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: PlannerSettings) -> CostTables:
     """Return the costs of every candidate in every bin.
 
     Args:
@@ -115,7 +92,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
     )
 
 
-def _overload_cost(probability: Floats, options: Planner) -> Floats:
+def _overload_cost(probability: Floats, options: PlannerSettings) -> Floats:
     """Return (T, K) the cost per minute of a probability of overload, (T, K).
 
     An unexpected overload is ended by the reactive controller: the job is late for a share of the hour, is rescaled up
@@ -132,7 +109,7 @@ def _overload_cost(probability: Floats, options: Planner) -> Floats:
 
 
 def _failure_cost(
-    recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: Planner
+    recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: PlannerSettings
 ) -> Floats:
     """Return (T, K) the cost of a failure: its backlog is worked off as it is, or in the widest candidate if cheaper.
 

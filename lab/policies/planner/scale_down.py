@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from include.domain.graph import JobGraph
-from include.settings import Planner
 from include.utc import MINUTE_S
-from models.policies.evaluation.controller_memory import LowLoadPeriod
+from lab.policies.planner.controller_memory import LowLoadPeriod
+from lab.scheduling.planner_settings import PlannerSettings
 
 
 def update_low_loads(
@@ -59,7 +59,7 @@ def break_even_scale_down(
     *,
     graph: JobGraph,
     downtime_s: float,
-    options: Planner,
+    options: PlannerSettings,
 ) -> LowLoadPeriod | None:
     """Return the low-load period that would have saved most, if that is the cost of two rescales; None without one.
 
@@ -74,7 +74,7 @@ def break_even_scale_down(
 
     >>> from include.domain.graph import Operator
     >>> low, graph = (LowLoadPeriod({"map": 8}, since_s=0),), JobGraph((Operator("map"),))
-    >>> running, settings = {"map": 16}, Planner()
+    >>> running, settings = {"map": 16}, PlannerSettings()
     >>> for minutes in (15, 16):
     ...     found = break_even_scale_down(
     ...         low, running, 60 * minutes, 32, graph=graph, downtime_s=30.0, options=settings

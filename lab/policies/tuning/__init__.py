@@ -1,0 +1,1 @@
+"""The step to the next parallelism, of ContTune; several policies use it."""

@@ -1,0 +1,1 @@
+"""From forecasts and models to timed steps of one job, as the planner, need_vector and the clairvoyant decide."""
