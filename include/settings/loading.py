@@ -15,7 +15,7 @@ from include.s3_client import S3ClientError, export_client
 from include.settings.environment import EnvironmentFaultError, read_environment
 from include.settings.missing_extras import missing_extras
 from include.settings.refusals import faults_of
-from include.settings.retired import drop_constants, find_constants
+from include.settings.retired import drop_retired, find_constants
 from include.settings.tree import Settings, SettingsError, s3_keys
 
 SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
@@ -94,7 +94,7 @@ def check_settings(values: Mapping[str, Any]) -> Settings:
     """
     faults = [str(fault) for _, fault, is_other in find_constants(values, Settings) if is_other]
     try:
-        settings = Settings.model_validate(drop_constants(values, Settings))
+        settings = Settings.model_validate(drop_retired(values))
     except ValidationError as error:
         faults += [str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings)]
         raise SettingsError(f"settings refused: {'; '.join(faults)}", faults) from error

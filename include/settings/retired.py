@@ -81,18 +81,15 @@ def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterato
             yield path, one.refuse(path, given), given != one.value
 
 
-def drop_constants(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """Return nested values without what became a constant."""
-    constants = {path for path, _, _ in find_constants(values, model)}
-
-    def drop(section: Mapping[str, Any], within: Path) -> dict[str, Any]:
-        present = {key: value for key, value in section.items() if (*within, key) not in constants}
-        result = {
-            key: drop(value, (*within, key)) if isinstance(value, Mapping) else value for key, value in present.items()
-        }
-        return {key: value for key, value in result.items() if value != {} or (*within, key) != _GONE}
-
-    return drop(values, ())
+def drop_retired(values: Mapping[str, Any], within: Path = ()) -> dict[str, Any]:
+    """Return nested values without the constants that no section has any more."""
+    retired = _RIVALS.get(".".join(within), {})
+    present = {key: value for key, value in values.items() if key not in retired}
+    result = {
+        key: drop_retired(value, (*within, key)) if isinstance(value, Mapping) else value
+        for key, value in present.items()
+    }
+    return {key: value for key, value in result.items() if value != {} or (*within, key) != _GONE}
 
 
 def find_moved(values: Mapping[str, Any], within: Path = ()) -> Iterator[tuple[Path, Path]]:

@@ -10,10 +10,10 @@ import numpy as np
 from lab.policies.planner.controller_memory import ControllerMemory
 from lab.policies.planner.planner_policy import Planner
 from lab.replay.hosted_driver import HostedDriver
+from lab.scheduling.pending_steps import list_pending_steps
 from models.bundle.job_models import RecoveryModel
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.partial_pooling import pool_models
-from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.demand import LEVELS, MEDIAN
 

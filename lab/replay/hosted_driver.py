@@ -14,9 +14,9 @@ from include.policy_catalogue import Decides
 from include.settings import Planner
 from lab.policies.planner.planner_policy import Planner as PlannerPolicy
 from lab.replay.tick_snapshot import TickSnapshot
+from lab.scheduling.pending_steps import list_pending_steps
 from lab.scheduling.planner_settings import PlannerSettings
 from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate
-from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
 from models.policies.situations import build_live_situation

@@ -28,10 +28,11 @@ from scipy.special import ndtr
 
 from include.utc import DAY_S, MINUTE_S
 from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.quantiles import quantile_at_level
 from models.arrays import Floats, Ints
 from models.bundle.job_models import RecoveryModel
 from models.capacity.lower_tail import sd_towards
-from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
+from models.scheduling.demand import MEDIAN, SCORES, Demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds
 from models.scheduling.slot_counts import count_slots_of_rows

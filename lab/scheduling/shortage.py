@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.scheduling.quantiles import quantile_at_level
 from models.arrays import Bools, Ints
-from models.scheduling.demand import quantile_at_level
 from models.scheduling.expectation import Outlook
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from include.domain.graph import Operator
 from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.quantiles import quantile_at_level
 from lab.scheduling.segments import Segment
 from models.arrays import Bools, Ints
-from models.scheduling.demand import quantile_at_level
 from models.scheduling.expectation import Outlook
 from models.scheduling.rescale_timing import Step, expect_checkpoint_s
 from models.scheduling.shortage import Doubt

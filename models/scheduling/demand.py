@@ -127,16 +127,6 @@ def quantiles_at_scores(values: Floats, scores: Floats) -> Floats:
     return np.asarray(np.maximum(values[remaining] * (1 - share) + values[remaining + 1] * share, 0.0))
 
 
-def quantile_at_level(values: Floats, level: float) -> Floats:
-    """Return the quantile of one level, (...) for ``values`` of shape (L, ...).
-
-    >>> normal = 1000.0 + 100.0 * SCORES
-    >>> [round(float(quantile_at_level(normal, level)), 1) for level in (0.5, 0.8, 0.975)]
-    [1000.0, 1084.2, 1196.0]
-    """
-    return np.asarray(quantiles_at_scores(values, ndtri(np.array([level])))[0])
-
-
 def resample_to_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
     """Bring a forecast to the planner's bins: the highest of the forecast bins that a bin touches.
 

@@ -5,7 +5,7 @@ streaming dataflows", OSDI 2018 [DS2].
 """
 
 from models.topology.edges import Edge, complete_ratios, learn_edge_ratios, measure_edge_rates, measure_edge_ratios
-from models.topology.scaling import optimal_parallelism, required_rates, source_capacity, unrounded_parallelism
+from models.topology.scaling import required_rates, source_capacity
 
 __all__ = [
     "Edge",
@@ -13,8 +13,6 @@ __all__ = [
     "learn_edge_ratios",
     "measure_edge_rates",
     "measure_edge_ratios",
-    "optimal_parallelism",
     "required_rates",
     "source_capacity",
-    "unrounded_parallelism",
 ]

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from include.settings import Cluster, Planner, Settings
 from include.settings.limits import JobLimits
+from include.settings.retired import drop_retired
 from include.stage_names import Stage
 from include.tables import PLANS
 from include.version import stage_version
@@ -54,7 +55,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
         raise NotRecordedError(f"gold.plans holds no plan as of {as_of:%Y-%m-%dT%H:%M:%SZ}; see its as_of column")
     if first["input_versions"] is None:
         raise NotRecordedError("the plan carries no input_versions: it was made by an earlier release")
-    shaped = json.loads(first["settings"])
+    shaped = drop_retired(json.loads(first["settings"]))
     then = settings.model_copy(
         update={
             "planner": Planner(**shaped["planner"]),

@@ -7,12 +7,12 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from lab.policies.planner.controller_memory import ControllerMemory
 from lab.policies.planner.reactive_controller import evaluate_job
-from models.policies.evaluation.controller_memory import ControllerMemory
+from lab.policies.tuning.observed_capacity import capacity_at
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.measurements import edge_windows
-from models.policies.tuning.capacity_history import capacity_at
 from models.policies.tuning.reading import learn_histories, measure_capacity, read_windows
 
 GRAPH = JobGraph.from_operators([Operator("source", (), 128), Operator("join", ("source",), 128)])

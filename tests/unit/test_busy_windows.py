@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from benchmarks.capacity.load import find_busy_enough
+from lab.policies.tuning.observed_capacity import capacity_at
 from models.arrays import Floats
 from models.capacity.busy_windows import least_busy_share, least_share_beside, light_load_sd, split_doubt
 from models.capacity.capacity_samples import pack
@@ -16,7 +17,6 @@ from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.policies.tuning.capacity_history import (
     History,
     ObservedCapacity,
-    capacity_at,
     most_capacity_at,
 )
 from models.policies.tuning.surrogate import fit_surrogate

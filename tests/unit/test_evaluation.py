@@ -16,8 +16,8 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
 from include.tables.plan_row import PlanRow
 from lab.policies.baselines.reactive import ReactiveMemory
+from lab.policies.planner.controller_memory import ControllerMemory
 from models.control.state import Origin
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
@@ -111,19 +111,27 @@ def view(**known: Any) -> JobView:
 
 
 def planned(*due: PendingStep, **known: Any) -> dict[str, Any]:
-    memory = ControllerMemory(due=due, planned=True, **known)
-    return {"plan": plan(*[step(one) for one in due]), "plan_memory": memory}
+    return {"plan": plan(*[step(one) for one in due]), "left": left(due=due, **known)}
+
+
+def left(**known: Any) -> Remembered:
+    return Remembered("planner", dump(ControllerMemory(**{"planned": True} | known)))
 
 
 def kept(**known: Any) -> EvaluationState:
-    return EvaluationState(ControllerMemory(**{"planned": True} | known), PLANNED_S)
+    return EvaluationState(PLANNED_S, remembered=left(**known))
+
+
+def memory_of(state: EvaluationState) -> ControllerMemory:
+    assert state.remembered is not None
+    return load(ControllerMemory, state.remembered.memory)
 
 
 def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it() -> None:
     before = replace(kept(due=(FALL,), held_until_s=NOW_S + 60, back_to=RUNNING), plan_as_of_s=PLANNED_S - 3600)
     met = evaluate(view(seen=seen(), observations=windows(500.0), **planned(LATER)), before, SETTINGS, NOW_S)
-    assert met.memory is not None
-    assert (met.memory.due, met.memory.back_to, met.memory.held_until_s) == ((LATER,), None, NOW_S + 60)
+    memory = memory_of(met)
+    assert (memory.due, memory.back_to, memory.held_until_s) == ((LATER,), None, NOW_S + 60)
     assert met.plan_as_of_s == PLANNED_S
     gone = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), kept(), SETTINGS, NOW_S)
     assert gone.standing is None  # its steps were met: the same plan does not bring them back
@@ -133,8 +141,8 @@ def test_what_ingestion_has_seen_and_evaluations_have_not_is_learnt_from_the_pla
     histories = {"map": (ObservedCapacity(4, (400.0,)),)}
     before = replace(kept(seen_until_s=300.0), plan_as_of_s=0.0)
     met = evaluate(view(**planned(LATER, seen_until_s=900.0, histories=histories)), before, SETTINGS, NOW_S)
-    assert met.memory is not None
-    assert (met.memory.seen_until_s, dict(met.memory.histories)) == (900.0, histories)
+    memory = memory_of(met)
+    assert (memory.seen_until_s, dict(memory.histories)) == (900.0, histories)
 
 
 @pytest.mark.parametrize(("measure", "odd"), [("target_data_rate_per_s", 1e12), ("latency_ms", 9e5)])
@@ -145,7 +153,7 @@ def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
     for windows_odd in (1, 2):
         known = windows(1000.0)
         getattr(known, measure)[-windows_odd:, 0] = odd
-        met = evaluate(view(seen=seen(), observations=known), EvaluationState(ControllerMemory()), SETTINGS, NOW_S)
+        met = evaluate(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
         assert met.standing is not None
         reported.append(met.standing)
     assert max(reported[0].wanted[name] / RUNNING[name] for name in RUNNING) <= 2
@@ -157,15 +165,14 @@ def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
     "known",
     [
         {},  # never planned for
-        {"plan": plan()},  # refused: it left no memory
-        {"plan": plan(), "plan_memory": ControllerMemory(planned=False)},  # no season in the history
-        {"plan": plan(step(), as_of_s=NOW_S - 3 * 3600), "plan_memory": ControllerMemory(due=(FALL,), planned=True)},
+        {"plan": plan(as_of_s=NOW_S - 300), "left": left(planned=False)},  # no season in the history
+        {"plan": plan(step(), as_of_s=NOW_S - 3 * 3600), "left": left(due=(FALL,))},
     ],
 )
 def test_without_a_usable_plan_the_measured_load_decides(known: dict[str, Any]) -> None:
     met = evaluate(view(**known), kept(due=(FALL,), seen_until_s=3.0), SETTINGS, NOW_S)
-    assert met.memory is not None
-    assert (met.memory.due, met.memory.planned, met.memory.seen_until_s) == ((), False, 3.0)
+    memory = memory_of(met)
+    assert (memory.due, memory.planned, memory.seen_until_s) == ((), False, 3.0)
     assert met.standing is None
 
 
@@ -195,8 +202,7 @@ def test_a_due_step_is_judged_again_while_it_waits() -> None:
     busy = view(seen=seen(), observations=windows(1500.0), **planned(FALL))  # more than the forecast of the step
     held = evaluate(busy, EvaluationState(), SETTINGS, NOW_S)
     assert held.standing is None
-    assert held.memory is not None
-    assert FALL in held.memory.due
+    assert FALL in memory_of(held).due
     quiet = evaluate(replace(busy, observations=windows(500.0)), held, SETTINGS, NOW_S + 60)
     assert quiet.standing is not None
     busy_again = evaluate(busy, quiet, SETTINGS, NOW_S + 120)
@@ -215,7 +221,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("models.hosting.host.evaluate_job", fail)
+    monkeypatch.setattr("lab.policies.planner.planner_policy.Planner.evaluate", fail)
     met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
@@ -250,8 +256,8 @@ def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says()
     again = evaluate(view(**known), met, settings, NOW_S + 300)
     assert again.remembered is not None
     assert len(load(ReactiveMemory, again.remembered.memory).recommended) == 1  # the first is older than its window
-    planner = evaluate(view(**known), met, SETTINGS, NOW_S)
-    assert planner.remembered is None
+    followed = evaluate(view(**known), met, Settings(planner=Planner(policy="need_vector")), NOW_S)
+    assert followed.remembered is None
 
 
 @pytest.mark.parametrize(
@@ -295,7 +301,7 @@ def test_only_fresh_metrics_of_the_known_graph_make_a_snapshot() -> None:
 
 def stand(**changes: Any) -> EvaluationState:
     active = ActiveTarget(dict(FALL.parallelism), Origin.PLAN, "s1", "as forecast", NOW_S + 3600.0)
-    return EvaluationState(ControllerMemory(), PLANNED_S, replace(active, **changes))
+    return EvaluationState(PLANNED_S, replace(active, **changes))
 
 
 def intend(
@@ -356,14 +362,11 @@ def test_the_same_change_has_the_same_name_for_as_long_as_it_is_wanted() -> None
     assert first != name_step(view(seen=seen(job_id="b" * 32)), RUNNING, {"source": 1, "map": 5})
 
 
-def test_measurements_alone_are_no_news() -> None:
+def test_a_remark_alone_is_no_news() -> None:
     before = stand()
-    assert before.memory is not None
-    learnt = replace(before, memory=replace(before.memory, seen_until_s=9.0, shares={"map": 1.0}))
-    assert not learnt.is_changed_from(before)
+    assert not replace(before, remark="it is late").is_changed_from(before)
     assert replace(before, standing=None).is_changed_from(before)
-    held = replace(before, memory=replace(before.memory, held_until_s=5))
-    assert held.is_changed_from(before)
+    assert replace(before, remembered=left(held_until_s=5)).is_changed_from(before)
 
 
 def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
@@ -379,7 +382,7 @@ def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
 def test_a_small_rise_of_a_single_window_is_left_as_it_is() -> None:
     known = windows(1000.0)
     known.target_data_rate_per_s[-1:, 0] = 3000.0
-    met = evaluate(view(seen=seen(), observations=known), EvaluationState(ControllerMemory()), SETTINGS, NOW_S)
+    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert RUNNING["map"] < met.standing.wanted["map"] < 2 * RUNNING["map"]
     assert "until two windows agree" not in met.standing.reason

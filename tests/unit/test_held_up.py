@@ -11,11 +11,11 @@ from capacity_points import add_observation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import PROJECT, Training
+from lab.policies.tuning.observed_capacity import capacity_at
 from lab.replay.row_histories import build_history
 from models.capacity.held_up import find_held_up_share
 from models.policies.observations import Observations
 from models.policies.tidewise.job_sizes import _draw
-from models.policies.tuning.capacity_history import capacity_at
 from models.policies.tuning.reading import learn_histories, measure_capacity
 from models.polling.poll_history import PollHistory
 from models.scheduling.need import CapacityBounds

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from lab.policies.need_vector.needs import smallest_parallelism
 from lab.policies.spread_selectivity import spread_selectivity
+from lab.scheduling.quantiles import quantile_at_level
 from models.bundle.job_models import CapacityCurve
 from models.scheduling.demand import (
     DemandError,
     SourceForecast,
     demand,
-    quantile_at_level,
     quantiles_at_scores,
     resample_to_bins,
 )

@@ -9,31 +9,32 @@ import pytest
 from overload import overload_probability
 from scipy.stats import norm
 
-from include.settings import Costs, Planner, Reactive
-from include.settings.planner import Timing
 from lab.scheduling.cost_model import (
     LONGEST_LATE_S,
-    CostTables,
     CurrentState,
     compute_costs,
     headroom,
     late_time_s,
     work_off_time_s,
 )
+from lab.scheduling.planner_settings import PlannerCosts, PlannerSettings, PlannerTiming, Reactive
 from models.bundle.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds
+from models.scheduling.slot_problem import CostTables
 
 # A rescale stops the job for 90 s; a failure for 125 s, and 30 s are processed twice.
 RECOVERY = RecoveryModel(90.0, 0.0, 125.0, 0.0, 30.0, 5)
 # 144 failures a day are one in a bin of 600 s.
-COSTS = Costs(
+COSTS = PlannerCosts(
     resource_weight=0.2, late_weight=0.4, rescale_weight=0.5, rescale_margin=3, late_after_s=60, failures_per_day=144
 )
-ALONE = Planner(costs=COSTS, reactive=Reactive(rescales_for_catch_up=False))
+ALONE = PlannerSettings(costs=COSTS, reactive=Reactive(rescales_for_catch_up=False))
 # With a reactive controller that looks every 40 s, so that 20 s pass on average.
-CAUGHT_UP = Planner(costs=COSTS, reactive=Reactive(rescales_for_catch_up=True), timing=Timing(apply_every_s=40))
+CAUGHT_UP = PlannerSettings(
+    costs=COSTS, reactive=Reactive(rescales_for_catch_up=True), timing=PlannerTiming(apply_every_s=40)
+)
 NOW = CurrentState(as_of_s=240, slots_max=32, lag_s=0.0)  # six minutes before the first bin ends
 
 
@@ -47,7 +48,9 @@ def outlook_of(
     return Outlook(Demand(0, 600, ("op",), load, load[:, None]), bounds, recovery, 1.28)
 
 
-def costs_of(outlook: Outlook, parallelism: list[int], options: Planner = ALONE, now: CurrentState = NOW) -> CostTables:
+def costs_of(
+    outlook: Outlook, parallelism: list[int], options: PlannerSettings = ALONE, now: CurrentState = NOW
+) -> CostTables:
     return compute_costs(outlook, np.array(parallelism)[:, None], now, options)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lab.scheduling.quantiles import quantile_at_level
 from models.scheduling.demand import (
     SCORES,
     DemandError,
     SourceForecast,
-    quantile_at_level,
     quantiles_at_scores,
     resample_to_bins,
 )

@@ -13,6 +13,7 @@ from include.domain.singletons import SINGLETON_HELP
 from include.settings import Capacity, Planner
 from lab.policies.need_vector.needs import compute_needs
 from lab.scheduling.cost_model import CurrentState, avoidable_overload, compute_costs, headroom
+from lab.scheduling.planner_settings import PlannerSettings
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
@@ -135,14 +136,14 @@ def test_unknown_demand_keeps_the_parallelism_and_limits_nothing() -> None:
     demand = partly_known()
     known = {"source": bounds(500.0), "map": bounds(200.0), "branch": bounds(1.0)}
     current, limits = np.array([4, 8, 3]), np.full(3, SLOTS)
-    need = compute_needs(demand, known, current, limits, Planner(capacity=Capacity(target_utilisation=0.8)))
+    need = compute_needs(demand, known, current, limits, PlannerSettings(capacity=Capacity(target_utilisation=0.8)))
     assert (need.parallelism[2] == 3).all()
     assert not need.short.any()
     assert need.unknown == ("branch",)
     candidates = list_candidates(demand, known, current, limits)
     assert (candidates[:, 2] == 3).all()
     outlook = Outlook(demand, known, RECOVERY, 1.28)
-    costs = compute_costs(outlook, candidates, CurrentState(0, SLOTS, 0.0), Planner())
+    costs = compute_costs(outlook, candidates, CurrentState(0, SLOTS, 0.0), PlannerSettings())
     assert np.isfinite(costs.bin_cost).all()
     assert np.isfinite(costs.switch).all()
     expected = outlook.expect(current, 0, 3)

@@ -8,8 +8,8 @@ import numpy as np
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
+from lab.policies.planner.controller_memory import ControllerMemory
 from lab.policies.planner.reactive_controller import evaluate_job
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations

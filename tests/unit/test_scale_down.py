@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from lab.policies.planner.controller_memory import LowLoadPeriod
 from lab.policies.planner.scale_down import break_even_scale_down, update_low_loads
-from models.policies.evaluation.controller_memory import LowLoadPeriod
+from lab.scheduling.planner_settings import PlannerSettings
 
 HOUR_S = 3600
 GRAPH = JobGraph((Operator("a"),))
@@ -19,7 +19,13 @@ def find_wait_min(downtime_s: float, needed: int = 8, running: int = 16) -> int:
     low_loads = (LowLoadPeriod({"a": needed}, 0),)
     for minute in range(100 * 60):
         fall = break_even_scale_down(
-            low_loads, {"a": running}, 60 * minute, SLOTS_MAX, graph=GRAPH, downtime_s=downtime_s, options=Planner()
+            low_loads,
+            {"a": running},
+            60 * minute,
+            SLOTS_MAX,
+            graph=GRAPH,
+            downtime_s=downtime_s,
+            options=PlannerSettings(),
         )
         if fall is not None:
             return minute

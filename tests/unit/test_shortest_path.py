@@ -12,10 +12,10 @@ from overload import overload_probability
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Costs, Reactive
-from include.settings import Planner as Options
 from lab.policies.spread_selectivity import spread_selectivity
 from lab.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
+from lab.scheduling.planner_settings import PlannerCosts, Reactive
+from lab.scheduling.planner_settings import PlannerSettings as Options
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import LEVELS, SourceForecast, demand
@@ -135,7 +135,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
             outlook,
             configurations,
             CurrentState(0, 32, 0.0),
-            Options(costs=Costs(late_weight=weight), reactive=Reactive(rescales_for_catch_up=False)),
+            Options(costs=PlannerCosts(late_weight=weight), reactive=Reactive(rescales_for_catch_up=False)),
         )
         stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
@@ -152,7 +152,7 @@ def test_a_change_must_promise_a_multiple_of_its_price():
 
     def changes(margin: float) -> tuple[int, int]:
         costs = compute_costs(
-            outlook, configurations, CurrentState(0, 32, 0.0), Options(costs=Costs(rescale_margin=margin))
+            outlook, configurations, CurrentState(0, 32, 0.0), Options(costs=PlannerCosts(rescale_margin=margin))
         )
         path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from include.domain.slots import count_slots
+from lab.policies.planner.controller_memory import LowLoadPeriod
 from lab.policies.planner.scale_down import update_low_loads
 from models.control.state import ObservedJob
-from models.policies.evaluation.controller_memory import LowLoadPeriod
 from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.even_shares import align_shares

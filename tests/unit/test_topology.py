@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from include.domain.graph import GraphError, JobGraph, Operator
 from lab.policies.spread_selectivity import spread_selectivity
+from lab.policies.tuning.parallelism import optimal_parallelism, unrounded_parallelism
 from models.topology import (
-    optimal_parallelism,
     required_rates,
     source_capacity,
-    unrounded_parallelism,
 )
 
 

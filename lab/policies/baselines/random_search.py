@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lab.policies.baselines.baseline_options import RandomSearchOptions
+from lab.policies.tuning.parallelism import optimal_parallelism
 from lab.policies.tuning_thresholds import Thresholds
 from models.arrays import Ints
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.policies.tuning.reading import Reading, read_windows, select_new_windows
 from models.scheduling.need import upper_limits
-from models.topology import optimal_parallelism
 
 _THRESHOLDS = Thresholds()
 

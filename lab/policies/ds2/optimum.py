@@ -11,7 +11,8 @@ import numpy as np
 from include.domain.graph import GraphError, JobGraph
 from lab.policies.ds2.adjust import MAX_PARALLELISM, whole
 from lab.policies.spread_selectivity import spread_selectivity
-from models.topology import Edge, optimal_parallelism, required_rates, unrounded_parallelism
+from lab.policies.tuning.parallelism import optimal_parallelism, unrounded_parallelism
+from models.topology import Edge, required_rates
 
 
 @dataclass(frozen=True, slots=True)

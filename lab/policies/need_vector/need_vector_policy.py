@@ -6,11 +6,11 @@ from lab.policies.need_vector.division import divide
 from lab.policies.need_vector.need_vector_options import NeedVectorOptions
 from lab.policies.need_vector.needs import compute_needs
 from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.quantiles import quantile_at_level
 from lab.scheduling.reason import explain_step
 from lab.scheduling.step_placing import JobConditions, place_steps
 from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import quantile_at_level
 
 
 class NeedVector:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.quantiles import quantile_at_level
 from lab.scheduling.step_placing import Need
 from models.arrays import Bools, Floats, Ints
-from models.scheduling.demand import Demand, quantile_at_level
+from models.scheduling.demand import Demand
 from models.scheduling.need import CapacityBounds
 
 

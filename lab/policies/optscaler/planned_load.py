@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.scheduling.demand import SourceForecast, quantile_at_level
+from lab.scheduling.quantiles import quantile_at_level
+from models.scheduling.demand import SourceForecast
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ import numpy as np
 from lab.policies.planner.controller_memory import ControllerMemory
 from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
 from lab.scheduling.cost_model import CurrentState, compute_costs
+from lab.scheduling.pending_steps import list_pending_steps
 from lab.scheduling.planner_settings import PlannerSettings
+from lab.scheduling.quantiles import quantile_at_level
 from lab.scheduling.reason import explain_step
 from lab.scheduling.segments import Segment
 from lab.scheduling.shortage import find_short
 from lab.scheduling.step_placing import JobConditions, Need, place_steps
 from models.arrays import Floats, Ints
-from models.policies.evaluation.pending_steps import list_pending_steps
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.evaluation.window_memory import learn_windows
 from models.policies.immediate_change import rescale_now
@@ -25,7 +26,7 @@ from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.measurements import lag_s
 from models.scheduling.candidates import list_candidates
-from models.scheduling.demand import Demand, quantile_at_level
+from models.scheduling.demand import Demand
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
 from models.scheduling.shortest_path import Paths, solve

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from lab.policies.tuning.acquisition_functions import acquire, distance_to_observed
+from lab.policies.tuning.parallelism import optimal_parallelism
 from lab.policies.tuning.tuning_options import ALPHA, Acquisition
 from models.policies.tuning.capacity_history import History
 from models.policies.tuning.surrogate import fit_surrogate
-from models.topology import optimal_parallelism
 
 How = Literal["model", "linear", "kept"]
 
