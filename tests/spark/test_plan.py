@@ -288,7 +288,7 @@ def test_a_plan_is_made_again_from_the_versions_that_it_recorded(runs: Runs) -> 
     write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("rising", load=90_000.0))
     write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", [90_000.0] * 24))
     champion(settings, replace(fleet.fleet("rising"), model_version="m2"))
-    changed = settings.model_copy(update={"planner": settings.planner.model_copy(update={"load_quantile": 0.6})})
+    changed = settings.model_copy(update={"planner": settings.planner.model_copy(update={"horizon_h": 12})})
     again = make_again(lake, changed, fleet.AS_OF)
     everything = len(HEALTHY) + len(REFUSED)
     assert (again.rows, again.same) == (everything, everything)

@@ -19,9 +19,7 @@ from include.tables.plan_row import PlanRow
 from lab.stages.learn.job_learning import LearnTask, job_row
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.observations import MEASURES, Observations
-from models.policies.registry import memory_codec
 from models.scheduling.demand import SourceForecast
 from spark_jobs.newest_rows import QUANTILES
 from spark_jobs.plan.job_plan import PlanTask, job_rows
@@ -60,7 +58,6 @@ class Planning:
     memory: str | None = None
     learned_s: int | None = None
     plan: JobPlan | None = None
-    left: ControllerMemory | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def make(self, now_s: int, given: PlanInputs) -> None:
@@ -74,9 +71,6 @@ class Planning:
         self.rows = job_rows(PlanTask(self.pipeline.settings, as_of, broadcast), self._state(now_s, given))
         self.memory = self.rows[0].get("memory") or self.memory
         self.plan = _plan_of(job, self.policy, now_s, given.ingested_s, self.rows)
-        self.left = None
-        if self.policy == "planner" and self.rows[0].get("memory"):
-            self.left = memory_codec("planner").load(ControllerMemory, self.rows[0]["memory"])
 
     def _learn(self, broadcast: Broadcast[FleetBundle], trained_s: int) -> None:
         self.learned_s = trained_s

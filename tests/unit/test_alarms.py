@@ -102,7 +102,7 @@ def test_an_evaluation_at_once_is_made_again_bit_for_bit_from_what_is_kept(
         (None, SETTINGS),
         (minutes([0.0, 0.0, 2.0]), SETTINGS),
         (minutes([60.0, 50.0, 40.0]), SETTINGS),
-        (minutes([0.0, 0.0, 25.0]), Settings(planner=Planner(policy="planner"))),
+        (minutes([0.0, 0.0, 25.0]), Settings(planner=Planner(policy="need_vector"))),
     ],
     ids=["an evaluation", "calm", "catches up", "rules of ten minutes"],
 )

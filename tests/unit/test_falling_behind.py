@@ -71,8 +71,8 @@ def test_only_a_policy_that_decides_anew_answers() -> None:
     hosted = {name: HostedPolicy.of(name) for name in ("programme", "planner", "controller_alone", "need_vector")}
     assert {name: answers_alarms(one, behind) for name, one in hosted.items()} == {
         "programme": True,
-        "planner": False,
-        "controller_alone": False,
+        "planner": True,
+        "controller_alone": True,
         "need_vector": False,
     }
     assert not answers_alarms(hosted["programme"], replace(behind, up=False))

@@ -12,8 +12,6 @@ from live_replies import SOURCE, T0_S, WORK, Job
 from controller.view.fleet_view import FleetView, FleetViewer
 from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, Remembered
 from include.domain.operator_matching import PlacedOperator
-from models.policies.evaluation.controller_memory import ControllerMemory
-from models.policies.memory import dump
 from models.polling.poll_history import PollHistory
 from tests.unit.test_evaluation import plan, step
 
@@ -22,7 +20,7 @@ ORDERS: Key = ("c", "orders")
 PLACED = (PlacedOperator(SOURCE, "1" * 32, 0), PlacedOperator(WORK, "2" * 32, 1, (SOURCE,)))
 INGESTED = (PlacedOperator("as ingested", "1" * 32, 0),)
 GRAPH = JobGraphRow("a" * 32, T0_S, (GraphOperator("as ingested", "1" * 32, 0, (), (), 1, 128),))
-MEMORY = ControllerMemory(shares={"as ingested": 0.5}, held_until_s=T0_S + 60)
+MEMORY = "{}"
 
 
 @dataclass
@@ -116,55 +114,42 @@ def test_models_are_asked_for_by_the_operators_that_are_known(jobs, versions, ex
 def test_a_job_without_plan_and_memory_has_its_windows(caplog: pytest.LogCaptureFixture) -> None:
     (job,) = look(WrittenPlans(), Job()).jobs.values()
     assert job.observations is not None
-    assert (job.plan, job.plan_memory, job.left, job.graph) == (None, None, None, None)
+    assert (job.plan, job.left, job.graph) == (None, None, None)
     assert not caplog.records
 
 
 def test_a_job_that_is_not_polled_has_what_planning_left() -> None:
-    text = dump(MEMORY)
-    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "planner", text)}, {ORDERS: GRAPH})
+    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "planner", MEMORY)}, {ORDERS: GRAPH})
     (job,) = look(plans).jobs.values()
     assert (job.seen, job.observations, job.plan) == (None, None, plan(step()))
-    assert (job.plan_memory, job.left) == (MEMORY, Remembered("planner", text))
+    assert job.left == Remembered("planner", MEMORY)
     assert job.graph is not None
     assert job.graph.names == ("as ingested",)
-
-
-@pytest.mark.parametrize(
-    ("policy", "text", "is_corrected"),
-    [("planner", dump(MEMORY), True), ("controller_alone", dump(MEMORY), True), ("ds2", dump(MEMORY), False)],
-)
-def test_only_what_a_corrected_plan_left_is_the_reactive_controllers(policy: str, text: str, is_corrected) -> None:
-    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, policy, text)})
-    (job,) = look(plans).jobs.values()
-    assert job.plan_memory == (MEMORY if is_corrected else None)
-    assert job.left == Remembered(policy, text)
 
 
 def test_a_policy_that_left_nothing_is_not_remembered(caplog: pytest.LogCaptureFixture) -> None:
     plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "ds2", "")})
     (job,) = look(plans).jobs.values()
-    assert (job.plan_memory, job.left) == (None, None)
+    assert job.left is None
     assert not caplog.records
 
 
 def test_memories_and_graphs_are_read_again_when_they_were_written_again_and_else_kept(caplog) -> None:
-    later = replace(MEMORY, held_until_s=T0_S + 120)
     fed_by_none = replace(GRAPH.operators[0], upstream=("nowhere",))
     plans = WrittenPlans(
         {ORDERS: plan(step())},
-        {ORDERS: PlanMemory(T0_S, "planner", dump(MEMORY)), ("c", "broken"): PlanMemory(T0_S, "planner", "{")},
+        {ORDERS: PlanMemory(T0_S, "planner", MEMORY)},
         {ORDERS: GRAPH, ("c", "broken"): replace(GRAPH, operators=(fed_by_none,))},
     )
     viewer = viewer_of(plans)
     first, second = (viewer.take(T0_S).jobs[ORDERS] for _ in range(2))
-    assert second.plan_memory is first.plan_memory
+    assert second.left is first.left
     assert second.graph is first.graph
-    assert len(caplog.records) == 2  # what cannot be used is said once
+    assert len(caplog.records) == 1  # what cannot be used is said once
     other = replace(GRAPH, operators=(replace(GRAPH.operators[0], name="another"),))
-    plans.memories, plans.graphs = {ORDERS: PlanMemory(T0_S, "planner", dump(later))}, {ORDERS: other}
+    plans.memories, plans.graphs = {ORDERS: PlanMemory(T0_S, "planner", "{}\n")}, {ORDERS: other}
     third = viewer.take(T0_S).jobs[ORDERS]
-    assert third.plan_memory == later
+    assert third.left == Remembered("planner", "{}\n")
     assert third.graph is not None
     assert third.graph.names == ("another",)
 

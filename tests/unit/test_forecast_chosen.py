@@ -19,7 +19,7 @@ from models.forecasting.seasonal_naive import SeasonalNaive
 from tests.unit.test_forecast_engine import CALENDAR, DAY, load
 
 SERIES = 11
-SETTINGS = ForecastSettings(horizon=DAY, backtest_origins=4, plan_error_max=0.03)
+SETTINGS = ForecastSettings(horizon=DAY, backtest_origins=4)
 NAMES = ("blend", "seasonal_naive", "harmonic_ridge", "weekday_profile", "global_boosting")
 
 
@@ -81,7 +81,6 @@ def test_a_chosen_champion_has_the_bits_of_a_contest(
         rates, CALENDAR, SETTINGS, methods=methods, previous_champions=champions, are_chosen=[True] * SERIES
     )
     require_equal(made, held, range(SERIES))
-    assert {reason is None for reason in made.reason} == {True, False}
     assert (held.origins == 4).all()
     assert (made.origins == 0).all()
     assert np.isnan(made.mase).all()

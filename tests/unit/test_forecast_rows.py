@@ -22,7 +22,6 @@ TASK = ForecastTask(
     horizon_bins=2,
     backtest_origins=1,
     champion_margin=0.02,
-    plan_error_max=0.15,
     stale_after_s=3600.0,
 )
 NAMES = {"cluster": "c", "operator": "source", "method": "blend", "fallback_reason": None, "input_hash": "i"}

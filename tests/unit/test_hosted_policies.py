@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from controller.view.job_view import take_snapshot
-from include.policy_catalogue import Decides, entry_of
-from models.hosting.host import ALL_CORRECTED, HostedPolicy, HostMemory, Plan, evaluate, host_policy
+from include.policy_catalogue import Decides
+from lab.policies.planner.controller_memory import ControllerMemory
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate, host_policy
 from models.hosting.memories import store
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tuning.capacity_history import ObservedCapacity
 from tests.unit.test_evaluation import FALL, NOW_S, PLANNED_S, SETTINGS, seen, view, windows
 from tests.unit.test_replanning_policies import CountingPolicy, ask
 
-PLANNER = HostedPolicy.of("planner")
+PLANNER = host_policy("planner", {})
 
 
 def snapshot() -> Snapshot:
@@ -35,24 +35,19 @@ class UnaskedPolicy:
 
 
 @pytest.mark.parametrize(
-    ("name", "reacts", "replans", "weighs_plan"),
+    ("name", "reacts", "replans"),
     [
-        ("reactive", True, False, False),
-        ("programme", False, True, True),
-        ("planner", False, False, True),
-        ("controller_alone", False, False, True),
-        ("need_vector", False, False, False),
+        ("reactive", True, False),
+        ("programme", False, True),
+        ("planner", False, True),
+        ("controller_alone", False, True),
+        ("need_vector", False, False),
     ],
 )
-def test_a_policy_is_hosted_as_the_catalogue_says(name: str, reacts: bool, replans: bool, weighs_plan: bool) -> None:
+def test_a_policy_is_hosted_as_the_catalogue_says(name: str, reacts: bool, replans: bool) -> None:
     hosted = HostedPolicy.of(name)
-    assert (hosted.reacts, hosted.replans, hosted.weighs_plan) == (reacts, replans, weighs_plan)
-    assert hosted.is_followed is not (reacts or weighs_plan)
+    assert (hosted.reacts, hosted.replans) == (reacts, replans)
     assert (host_policy(name, {}).policy is not None) is (reacts or replans)
-
-
-def test_policies_that_the_reactive_controller_corrects_plan_ahead() -> None:
-    assert {entry_of(name).decides for name in ALL_CORRECTED} == {Decides.AHEAD}
 
 
 def test_a_policy_without_memory_has_no_text() -> None:
@@ -98,7 +93,7 @@ def test_a_policy_that_replans_is_not_given_what_a_plan_did_not_leave() -> None:
 def meet(memory: ControllerMemory | None, left: ControllerMemory, known_as_of_s: float | None = None) -> Any:
     """Return the reactive controller's memory after an evaluation of a job that is not seen."""
     plan = Plan(float(PLANNED_S), left=left)
-    return evaluate(PLANNER, HostMemory(memory, known_as_of_s), NOW_S, None, plan)[1].controller
+    return evaluate(PLANNER, HostMemory(known_as_of_s, memory), NOW_S, None, plan)[1].policy
 
 
 def test_the_first_evaluation_begins_with_what_the_plan_has_learnt() -> None:

@@ -7,26 +7,23 @@ import pytest
 from controller.view.job_view import EvaluationState
 from controller.view.present_names import follow_kept, follow_plan, match_kept
 from include.domain.operator_matching import PlacedOperator
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.evaluation.pending_steps import PendingStep
 from tests.unit.test_evaluation import FALL, plan, stand, step
 from tests.unit.test_present_names import AFTER, BEFORE
 
-MEMORY = ControllerMemory(shares={"source": 1.0, "map": 0.5})
 SWAPPED = (PlacedOperator("map", "1" * 32, 0), PlacedOperator("source", "2" * 32, 1, ("map",)))
 
 
 def kept(*operators: PlacedOperator) -> EvaluationState:
-    standing = stand().standing
-    return EvaluationState(MEMORY, standing=standing, operators=operators)
+    return EvaluationState(standing=stand().standing, operators=operators)
 
 
 def test_while_the_operators_are_not_known_what_was_kept_stays_under_the_names_it_has() -> None:
     """A controller that has just started has no poll yet; later the names are matched with those of before."""
     assert follow_kept(kept(*BEFORE), ()) == kept(*BEFORE)
-    assert follow_kept(follow_kept(kept(*BEFORE), ()), AFTER).memory == ControllerMemory(
-        shares={"map": 1.0, "map[2]": 0.5}
-    )
+    standing = follow_kept(follow_kept(kept(*BEFORE), ()), AFTER).standing
+    assert standing is not None
+    assert standing.wanted == {"map": 1, "map[2]": 2}
 
 
 def test_operators_that_are_known_for_the_first_time_are_kept_with_what_is_there() -> None:

@@ -29,7 +29,7 @@ from lab.replay.tick_snapshot import TickSnapshot
 from lab.replay.workload import Workload
 from lab.simulation.spec import JobSpec, OperatorSpec
 from models.bundle.job_models import JobModels
-from models.hosting.host import CORRECTED, HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 
@@ -53,7 +53,7 @@ SPEC = JobSpec(
 )
 QUIET = replace(AT_ONCE, rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
 CONDITIONS = Conditions(disturbances=QUIET)
-AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS} - {CORRECTED}
+AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS}
 OF_EACH_KIND = {
     "conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl",
 }  # fmt: skip
@@ -144,7 +144,7 @@ def pipeline(name: str, first: tuple[int, ...], known: Known) -> list[Decided]:
                 planning.make(now_s, known.inputs[now_s])
             left = Remembered(name, planning.memory) if name in REPLANS and planning.memory else None
             models = known.models.get(now_s)
-            run.evaluate(now_s, plan=planning.plan, plan_memory=planning.left, left=left, models=models)
+            run.evaluate(now_s, plan=planning.plan, left=left, models=models)
     return run.decided
 
 

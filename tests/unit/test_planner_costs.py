@@ -32,9 +32,7 @@ COSTS = PlannerCosts(
 )
 ALONE = PlannerSettings(costs=COSTS, reactive=Reactive(rescales_for_catch_up=False))
 # With a reactive controller that looks every 40 s, so that 20 s pass on average.
-CAUGHT_UP = PlannerSettings(
-    costs=COSTS, reactive=Reactive(rescales_for_catch_up=True), timing=PlannerTiming(apply_every_s=40)
-)
+CAUGHT_UP = PlannerSettings(costs=COSTS, timing=PlannerTiming(apply_every_s=40))
 NOW = CurrentState(as_of_s=240, slots_max=32, lag_s=0.0)  # six minutes before the first bin ends
 
 

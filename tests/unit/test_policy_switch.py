@@ -9,22 +9,20 @@ import pytest
 
 from controller.evaluation.evaluate_job import evaluate
 from controller.view.job_view import EvaluationState
-from controller.view.plan_rows import Remembered
 from include.settings import Planner, Settings
+from include.settings.retired import drop_retired
 from models.hosting.memories import recall
-from models.policies.evaluation.controller_memory import ControllerMemory
 from models.policies.memory import dump
 from models.policies.registry import policy
 from spark_jobs.plan.build_plan import shaping
-from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, plan, planned, seen, step, view, windows
+from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, planned, seen, view, windows
 
 PROGRAMME = Settings(planner=Planner(policy="programme"))
 
 
 def before_upgrade(**known: Any) -> Any:
     """Return a job with a plan of the planner, as the controller reads it under a policy that replans."""
-    left = Remembered("planner", dump(ControllerMemory(due=(FALL,), planned=True)))
-    return view(plan=plan(step(FALL)), left=left, seen=seen(), observations=windows(500.0), **known)
+    return view(seen=seen(), observations=windows(500.0), **planned(FALL), **known)
 
 
 def test_the_planner_is_one_line_away() -> None:
@@ -45,7 +43,8 @@ def test_a_plan_and_a_memory_of_the_planner_are_opened() -> None:
 def test_the_way_back_is_open() -> None:
     after = evaluate(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
     back = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), after, SETTINGS, NOW_S)
-    assert back.remembered is None
+    assert back.remembered is not None
+    assert back.remembered.policy == "planner"
     assert back.standing is not None
     assert back.standing.step_id == "s1"
 
@@ -59,11 +58,13 @@ def test_a_memory_of_an_earlier_release_has_no_prices() -> None:
 
 def test_settings_of_a_plan_of_an_earlier_release_are_read() -> None:
     shaped = json.loads(shaping(SETTINGS))
+    shaped["planner"] |= {"load_quantile": 0.9, "reactive": {"hold_s": 0}}
+    shaped["planner"]["costs"]["rescale_margin"] = 3.0
     for key in ("jobs",):
         del shaped["planner"][key]
     for key in ("recovery_within_s", "recovery_probability"):
         del shaped["planner"]["costs"][key]
-    assert Planner(**shaped["planner"]) == SETTINGS.planner
+    assert Planner(**drop_retired(shaped)["planner"]) == SETTINGS.planner
 
 
 @pytest.mark.parametrize(("measure", "odd"), [("target_data_rate_per_s", 1e12), ("latency_ms", 9e5)])

@@ -14,14 +14,13 @@ from controller.evaluation.evaluate_job import evaluate
 from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
-from controller.view.present_names import follow_kept, follow_memory, follow_plan
+from controller.view.present_names import follow_kept, follow_plan
 from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
-from models.policies.evaluation.controller_memory import ControllerMemory
+from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.renamed_memory import find_operators, rename_operators
-from models.policies.tuning.capacity_history import ObservedCapacity
 from models.recovery.recovery_model import UNTRAINED
 from tests.unit.test_bundle import assert_same
 from tests.unit.test_evaluation import FALL, NOW_S, SETTINGS, kept, plan, planned, seen, step, view, windows
@@ -50,17 +49,6 @@ def test_a_plan_that_was_made_after_the_deployment_stays():
     assert follow_plan(made, [BEFORE, AFTER], AFTER) == made
 
 
-def test_what_a_plan_left_follows_the_vertex_ids():
-    observed_at_four = (ObservedCapacity(4, 900.0),)
-    memory = ControllerMemory(due=(FALL,), planned=True, histories={"map": observed_at_four}, shares={"source": 1.0})
-    made = follow_memory(memory, [BEFORE], AFTER)
-    assert (made.histories, made.shares) == ({"map[2]": observed_at_four}, {"map": 1.0})
-    assert made.due[0].parallelism == {"map": 1, "map[2]": 2}
-    assert follow_memory(made, [BEFORE, AFTER], AFTER) == made
-    assert follow_memory(memory, [BEFORE], ()) == memory
-    assert follow_memory(memory, [BEFORE], BEFORE) == memory
-
-
 def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     due = evaluate(
         view(seen=seen(placed=BEFORE), observations=windows(800.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S
@@ -74,16 +62,15 @@ def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     followed = follow_kept(read, AFTER)
     assert followed.standing is not None
     assert followed.standing.wanted == {"map": 1, "map[2]": 2}
-    memory = follow_memory(ControllerMemory(due=(FALL,), planned=True), [BEFORE], AFTER)
     later = follow_plan(plan(step()), [BEFORE], AFTER)
-    known = view(seen=renamed_job(), observations=windows(800.0), plan=later, plan_memory=memory)
+    known = view(seen=renamed_job(), observations=windows(800.0), plan=later)
     again = evaluate(known, read, SETTINGS, NOW_S)
     assert again.standing is not None
     assert again.standing.wanted == {"map": 1, "map[2]": 2}
 
 
 def test_what_is_held_of_an_operator_that_has_gone_is_left_out():
-    memory = ControllerMemory(shares={"map": 0.5, "source": 1.0})
+    memory = WindowMemory(shares={"map": 0.5, "source": 1.0})
     assert find_operators(memory, {"map", "other"}) == {"map"}
     assert rename_operators(memory, {"source": "bids"}, {"map", "source"}).shares == {"bids": 1.0}
 
