@@ -2,8 +2,8 @@
 
 One process without Spark. It polls each cluster every `poll_every_s` seconds and keeps the replies as raw files, which
 `tidewise_hour` reads; replies that were not collected cannot be fetched later. Every `planner.timing.apply_every_s`
-seconds it evaluates all jobs with the metrics of the last minutes: the plan's due step goes out, it waits, or the
-reactive controller wants another parallelism (for example when a backlog grows). Then each job is compared with what
+seconds it evaluates all jobs with the metrics of the last minutes: the due step of the plan goes out, it waits, or the
+measured load asks for another parallelism (for example when a backlog grows). Then each job is compared with what
 its cluster says it runs at, and what was decided is written to `ops.control_log`.
 
 It **changes Flink** only where the mode is `auto`, or `approve` and a person has said yes; else the log says what it

@@ -8,10 +8,10 @@ import numpy as np
 from situations import change_job, make_situation
 
 from include.settings import Planner
+from lab.policies.planner import planner_policy
 from models.hosting.memories import recall, store
 from models.policies.protocol import Schedule, Situation
 from models.policies.situations import assume_untrained
-from models.policies.tidewise import tidewise_policy
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme, price_slots
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -109,7 +109,7 @@ def test_an_evaluation_pays_what_its_plan_paid() -> None:
 def test_jobs_of_both_policies_share_one_budget() -> None:
     known = situation(HASHES[1])
     models = replace(known.models, selectivity=dict.fromkeys(GRAPH.names, 1.0))
-    old = tidewise_policy.price_slots(change_job(known, models=models), tidewise_policy.Planner().first_memory())
+    old = planner_policy.price_slots(change_job(known, models=models), planner_policy.Planner().first_memory())
     new = price_slots(situation(HASHES[0]), MEMORY)
     assert old is not None
     assert new is not None
