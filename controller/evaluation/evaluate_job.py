@@ -84,7 +84,7 @@ def answer_alarm(view: JobView, previous: EvaluationState, settings: Settings, n
 
 def _recall(hosted: HostedPolicy, remembered: Remembered | None, renamed: Mapping[str, str] | None) -> Any:
     """Return what a policy that decides here remembers, under present names; None where it was not asked yet."""
-    if hosted.policy is None or remembered is None:
+    if hosted.policy is None or remembered is None or remembered.policy != hosted.name:
         return None
     memory, problem = recall(hosted.policy, hosted.name, remembered.memory, remembered.policy)
     if problem:
