@@ -143,7 +143,7 @@ def _value(variable: str, text: str, annotation: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        example = '["planner"]' if get_origin(annotation) is tuple else '{"cluster/job": "planner"}'
+        example = '["programme"]' if get_origin(annotation) is tuple else '{"cluster/job": "programme"}'
         raise EnvironmentFaultError(
             Fault(variable, f"is no JSON ({error}); write '{example}', say", _show_value(variable, text))
         ) from None  # the error holds the text

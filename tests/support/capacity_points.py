@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from models.policies.tuning.capacity_history import KEEP, History, add_observations
+from models.policies.tuning import KEEP
+from models.policies.tuning.capacity_history import History, add_observations
 
 
 def add_observation(

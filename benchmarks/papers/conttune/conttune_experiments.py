@@ -14,7 +14,8 @@ from lab.policies.tuning.small import OperatorProblem, propose
 from lab.policies.tuning.tuning_options import ALPHA, Acquisition
 from lab.simulation.testbed import Testbed, Window
 from models.arrays import Floats, Ints
-from models.policies.tuning.capacity_history import KEEP, History, add_observations
+from models.policies.tuning import KEEP
+from models.policies.tuning.capacity_history import History, add_observations
 
 
 @dataclass(frozen=True, slots=True)

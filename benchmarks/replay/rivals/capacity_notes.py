@@ -11,7 +11,8 @@ from include.domain.graph import JobGraph
 from lab.policies.tuning.observed_capacity import capacity_near
 from models.arrays import Ints
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import KEEP, History
+from models.policies.tuning import KEEP
+from models.policies.tuning.capacity_history import History
 from models.policies.tuning.reading import learn_histories, select_new_windows
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from include.utc import DAY_S
 from lab.policies.tuning.tuning_options import ALPHA, Acquisition
 from lab.policies.tuning_thresholds import Thresholds
-from models.policies.tuning.capacity_history import KEEP
+from models.policies.tuning import KEEP
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from include.domain.graph import JobGraph
 from models.policies.observations import Observations
-from models.policies.tuning.capacity_history import KEEP, History
+from models.policies.tuning import KEEP
+from models.policies.tuning.capacity_history import History
 from models.policies.tuning.reading import learn_histories, select_new_windows
 
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.capacity.busy_windows import HELD_S, OF_BUSIEST, SLOW, TRUSTED, least_share_beside, light_load_sd
-
-KEEP = 5
-"""K, which is not published: five samples per parallelism by the README of ContTune's repository."""
+from models.policies.tuning import KEEP
 
 
 @dataclass(frozen=True, slots=True)
