@@ -5,8 +5,6 @@ Their published costs are with these values; replays of ablations and searches c
 
 from __future__ import annotations
 
-from typing import Self
-
 from include.settings import Costs, Planner, Timing
 from include.settings.section import Section
 
@@ -87,13 +85,13 @@ class PlannerSettings(Planner):
     reactive: Reactive = Reactive()
 
     @classmethod
-    def of(cls, options: Planner) -> Self:
+    def of(cls, options: Planner) -> PlannerSettings:
         """Return the settings of a job with the constants; as they are where they have them.
 
         >>> PlannerSettings.of(Planner(horizon_h=12)).with_values({"costs.rescale_margin": 1.0}).horizon_h
         12
         """
-        if isinstance(options, cls):
+        if isinstance(options, PlannerSettings):
             return options
         costs = PlannerCosts.model_construct(**dict(options.costs))
         timing = PlannerTiming.model_construct(**dict(options.timing))
