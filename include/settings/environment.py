@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from include.settings.refusals import Fault, key_paths, model_in, nearest_key, show_value
+from include.settings.retired import list_constants
 from include.settings.section import Section
 
 PREFIX = "TIDEWISE__"
@@ -84,6 +85,12 @@ def _put(
     while True:
         part = parts.pop(0).lower()
         if part not in kind.model_fields:
+            rest = (part, *map(str.lower, parts))
+            if any(one.path == (*place, *rest) for one in list_constants(root)):  # refused as one of a file is
+                for section in rest[:-1]:
+                    at = at.setdefault(section, {})
+                at[rest[-1]] = _value(variable, value, Any)
+                return
             meant = nearest_key(part, place, list(kind.model_fields), root)
             what = "key" if place else "section"
             write = _variable(meant, place)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import reduce
 
-from include.settings import Costs, Planner, Settings, check_settings
+import pytest
+
+from include.settings import Costs, Planner, Settings, SettingsError, check_settings
+from include.settings.environment import read_environment
 from include.settings.retired import drop_retired, list_constants
 from lab.replay.skill import ERROR_MAX
 from lab.scheduling.planner_settings import PlannerSettings
@@ -30,6 +33,15 @@ def test_a_file_with_them_opens_and_an_empty_section_of_them_as_well() -> None:
     assert check_settings(written) == Settings()
     assert drop_retired(written) == {"forecast": {}, "planner": {"costs": {}, "timing": {}}}
     assert check_settings({"planner": {"reactive": {}}}) == Settings()
+
+
+def test_a_variable_of_them_is_refused_as_a_key_of_a_file_is() -> None:
+    variables = {"TIDEWISE__PLANNER__REACTIVE__HOLD_S": "60", "TIDEWISE__PLANNER__COSTS__RESCALE_MARGIN": "3.0"}
+    values = read_environment(variables, Settings, {})
+    assert values == {"planner": {"reactive": {"hold_s": 60}, "costs": {"rescale_margin": 3.0}}}
+    with pytest.raises(SettingsError, match="hold_s = 60: is a constant now: 0") as refused:
+        check_settings(values)
+    assert len(refused.value.faults) == 1
 
 
 def test_a_job_keeps_its_settings_beside_the_constants() -> None:
