@@ -49,8 +49,8 @@ def write_part(made: Mapping[str, Any]) -> str:
     return f"```\n{made['line']}\n```" + (f"\n\n{planned}" if made["planned"] else "")
 
 
-def draw(out: Path, picture: Path) -> None:
-    """Take the picture of a job's part of the report.
+def draw(report: Path, job: str, picture: Path) -> None:
+    """Take the picture of a job's part of a saved page.
 
     Raises:
         FileNotFoundError: there is no Chromium.
@@ -59,7 +59,7 @@ def draw(out: Path, picture: Path) -> None:
     if browser is None:
         raise FileNotFoundError("no Chromium on PATH: apt-get install chromium")
     with tempfile.TemporaryDirectory() as profile:
-        page = f"{(out / 'report.html').resolve().as_uri()}#{anchor_of(JOB)}"
+        page = f"{report.resolve().as_uri()}#{anchor_of(job)}"
         words = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         shot = [f"--screenshot={picture}", "--window-size=1240,1180", page]
         subprocess.run([browser, *words, *shot], capture_output=True, timeout=180, check=True)
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     if made["policy"] != Settings().planner.policy:
         print(f"README keeps its run: that in {out} is by {made['policy']}, which is not the default")
         return 0
-    draw(out, PICTURE)
+    draw(out / "report.html", JOB, PICTURE)
     made |= {"sha256": hashlib.sha256(PICTURE.read_bytes()).hexdigest()}
     write_text(PICTURE.with_suffix(".json"), json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     write_text(README, put_between_marks(README.read_text(encoding="utf-8"), MARKS, write_part(made)))

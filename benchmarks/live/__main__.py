@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.live.autoscaler import REPOSITORY, build_jar, find_jar
 from benchmarks.live.calibration import Calibration, calibrate, find_known, list_unmeasured, read_calibration
 from benchmarks.live.estimate import RunKey, estimate_minutes, list_missing
-from benchmarks.live.history import choose_begin, make_plans, request_history
+from benchmarks.live.history import STAGES, choose_begin, make_plans, request_history
 from benchmarks.live.live_job import JOBS, SLOTS
 from benchmarks.live.load_window import LoadWindow, WindowError, choose_window, make_trace
 from benchmarks.live.policies import POLICIES, TIDEWISE
@@ -34,6 +34,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_n
 from cli.out_lock import hold_folder
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from include.stage_names import Stage
 from lab.commands.spark_application import ApplicationError
 
 TRACES = PROJECT / "data" / "traces"
@@ -109,9 +110,20 @@ def find_calibration(job: str, folder: Path, say: Callable[[str], None]) -> Cali
 
 
 def prepare(
-    calibration: Calibration, window: LoadWindow, options: argparse.Namespace, place: tuple[Path, int, Pace]
+    calibration: Calibration,
+    find_window: Callable[[datetime], LoadWindow],
+    options: argparse.Namespace,
+    place: tuple[Path, int, Pace],
+    stages: Sequence[Stage] = STAGES,
 ) -> datetime:
     """Make history, models and plans of Tidewise; returns when the window begins.
+
+    Args:
+        calibration: of the job.
+        find_window: returns the window that begins at a time.
+        options: of the call.
+        place: folder and seed of the run, and its pace.
+        stages: what is done with the history.
 
     Raises:
         UsageError: the stages took longer than they have, twice.
@@ -124,8 +136,8 @@ def prepare(
         folder.mkdir(parents=True)
         began_s = time.monotonic()
         load_begins = begins - timedelta(seconds=pace.lead_s)
-        request = request_history(calibration, window, begins, folder, (options.days, seed))
-        make_plans(request, folder, load_begins, pace.slots_after_s)
+        request = request_history(calibration, find_window(begins), begins, folder, (options.days, seed))
+        make_plans(request, folder, load_begins, pace.slots_after_s, stages)
         if datetime.now(UTC) + timedelta(minutes=0.5) < load_begins:
             return begins
         minutes = _AGAIN * (time.monotonic() - began_s) / 60 + 5
@@ -144,7 +156,7 @@ def run_one(
     shutil.rmtree(work, ignore_errors=True)
     if key.policy == TIDEWISE:
         say(f"{key.policy}: history, models and plans")
-        begins_s = prepare(calibration, window, options, (work, key.seed, pace)).timestamp()
+        begins_s = prepare(calibration, lambda _: window, options, (work, key.seed, pace)).timestamp()
     else:
         begins_s = time.time() + pace.lead_s
     load = make_trace(window, pace.lead_s, options.minutes, key.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -123,7 +123,13 @@ def request_history(
     )
 
 
-def make_plans(request: LiveHistory, folder: Path, as_of: datetime, slots_after_s: float = 0.0) -> None:
+def make_plans(
+    request: LiveHistory,
+    folder: Path,
+    as_of: datetime,
+    slots_after_s: float = 0.0,
+    stages: Sequence[Stage] = STAGES,
+) -> None:
     """Write the history, ingest it, train on it, and plan as of a time, by the product's own stages.
 
     Args:
@@ -131,6 +137,7 @@ def make_plans(request: LiveHistory, folder: Path, as_of: datetime, slots_after_
         folder: of the run.
         as_of: of the plan.
         slots_after_s: as planning is told, see :class:`Pace`.
+        stages: which of them.
 
     Raises:
         ApplicationError: a stage failed.
@@ -138,11 +145,11 @@ def make_plans(request: LiveHistory, folder: Path, as_of: datetime, slots_after_
     with _environment(write_settings(folder, replace(PRODUCT, slots_after_s=slots_after_s))):
         settings = load_settings()
         progress = ProgressLog(
-            Console(), {"history": "simulated days", **{str(one): "of the history" for one in STAGES}}
+            Console(), {"history": "simulated days", **{str(one): "of the history" for one in stages}}
         )
         progress.begin("history")
         write_history(request)
-        requests = [StageRequest(stage, as_of, request.start, request.end) for stage in STAGES]
+        requests = [StageRequest(stage, as_of, request.start, request.end) for stage in stages]
         run_application(settings, requests, folder / "stages.log", progress)
         progress.end()
 

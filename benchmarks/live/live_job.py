@@ -52,10 +52,34 @@ def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = F
     )
 
 
-def submit(client: JobClient, folder: Path, query: Query, trace: Trace, parallelism: int) -> str:
-    """Start a job, every vertex with the same parallelism; returns its id. The JobManager must see the folder."""
-    options = query.options(tuple(trace), query.name, parallelism)
-    return submit_query(client, folder, replace(options, query=f"{query.name}_arrivals", splits=_SPLITS))
+def submit(
+    client: JobClient,
+    folder: Path,
+    query: Query,
+    trace: Trace,
+    parallelism: int,
+    *,
+    start_ms: int = 0,
+    savepoint: str = "",
+) -> str:
+    """Start a job, every vertex with the same parallelism; returns its id. The JobManager must see the folder.
+
+    Args:
+        client: of the cluster.
+        folder: where its trace is written.
+        query: what it computes.
+        trace: (second, events/s).
+        parallelism: of every vertex.
+        start_ms: epoch milliseconds of the trace's second 0; 0: now.
+        savepoint: that it goes on from; empty: it begins.
+    """
+    options = replace(
+        query.options(tuple(trace), query.name, parallelism),
+        query=f"{query.name}_arrivals",
+        splits=_SPLITS,
+        start_ms=start_ms,
+    )
+    return submit_query(client, folder, options, savepoint=savepoint)
 
 
 def count_expected_rows(query: str, events: int, trace: Path) -> int:
@@ -63,7 +87,7 @@ def count_expected_rows(query: str, events: int, trace: Path) -> int:
     path = f"{build_nexmark()}:{FLINK_HOME / 'lib'}/*"
     arguments = [query, str(events), QUERIES[query].proportions, str(trace)]
     done = subprocess.run(
-        [java_tool("java"), "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, _EXPECTED, *arguments],
+        [java_tool("java"), "-XX:+UseSerialGC", "-Xmx1g", "-cp", path, _EXPECTED, *arguments],
         capture_output=True,
         text=True,
         check=True,

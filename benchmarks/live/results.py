@@ -33,6 +33,7 @@ class RunResult:
         span_s: begin and end of the window, seconds since the submission.
         transits: of every ten seconds: second of the window, age at the sink minus age at the source, seconds.
         checkpoint_s: median time from a checkpoint's trigger to its end, over the whole run; None: Flink showed none.
+        savepoint: that ended a part of a longer run; empty: none. Its counts are those of all parts so far.
     """
 
     policy: str
@@ -57,6 +58,7 @@ class RunResult:
     span_s: tuple[float, float]
     transits: list[tuple[float, float]] = field(default_factory=list)
     checkpoint_s: float | None = None
+    savepoint: str = ""
 
     @property
     def records_lost(self) -> int | None:
@@ -80,13 +82,22 @@ def write_result(folder: Path, result: RunResult) -> Path:
     """Write a result; returns its file."""
     path = result_file(folder, result.policy, result.job, result.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {**asdict(result), "is_valid": result.is_valid, "records_lost": result.records_lost})
+    write_json(path, form_values(result))
     return path
+
+
+def form_values(result: RunResult) -> dict[str, Any]:
+    """Return a result as its file has it."""
+    return {**asdict(result), "is_valid": result.is_valid, "records_lost": result.records_lost}
 
 
 def read_result(path: Path) -> RunResult:
     """Read a result."""
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return parse_result(json.loads(path.read_text(encoding="utf-8")))
+
+
+def parse_result(values: dict[str, Any]) -> RunResult:
+    """Return the result of :func:`form_values`, which is used up."""
     for name in ("is_valid", "records_lost"):
         values.pop(name)
     measures = Measures(**values.pop("measures"))

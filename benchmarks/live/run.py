@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -46,6 +47,27 @@ _LINE_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What makes a run a part of a longer one, each on a cluster of its own, whose job goes on from a savepoint.
+
+    Attributes:
+        number: from 1 on.
+        starts_s: seconds from the first part's submission to this one.
+        settings: further ones of Flink.
+        savepoint: that it goes on from; empty: it is the first.
+        savepoints: folder of the one that ends it.
+        beside: goes on while the policy decides.
+    """
+
+    number: int
+    starts_s: float
+    settings: Mapping[str, str]
+    savepoint: str
+    savepoints: Path
+    beside: AbstractContextManager[None]
+
+
+@dataclass(frozen=True, slots=True)
 class RunPlan:
     """What is run.
 
@@ -54,10 +76,11 @@ class RunPlan:
         seed: of the load's noise.
         minutes: of the window as asked for.
         trace_name: of the public trace.
-        trace: (second since the submission, events/s) with the lead before the window.
+        trace: (second since the submission, that of the first part, events/s) with the lead before the window.
         begins_s: epoch seconds of the window's begin.
         pace: of the run.
         loses: whether a TaskManager is lost in the middle.
+        part: of a longer run; None: it is whole.
     """
 
     policy: str
@@ -68,11 +91,18 @@ class RunPlan:
     begins_s: float
     pace: Pace
     loses: bool = True
+    part: Part | None = None
+
+    @property
+    def starts_s(self) -> float:
+        """Second of the trace at which the job is submitted."""
+        return 0.0 if self.part is None else self.part.starts_s
 
     @property
     def span_s(self) -> tuple[float, float]:
         """Begin and end of the window, seconds since the submission."""
-        return float(self.pace.lead_s), self.pace.lead_s + 60 * self.minutes
+        begin_s = self.starts_s + self.pace.lead_s
+        return begin_s, begin_s + 60 * self.minutes
 
 
 def read_prices() -> Prices:
@@ -93,13 +123,16 @@ def run_policy(
         jar: of Flink's autoscaler.
         say: prints a line.
     """
-    policy, query = POLICIES[plan.policy], LIVE_QUERIES[calibration.query]
-    first = calibration.find_parallelism(plan.trace[0][1], START_UTILISATION)
+    policy, query, part = POLICIES[plan.policy], LIVE_QUERIES[calibration.query], plan.part
+    first_per_s = integrate(plan.trace, plan.starts_s, plan.starts_s + 1)
+    first = calibration.find_parallelism(first_per_s, START_UTILISATION)
     if policy.starts_at_peak:
         first = calibration.find_parallelism(max(rate for _, rate in plan.trace), START_UTILISATION)
     pace = plan.pace.autoscaler if policy.settings else {}
-    options = set_cluster({**policy.settings, **pace}, is_short=plan.pace.is_short)
-    with LocalCluster(folder / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
+    further = {} if part is None else part.settings
+    options = set_cluster({**policy.settings, **pace, **further}, is_short=plan.pace.is_short)
+    place = folder / ("flink" if part is None else f"flink-{part.number}")
+    with LocalCluster(place, options, ready_timeout_s=_STARTS_S) as cluster:
         client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         if plan.pace.slots_after_s:
             cluster.kill_taskmanager(LATE)
@@ -107,18 +140,26 @@ def run_policy(
         if (wait_s := plan.begins_s - plan.pace.lead_s - time.time()) > 0:
             say(f"{plan.policy}: the load begins in {wait_s:.0f} s")
             time.sleep(wait_s)
-        submitted_s = time.time()
-        job_id = submit(client, cluster.work_dir, query, plan.trace, first)
+        submitted_s, start_ms, savepoint = time.time(), 0, ""
+        if part is not None:  # the clock of the load goes on
+            submitted_s, savepoint = plan.begins_s - plan.span_s[0], part.savepoint
+            start_ms = round(1000 * submitted_s)
+        job_id = submit(client, cluster.work_dir, query, plan.trace, first, start_ms=start_ms, savepoint=savepoint)
         count_due = partial(integrate, plan.trace, 0.0)
         instruments = Instruments(client, job_id, calibration.costly, submitted_s, count_due)
         with instruments.reading():
-            with deciding(policy, client, folder, plan.pace, jar) as find_trouble:
+            with (
+                deciding(policy, client, folder, plan.pace, jar) as find_trouble,
+                nullcontext() if part is None else part.beside,
+            ):
                 cpu, lost_at_s, trouble = _follow(plan, cluster, instruments, find_trouble, say)
             checkpoint_s = _read_checkpoint_s(client, job_id)
             counts = _drain(client, job_id, instruments, plan, say) if not trouble else (None, None)
-        trace_file = cluster.work_dir / f"trace-{query.name}.csv"
-        known = counts[0] is not None
-        rows = count_expected_rows(query.name, counts[0], trace_file) if counts[0] is not None else None
+        known, rows, ended = counts[0] is not None, None, ""
+        if part is not None and not trouble:
+            ended = client.stop_with_savepoint(job_id, part.savepoints)
+        elif counts[0] is not None:
+            rows = count_expected_rows(query.name, counts[0], cluster.work_dir / f"trace-{query.name}.csv")
     span = RunSpan(plan.trace, plan.span_s, lost_at_s, SLOTS)
     begin_s, end_s = plan.span_s
     return RunResult(
@@ -144,6 +185,7 @@ def run_policy(
         span_s=plan.span_s,
         transits=_list_transits(instruments.readings, (begin_s, end_s)),
         checkpoint_s=checkpoint_s,
+        savepoint=ended,
     )
 
 

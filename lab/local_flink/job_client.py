@@ -116,10 +116,30 @@ class JobClient(FlinkClient):
         reply = self.transport.send_json("POST", "/jars/upload", fields=form)
         return str(reply["filename"]).rsplit("/", 1)[-1]
 
-    def run_jar(self, jar_id: str, entry_class: str, arguments: Sequence[str]) -> str:
-        """Start a job from an uploaded jar; returns its job id."""
-        body = {"entryClass": entry_class, "programArgsList": list(arguments)}
+    def run_jar(self, jar_id: str, entry_class: str, arguments: Sequence[str], savepoint: str = "") -> str:
+        """Start a job from an uploaded jar, from a savepoint if one is given; returns its job id."""
+        body: dict[str, object] = {"entryClass": entry_class, "programArgsList": list(arguments)}
+        body |= {"savepointPath": savepoint} if savepoint else {}
         return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", json=body)["jobid"])
+
+    def stop_with_savepoint(self, job_id: str, folder: Path, *, timeout_s: float = 180.0) -> str:
+        """Stop a job with a savepoint below a folder; returns the savepoint's place.
+
+        Raises:
+            FlinkError: the savepoint failed, or was not there in time.
+        """
+        body = {"targetDirectory": folder.resolve().as_uri(), "drain": False}
+        asked = self.transport.send_json("POST", endpoints.job_path(job_id, "stop"), json=body)["request-id"]
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            reply = self._object(endpoints.job_path(job_id, f"savepoints/{asked}"))
+            if reply["status"]["id"] == "COMPLETED":
+                done = reply["operation"]
+                if "location" not in done:
+                    raise FlinkError(f"job {job_id}: no savepoint: {str(done.get('failure-cause'))[:500]}")
+                return str(done["location"])
+            time.sleep(0.5)
+        raise FlinkError(f"job {job_id}: no savepoint within {timeout_s:g} s")
 
     def cancel(self, job_id: str) -> None:
         """Cancel a job without a savepoint."""

@@ -28,6 +28,7 @@ class NexmarkOptions:
         shows_pending: whether the source reports ``pendingRecords``.
         counts_in: whether it counts ``numRecordsIn``, as the readers of FLIP-27 do.
         waits_in_poll: whether it waits inside ``pollNext`` and so is busy at any rate.
+        start_ms: epoch milliseconds of the trace's second 0; 0: when the job is submitted.
     """
 
     query: str
@@ -41,6 +42,7 @@ class NexmarkOptions:
     shows_pending: bool = True
     counts_in: bool = True
     waits_in_poll: bool = False
+    start_ms: int = 0
 
     @property
     def name(self) -> str:
@@ -49,8 +51,9 @@ class NexmarkOptions:
 
     def arguments(self, trace: Path) -> list[str]:
         """Return the program arguments of ``SqlRunner``."""
+        names = ["events", *(["continued"] if self.start_ms else []), self.query]
         values = {
-            "sql": f"{SQL_DIR / 'events.sql'},{SQL_DIR / f'{self.query}.sql'}",
+            "sql": ",".join(str(SQL_DIR / f"{name}.sql") for name in names),
             "job-name": self.name,
             "parallelism": self.parallelism,
             "max-parallelism": self.max_parallelism,
@@ -61,21 +64,28 @@ class NexmarkOptions:
             "count-in": str(self.counts_in).lower(),
             "poll-wait": str(self.waits_in_poll).lower(),
             "work-us": self.work_us,
+            "start-ms": self.start_ms,
         }
         return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 
 
 def submit_query(
-    client: JobClient, work_dir: Path, options: NexmarkOptions, flink_home: Path = FLINK_HOME, jar_id: str = ""
+    client: JobClient,
+    work_dir: Path,
+    options: NexmarkOptions,
+    flink_home: Path = FLINK_HOME,
+    jar_id: str = "",
+    *,
+    savepoint: str = "",
 ) -> str:
     """Build the runner if need be, upload it unless its id is given, start the query; returns the job id.
 
-    The JobManager must see ``work_dir`` and the project's folder.
+    The JobManager must see ``work_dir`` and the project's folder. With a savepoint the query goes on from there.
     """
     trace = work_dir.resolve() / f"trace-{options.name}.csv"
     write_trace(trace, list(options.trace))
     uploaded = jar_id or client.upload_jar(build_nexmark(flink_home))
-    return client.run_jar(uploaded, RUNNER_CLASS, options.arguments(trace))
+    return client.run_jar(uploaded, RUNNER_CLASS, options.arguments(trace), savepoint)
 
 
 @dataclass(frozen=True, slots=True)

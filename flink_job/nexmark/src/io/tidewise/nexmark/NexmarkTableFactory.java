@@ -23,6 +23,10 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
             .stringType()
             .defaultValue("1:3:46")
             .withDescription("persons, auctions and bids that come in turn");
+    private static final ConfigOption<Long> START_MS = ConfigOptions.key("start-ms")
+            .longType()
+            .defaultValue(0L)
+            .withDescription("epoch ms of the trace's second 0, as before a savepoint; 0: when the job is submitted");
     private static final ConfigOption<Integer> SPLITS =
             ConfigOptions.key("splits").intType().defaultValue(24).withDescription("shares that readers divide");
     private static final ConfigOption<Boolean> PENDING =
@@ -44,7 +48,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
 
     @Override
     public Set<ConfigOption<?>> optionalOptions() {
-        return Set.of(PROPORTIONS, SPLITS, PENDING, COUNT_IN, POLL_WAIT);
+        return Set.of(PROPORTIONS, START_MS, SPLITS, PENDING, COUNT_IN, POLL_WAIT);
     }
 
     @Override
@@ -53,7 +57,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
         helper.validate();
         ReadableConfig given = helper.getOptions();
         ReaderOptions reader = new ReaderOptions(given.get(PENDING), given.get(COUNT_IN), given.get(POLL_WAIT));
-        long startMs = System.currentTimeMillis();
+        long startMs = given.get(START_MS) > 0 ? given.get(START_MS) : System.currentTimeMillis();
         RateTrace trace = read(given.get(TRACE));
         EventMaker maker = new EventMaker(trace, startMs, Proportions.parse(given.get(PROPORTIONS)));
         OwedSource<RowData> source = new OwedSource<>(trace, startMs, given.get(SPLITS), maker, reader);
