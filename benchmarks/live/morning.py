@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -141,6 +141,9 @@ def run_part(
     parts = read_parts(folder)
     if parts:
         course = Course.read(folder)
+        if is_whole(parts, course):
+            say("all hours are measured")
+            return
         begins_s = time.time() + _STARTS_S + PRODUCT.lead_s
     else:
         say("history and models")
@@ -206,9 +209,8 @@ def take_picture(folder: Path, number: int, job: str, at_s: float, say: Callable
 def report(options: argparse.Namespace, folder: Path, calibration: Calibration, say: Callable[[str], None]) -> bool:
     """Write the tables of what is there, and print them; returns whether all hours are measured."""
     parts, course = read_parts(folder), Course.read(folder)
-    last, is_whole = parts[-1].run, sum(one.run.minutes for one in parts) >= 60 * course.hours - 0.01
-    rows = None
-    if is_whole and last.records_in is not None:
+    last, is_done, rows = parts[-1].run, is_whole(parts, course), None
+    if is_done and last.records_in is not None:
         trace = folder / f"flink-{len(parts)}" / f"trace-{LIVE_QUERIES[options.job].name}.csv"
         rows = count_expected_rows(options.job, last.records_in, trace)
     morning = join_parts(parts, lay(course, calibration), course.submitted_s, calibration, rows)
@@ -216,11 +218,16 @@ def report(options: argparse.Namespace, folder: Path, calibration: Calibration, 
     write_json(folder.with_suffix(".json"), {**asdict(course), **asdict(morning)})
     write_text(folder.with_suffix(".md"), table)
     say(f"written: {folder.with_suffix('.md')}\n\n{table}")
-    return is_whole
+    return is_done
+
+
+def is_whole(parts: Sequence[PartResult], course: Course) -> bool:
+    """Whether all hours are measured."""
+    return sum(one.run.minutes for one in parts) > 60 * course.hours - 0.01
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point; 3: the next call goes on."""
+    """Entry point."""
     exit_on_sigterm()
     options, progress = parse(argv), Progress()
     folder = (options.out / f"morning-{options.job}").resolve()
@@ -233,7 +240,7 @@ def main(argv: list[str] | None = None) -> int:
                 run_part(options, folder, calibration, ends_s, progress.say)
             if not read_parts(folder):
                 raise UsageError(f"no part below {folder}: leave --report out")
-            is_whole = report(options, folder, calibration, progress.say)
+            is_done = report(options, folder, calibration, progress.say)
     except (UsageError, WindowError, TraceError) as error:
         print(f"morning: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -243,7 +250,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("morning: stopped; the next call goes on from the last savepoint", file=sys.stderr)
         return 130
-    if not is_whole:
+    if not is_done:
         progress.say("the same command goes on")
     return 0
 

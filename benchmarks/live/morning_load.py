@@ -131,7 +131,7 @@ def continue_load(before: Trace, laid: LaidTrace, submitted_s: float, span_s: tu
     at = np.arange(start, end + 1, NOISE_EVERY_S)
     at = np.append(at, end) if at[-1] < end else at
     noise = 1.0 + NOISE * np.random.default_rng((seed, start)).standard_normal(len(at))
-    rates = laid.rates(submitted_s + at) * np.maximum(noise, 0.5)
+    rates = laid.rates(np.array(submitted_s + at, float)) * np.maximum(noise, 0.5)
     points = [(int(second), float(rate)) for second, rate in zip(at, rates, strict=True)]
     past = [*before[:-1], (start - 1, 0.0)] if before else []
     return [*past, *points, (end + 1, 0.0), (end + DAY_S, 0.0)]
