@@ -69,11 +69,13 @@ class LaidTrace:
         values_per_s: (n,) events/s at every bin, linear in between.
         first_s: epoch seconds of the first.
         rise_s: begin and end of its rise, epoch seconds.
+        trough_s: of the least load before it.
     """
 
     values_per_s: Floats
     first_s: float
     rise_s: tuple[float, float]
+    trough_s: float
 
     def rates(self, at_s: Floats) -> Floats:
         """Return events/s at epoch seconds.
@@ -106,8 +108,9 @@ def lay_trace(values: Floats, rise_at_s: float, carried_per_s: float) -> LaidTra
     """
     rise = choose_rise(values)
     peak = float(values[rise.trough : rise.trough + _DAY].max())
-    ends_s = rise_at_s + (rise.end - rise.begin) * BIN_S
-    return LaidTrace(values * (PEAK_SHARE * carried_per_s / peak), rise_at_s - rise.begin * BIN_S, (rise_at_s, ends_s))
+    first_s, ends_s = (rise_at_s - one * BIN_S for one in (rise.begin, rise.begin - rise.end))
+    scale = PEAK_SHARE * carried_per_s / peak
+    return LaidTrace(values * scale, first_s, (rise_at_s, ends_s), first_s + rise.trough * BIN_S)
 
 
 def holds_rise(span_s: tuple[float, float], rise_s: tuple[float, float]) -> bool | None:
@@ -131,7 +134,7 @@ def continue_load(before: Trace, laid: LaidTrace, submitted_s: float, span_s: tu
     at = np.arange(start, end + 1, NOISE_EVERY_S)
     at = np.append(at, end) if at[-1] < end else at
     noise = 1.0 + NOISE * np.random.default_rng((seed, start)).standard_normal(len(at))
-    rates = laid.rates(np.array(submitted_s + at, float)) * np.maximum(noise, 0.5)
+    rates: Floats = laid.rates(submitted_s + at.astype(np.float64)) * np.maximum(noise, 0.5)
     points = [(int(second), float(rate)) for second, rate in zip(at, rates, strict=True)]
     past = [*before[:-1], (start - 1, 0.0)] if before else []
     return [*past, *points, (end + 1, 0.0), (end + DAY_S, 0.0)]

@@ -63,7 +63,8 @@ class Morning:
         hours: runs of the DAG.
         due: planned steps that came due, and what was asked for: see :func:`match_step`.
         requests: what the job was asked to run on.
-        rise_lead_s: lead of the first request for more slots whose former ones the rise passed; None: none was.
+        rise_leads_s: leads of the requests for more slots whose former ones the load passed from the trough to the
+            rise's end.
     """
 
     spans_s: list[tuple[float, float]]
@@ -76,7 +77,7 @@ class Morning:
     hours: list[HourRun]
     due: list[tuple[PlannedStep, str]]
     requests: list[Request]
-    rise_lead_s: float | None
+    rise_leads_s: list[float]
 
 
 def join_parts(
@@ -104,7 +105,7 @@ def join_parts(
         actions = [(submitted_s + at_s, slots) for at_s, slots in part.run.actions if submitted_s + at_s <= end_s]
         requests += [one for one in list_requests(actions, load, carried) if one.at_s >= begin_s]
     hours, rows = [hour for one in parts for hour in one.hours], parts[-1].run.rows_out
-    leads = [one.lead_s for one in requests if one.lead_s is not None and _is_of(one, laid.rise_s)]
+    passes = ((one.at_s + one.lead_s, one.lead_s) for one in requests if one.lead_s is not None)
     return Morning(
         spans_s=spans,
         rise_s=laid.rise_s,
@@ -116,7 +117,7 @@ def join_parts(
         hours=hours,
         due=[(step, match_step(step, requests)) for step in list_due_steps(hours, spans)],
         requests=requests,
-        rise_lead_s=next(iter(leads), None),
+        rise_leads_s=[lead_s for at_s, lead_s in passes if laid.trough_s <= at_s <= laid.rise_s[1]],
     )
 
 
@@ -126,11 +127,6 @@ def match_step(step: PlannedStep, requests: Sequence[Request]) -> str:
     if any(one.after == step.after for one in near):
         return "as planned"
     return f"{near[0].before} -> {near[0].after}" if near else "not sent"
-
-
-def _is_of(request: Request, rise_s: tuple[float, float]) -> bool:
-    """Whether the load passes within the rise what the slots before a request carry."""
-    return request.lead_s is not None and rise_s[0] <= request.at_s + request.lead_s <= rise_s[1]
 
 
 def format_morning(morning: Morning, title: str) -> str:
@@ -147,7 +143,7 @@ def format_morning(morning: Morning, title: str) -> str:
         ("the rise", f"{_clock(morning.rise_s[0])} to {_clock(morning.rise_s[1])} UTC, {whole}"),
         ("runs of the hourly DAG that succeeded", f"{done} of {len(morning.hours)}"),
         ("planned steps that came due, and were asked for as planned", f"{len(morning.due)}, {carried_out}"),
-        ("lead before the rise", "none" if morning.rise_lead_s is None else f"{morning.rise_lead_s:.0f} s"),
+        ("lead before the load of the rise, s", ", ".join(f"{one:.0f}" for one in morning.rise_leads_s) or "none"),
         ("late minutes", f"{sums['late_minutes']:.2f}"),
         ("slot-hours", f"{sums['slot_hours']:.2f}"),
         ("rescales", f"{sums['rescales']:.0f}"),

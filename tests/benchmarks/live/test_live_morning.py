@@ -162,15 +162,15 @@ def test_parts_are_read_as_they_were_written_and_joined(tmp_path: Path):
     for number, part in enumerate(parts, 1):
         write_part(tmp_path, number, part)
     assert read_parts(tmp_path) == parts
-    laid = LaidTrace(
-        np.interp(np.arange(600), [0, 292, 304], [150, 150, 750]), NINE_S - 292 * BIN_S, (NINE_S, NINE_S + 4500)
-    )
+    values, rise_s = np.interp(np.arange(600), [0, 292, 304], [150, 150, 750]), (NINE_S + 600, NINE_S + 4500)
+    laid = LaidTrace(values, NINE_S - 292 * BIN_S, rise_s, NINE_S)
     morning = join_parts(parts, laid, submitted_s, CALIBRATION, 90)
     assert (morning.rise_in, morning.maintenance_s, morning.records_lost) == (2, 180.0, 0)
     assert morning.sums == {"late_minutes": 3.0, "slot_hours": 8.0, "rescales": 4, "down_s": 60.0, "cost": 6.4}
     # The request in the lead of the first part, and the one for all slots at its end, are no figures of the windows.
     assert [(one.at_s, one.after) for one in morning.requests] == [(NINE_S - 120, 4)]
-    assert morning.rise_lead_s == pytest.approx(120 + 300, abs=10)
+    # The load passes 200/s before its rise is said to begin.
+    assert morning.rise_leads_s == [pytest.approx(120 + 300, abs=10)]
     assert morning.due == [(PlannedStep(NINE_S - 100, 2, 4), "as planned")]
     table = format_morning(morning, "q3")
     assert "| planned steps that came due, and were asked for as planned | 1, 1 |" in table
