@@ -176,7 +176,7 @@ class RestSource:
             vertex_id = vertex.get("id")
             if not is_hex_id(vertex_id):
                 continue  # it is seen in the job's reply, and refused there by name
-            names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
+            names = self._metric_names(requests, job_id, vertex_id, sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
 
@@ -200,8 +200,9 @@ class RestSource:
             requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
         self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
-    def _metric_names(self, requests: PollRequests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
+    def _metric_names(self, requests: PollRequests, job_id: str, vertex_id: str, sources: frozenset[str]) -> list[str]:
         key = (job_id, vertex_id)
+        is_source = not sources or vertex_id in sources
         hour = int(self._clock() // 3600)
         times, listed_in = self._partial.get(key, (0, hour))
         if key in self._names and (times == 0 or listed_in == hour):
@@ -212,6 +213,8 @@ class RestSource:
         named = [name for name in listed if isinstance(name, str)]
         result = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
         result += [name for name in named if name == endpoints.INPUT_WATERMARK]
+        if not sources:  # a job that initialises has no plan yet: which vertices are sources is not known
+            return result or list(endpoints.VERTEX_METRICS)
         is_whole = all(endpoints.available([want], named) for want in wanted)
         times = 0 if is_whole else times + 1
         self._partial[key] = (times, hour)

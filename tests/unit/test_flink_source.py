@@ -125,6 +125,22 @@ def test_the_list_of_a_source_that_reports_no_backlog_is_asked_for_at_its_start_
     assert replies.asked.count(LISTING % SOURCE) == asked + 1
 
 
+def test_a_source_shows_its_backlog_although_the_job_had_no_plan_when_it_was_first_polled():
+    replies = Replies()
+    whole = replies.bodies[f"/jobs/{JOB}"]
+    replies.bodies[f"/jobs/{JOB}"] = json.dumps({**json.loads(whole), "plan": {"jid": "", "name": "", "nodes": []}})
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in COMMON])
+    source, _ = source_over(replies)
+    source.poll()
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]])
+    assert "Source__orders.pendingRecords" in source.poll().records[-2].endpoint
+    replies.bodies[f"/jobs/{JOB}"] = whole
+    for _ in range(2):
+        of_source, of_sink = source.poll().records[-2:]
+        assert "Source__orders.pendingRecords" in of_source.endpoint
+        assert "pendingRecords" not in of_sink.endpoint
+
+
 def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     replies = Replies()
     source, clock = source_over(replies)
