@@ -41,7 +41,9 @@ LATE = 1
 """The TaskManager that is lost, or comes late."""
 LOST_FOR_S = 30.0
 """A lost TaskManager is back after so many seconds, as a pod that is started again."""
-_STARTS_S, _REPLIES_S, _DRAINS_S, _STILL_S = 180.0, 60.0, 420.0, 6.0
+_STARTS_S, _REPLIES_S, _DRAINS_S = 180.0, 60.0, 420.0
+_STILL_S = 25.0
+"""Counts that two fetches of metrics (10 s each) did not change are the last."""
 _SAY_EVERY_S = 60.0
 _LINE_EVERY_S = 10.0
 

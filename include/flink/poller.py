@@ -216,6 +216,7 @@ class RestSource:
         if not sources:  # a job that initialises has no plan yet: which vertices are sources is not known
             return result or list(endpoints.VERTEX_METRICS)
         is_whole = all(endpoints.available([want], named) for want in wanted)
+        is_whole &= is_source or endpoints.INPUT_WATERMARK in named
         times = 0 if is_whole else times + 1
         self._partial[key] = (times, hour)
         if result and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords

@@ -103,11 +103,14 @@ def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
     replies.bodies[LISTING % SINK] = "[]"
     source, _ = source_over(replies)
     source.poll()
-    replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in COMMON])
+    replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in COMMON])  # its operators still start
+    source.poll()
+    replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in [*COMMON, "currentInputWatermark"]])
     for _ in range(3):
-        source.poll()
+        last = source.poll().records[-1]
     assert replies.asked.count(LISTING % SOURCE) == 1
-    assert replies.asked.count(LISTING % SINK) == 2
+    assert replies.asked.count(LISTING % SINK) == 3
+    assert ",currentInputWatermark&" in last.endpoint
 
 
 def test_the_list_of_a_source_that_reports_no_backlog_is_asked_for_at_its_start_and_once_an_hour():
