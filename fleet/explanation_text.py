@@ -52,7 +52,7 @@ def name_decision(one: DecisionFact) -> str:
 
 _BY = {
     "plan": " by plan",
-    "reactive": " by the reactive controller",
+    "reactive": " by an evaluation",
     "pin": " by a pin",
     "undo": " by a person",
     "schedule": " by a schedule",

@@ -11,7 +11,7 @@ class Reason(NamedReason):
     """Name of the rule that decided; docs/reasons.md is written from these."""
 
     PLAN = "plan", "the due step of the plan", "nothing"
-    REACTIVE = "reactive", "the reactive controller, or a policy that decides in the controller, wants it", "nothing"
+    REACTIVE = "reactive", "an evaluation between plans wants it, by what was measured", "nothing"
     PIN = "pin", "a person has pinned the parallelism", "nothing"
     SCHEDULE = (
         "schedule",

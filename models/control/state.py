@@ -175,7 +175,7 @@ class Intention:
 
     Attributes:
         parallelism: of every vertex.
-        origin: plan, reactive controller, a person's pin, or what a deployment has lost.
+        origin: plan, evaluation, a person's pin, or what a deployment has lost.
         step_id: of the planned step or the reactive decision.
         reason: one sentence for a person.
         valid_until_s: epoch seconds; later it is not acted on.
