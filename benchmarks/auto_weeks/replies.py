@@ -1,0 +1,127 @@
+"""What Flink's REST API replies about a job double, field by field as it does about a real job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.auto_weeks.job_double import CLUSTER, JobDouble
+from lab.simulation.rest.events import build_exceptions_reply, build_overview_reply
+from lab.simulation.rest.job_reply import build_job_reply, build_plan_reply
+from lab.simulation.rest.job_timeline import JobTimeline, Origin
+from lab.simulation.rest.lines import NAN_AFTER_START_S
+from lab.simulation.rest.metrics import BUSY, aggregate_metrics, list_columns, list_metric_ids
+from lab.simulation.rest.template import Ids
+
+_CONFIG = {"jobmanager.scheduler": "adaptive", "execution.target": "kubernetes-application"}
+_MEMORY = {
+    "Status.JVM.Memory.Heap.Used": 2e8,
+    "Status.JVM.Memory.Heap.Max": 5e8,
+    "Status.JVM.GarbageCollector.All.TimeMsPerSecond": 20.0,
+}
+_AGGREGATES = ("min", "max", "avg", "sum")
+_REMEMBERED = 3  # jobs in the list, the last among them
+
+
+class Replies:
+    """Replies about a job; the simulator's builders make them.
+
+    Args:
+        job: that runs.
+    """
+
+    def __init__(self, job: JobDouble) -> None:
+        self._job = job
+
+    def reply(self, path: str, asked: dict[str, list[str]], now_s: float) -> Any:
+        """Return what is replied to GET; None where Flink knows of no such thing (404).
+
+        Args:
+            path: without its query.
+            asked: the query.
+            now_s: epoch seconds.
+        """
+        match path.strip("/").split("/"):
+            case ["jobs", "metrics"]:
+                return []
+            case ["overview"]:
+                taken = max(self._job.running) if self._job.is_up and self._job.is_listed else 0
+                total = self._job.slots.count
+                return build_overview_reply(self._job.slots.managers, total, max(total - taken, 0), int(taken > 0))
+            case ["jobmanager", "config"]:
+                return [{"key": key, "value": value} for key, value in _CONFIG.items()]
+            case ["taskmanagers", "metrics"]:
+                return [{"id": one, "min": _MEMORY[one], "max": _MEMORY[one]} for one in asked["get"][0].split(",")]
+            case ["jobs", "overview"]:
+                jobs = [self._describe(job_id, now_s) for job_id in self._job.job_ids[-_REMEMBERED:]]
+                return {"jobs": [{key: one[key] for key in ("jid", "name", "state", "start-time")} for one in jobs]}
+            case ["jobs", job_id] if job_id in self._job.job_ids[-_REMEMBERED:]:
+                return self._describe(job_id, now_s)
+            case ["jobs", job_id, *leaf] if self._job.is_listed and job_id == self._job.job_id:
+                return self._reply_about_job(leaf, asked, now_s)
+        return None
+
+    def _timeline(self) -> JobTimeline:
+        job = self._job
+        origin = Origin(CLUSTER, round(1000 * job.start_s), (round(1000 * job.submitted_s),))
+        return JobTimeline(job.fleet, job.recorder.samples, job.restarts, origin, 0)
+
+    def _describe(self, job_id: str, now_s: float) -> dict[str, Any]:
+        job = self._job
+        ids, details = Ids(job_id, job.vertices), self._timeline().details(0, round(1000 * now_s))
+        described = {**build_job_reply(job.spec, ids, details), **build_plan_reply(job.spec, ids, job.running)}
+        is_alive = job_id == job.job_id and job.is_listed
+        return described if is_alive else described | {"state": "FINISHED"}
+
+    def _reply_about_job(self, leaf: list[str], asked: dict[str, list[str]], now_s: float) -> Any:
+        job = self._job
+        match leaf:
+            case ["plan"]:
+                return {"plan": self._describe(job.job_id, now_s)["plan"]}
+            case ["config"]:
+                return {"jid": job.job_id, "execution-config": {"user-config": {}}}
+            case ["metrics"]:
+                return self._timeline().job_metrics(0, round(1000 * now_s))
+            case ["exceptions"]:
+                return build_exceptions_reply(self._timeline().failures(0))
+            case ["checkpoints"]:
+                return self._show_savepoint(self._timeline().checkpoints(0, job.job_id))
+            case ["checkpoints", "config"]:
+                interval_ms = round(1000 * job.spec.checkpoint_interval_s)
+                return {"mode": "exactly_once", "interval": interval_ms, "timeout": 600_000, "max_concurrent": 1}
+            case ["resource-requirements"]:
+                bounds = zip(job.vertices, job.lower, job.asked, strict=True)
+                return {one: {"parallelism": {"lowerBound": low, "upperBound": high}} for one, low, high in bounds}
+            case ["vertices", vertex, "subtasks", "metrics"] if vertex in job.vertices:
+                return self._measure(job.vertices.index(vertex), asked)
+        return None
+
+    def _show_savepoint(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """Return a reply about checkpoints with the savepoint of a deployment, while it is in progress."""
+        one = self._job.deployment
+        if one is not None and not one.has_stopped:
+            savepoint = {"id": 0, "status": "IN_PROGRESS", "is_savepoint": True, "checkpoint_type": "SAVEPOINT"}
+            reply["history"] = [savepoint, *reply["history"]]
+            reply["counts"]["in_progress"] += 1
+        return reply
+
+    def _measure(self, place: int, asked: dict[str, list[str]]) -> list[dict[str, Any]]:
+        """Return the names of a vertex's metrics, or those that are asked for; none at all where one is not known."""
+        job, operator = self._job, self._job.spec.operators[place]
+        if not job.is_up:
+            return []
+        names = list_metric_ids(operator)
+        if "get" not in asked:
+            return [{"id": name} for name in names]
+        wanted = asked["get"][0].split(",")
+        if not set(wanted) <= set(names):
+            return []
+        values = aggregate_metrics(job.fleet, job.recorder.samples)[0, 0, place, list_columns(operator)]
+        result: list[dict[str, Any]] = [
+            {"id": name, **dict(zip(_AGGREGATES, row, strict=False))}
+            for name, row in zip(names, np.round(values, 1).tolist(), strict=True)
+        ]
+        if self._timeline().running_for_s(0) < NAN_AFTER_START_S:
+            result[BUSY] = {"id": names[BUSY], **dict.fromkeys(_AGGREGATES, "NaN")}
+        return [one for one in result if one["id"] in wanted]
