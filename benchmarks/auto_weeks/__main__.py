@@ -1,7 +1,7 @@
 """``python -m benchmarks.auto_weeks``: two weeks of mode auto against a double of Flink; every poll takes place.
 
-The controller's process polls and ticks over HTTP; the time between is skipped. A job of the simulator follows a shipped
-trace, and upgrades, lost nodes, slots that do not come, persons, kills and requests that fail befall it.
+The controller's process polls and ticks over HTTP; the time between is skipped. A job of the simulator follows a
+shipped trace, and upgrades, lost nodes, slots that do not come, persons, kills and requests that fail befall it.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def make_run(run: Run, work: Path) -> int:
     with replace_atomically(settings) as temporary:
         temporary.write_text(_SETTINGS.format(cluster=CLUSTER, url=run.url, slots_max=run.slots_max))
     os.utime(settings, (run.now_s - DAY_S, run.now_s - DAY_S))  # what is new in a file does not count at once
-    environment = {**below(work), SETTINGS_FILE_VARIABLE: str(settings), "PYTHONPATH": str(PROJECT)}
+    os.environ |= {**below(work), SETTINGS_FILE_VARIABLE: str(settings), "PYTHONPATH": str(PROJECT)}
     until = format_utc(datetime.fromtimestamp(run.end_s, UTC))
     command = [sys.executable, "-m", "benchmarks.auto_weeks.jumping_clock", run.url, "--until", until]
     run.go_to(run.now_s + run.draws.uniform(0.0, 60.0))
     while True:
         with run.lock:
             run.lives.append(Life(run.now_s))
-            run.controller = start_process(command, work / "controller.log", environment)
+            run.controller = start_process(command, work / "controller.log", {})
         code = run.controller.wait()
         with run.lock:
             run.controller, life = None, run.lives[-1]
@@ -155,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             finally:
                 if run.controller is not None:
                     end_process(run.controller, grace_s=0)
-        settings = load_settings(work / "tidewise.toml")
+        settings = load_settings()
         rows = LogRows(work / "lake").read()
         judgement = Judge(run, rows, settings, CLUSTER, work / "raw").judge()
     finally:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.auto_weeks.slots import Slots
+from include.utc import DAY_S
 from lab.simulation.capacity import find_needed_parallelism
 from lab.simulation.change_times import FETCH_S
 from lab.simulation.fleet import pack
@@ -64,7 +65,7 @@ class Deployment:
     is_submitted: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class JobDouble:
     """The job; one thread at a time uses it.
 
@@ -98,10 +99,8 @@ class JobDouble:
         slots = random.Random(f"slots {self.seed}")
         self.slots = Slots(slots, self.per_manager, -(-max(self.first) // self.per_manager))
         self.vertices = Ids.of(CLUSTER, self.spec).vertices
-        self._submit(self.start_s - 3 * 86400.0, self.first)
-        self._waits_for: tuple[tuple[int, ...], float] | None = (
-            None  # parallelism, and from when a checkpoint begins it
-        )
+        self._submit(self.start_s - 3 * DAY_S, self.first)
+        self._waits_for: tuple[tuple[int, ...], float] | None = None  # parallelism, and from when on
 
     @property
     def now_s(self) -> float:

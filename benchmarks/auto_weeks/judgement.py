@@ -20,6 +20,7 @@ from include.utc import HOUR_S
 
 _UTILISATION = 0.8  # a job that needs more than this of what runs may want more slots
 _POLL_NAME = re.compile(r"poll-(\d{8}T\d{12})\.jsonl\.gz")
+_CUT_S = 1.0  # a poll takes half a second
 _LEFT_S = HOUR_S  # a job that cannot carry its load is left alone no longer, unless somebody else has changed it
 
 
@@ -179,16 +180,19 @@ class Judge:
         matches = map(_POLL_NAME.fullmatch, (path.name for path in self._raw.rglob("poll-*")))
         times = [datetime.strptime(one[1], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC) for one in matches if one]
         written_s = sorted(one.timestamp() for one in times)
-        for life in self._run.lives:
+        for life in (one for one in self._run.lives if one.began_s < self._run.end_s):
             ended_s = self._run.end_s if life.ended_s is None else life.ended_s
             polls_s = [at_s for at_s in self._run.polls_s if life.began_s <= at_s <= ended_s]
-            expected = 1 + int((ended_s - life.began_s - 1e-6) // self._poll_s)
-            if len(polls_s) != expected:
+            lasted_s = ended_s - life.began_s
+            # One that the kill came with may not have begun, or has no file.
+            is_cut = bool(life.killed) and lasted_s % self._poll_s < _CUT_S
+            expected = 1 + int(lasted_s // self._poll_s)
+            if len(polls_s) not in {expected, expected - is_cut}:
                 yield f"{show(life.began_s)}: {len(polls_s)} polls of {expected} by {show(ended_s)}"
             for at_s in polls_s:
-                is_cut = life.killed and ended_s - at_s < 1.0
                 place = bisect_left(written_s, at_s)
-                if not is_cut and not written_s[place : place + 1] <= [at_s + self._poll_s]:
+                is_written = written_s[place : place + 1] <= [at_s + self._poll_s] and place < len(written_s)
+                if not is_written and not (is_cut and ended_s - at_s < _CUT_S):
                     yield f"{show(at_s)}: the file of a poll is missing"
 
     # figures

@@ -42,25 +42,27 @@ class Replies:
             asked: the query.
             now_s: epoch seconds.
         """
+        job, known = self._job, self._job.job_ids[-_REMEMBERED:]
+        result: Any = None
         match path.strip("/").split("/"):
             case ["jobs", "metrics"]:
-                return []
+                result = []
             case ["overview"]:
-                taken = max(self._job.running) if self._job.is_up and self._job.is_listed else 0
-                total = self._job.slots.count
-                return build_overview_reply(self._job.slots.managers, total, max(total - taken, 0), int(taken > 0))
+                taken = max(job.running) if job.is_up and job.is_listed else 0
+                free = max(job.slots.count - taken, 0)
+                result = build_overview_reply(job.slots.managers, job.slots.count, free, int(taken > 0))
             case ["jobmanager", "config"]:
-                return [{"key": key, "value": value} for key, value in _CONFIG.items()]
+                result = [{"key": key, "value": value} for key, value in _CONFIG.items()]
             case ["taskmanagers", "metrics"]:
-                return [{"id": one, "min": _MEMORY[one], "max": _MEMORY[one]} for one in asked["get"][0].split(",")]
+                result = [{"id": one, "min": _MEMORY[one], "max": _MEMORY[one]} for one in asked["get"][0].split(",")]
             case ["jobs", "overview"]:
-                jobs = [self._describe(job_id, now_s) for job_id in self._job.job_ids[-_REMEMBERED:]]
-                return {"jobs": [{key: one[key] for key in ("jid", "name", "state", "start-time")} for one in jobs]}
-            case ["jobs", job_id] if job_id in self._job.job_ids[-_REMEMBERED:]:
-                return self._describe(job_id, now_s)
-            case ["jobs", job_id, *leaf] if self._job.is_listed and job_id == self._job.job_id:
-                return self._reply_about_job(leaf, asked, now_s)
-        return None
+                jobs = [self._describe(job_id, now_s) for job_id in known]
+                result = {"jobs": [{key: one[key] for key in ("jid", "name", "state", "start-time")} for one in jobs]}
+            case ["jobs", job_id] if job_id in known:
+                result = self._describe(job_id, now_s)
+            case ["jobs", job_id, *leaf] if job.is_listed and job_id == job.job_id:
+                result = self._reply_about_job(leaf, asked, now_s)
+        return result
 
     def _timeline(self) -> JobTimeline:
         job = self._job
@@ -75,27 +77,27 @@ class Replies:
         return described if is_alive else described | {"state": "FINISHED"}
 
     def _reply_about_job(self, leaf: list[str], asked: dict[str, list[str]], now_s: float) -> Any:
-        job = self._job
+        job, timeline, result = self._job, self._timeline(), None
         match leaf:
             case ["plan"]:
-                return {"plan": self._describe(job.job_id, now_s)["plan"]}
+                result = build_plan_reply(job.spec, Ids(job.job_id, job.vertices), job.running)
             case ["config"]:
-                return {"jid": job.job_id, "execution-config": {"user-config": {}}}
+                result = {"jid": job.job_id, "execution-config": {"user-config": {}}}
             case ["metrics"]:
-                return self._timeline().job_metrics(0, round(1000 * now_s))
+                result = timeline.job_metrics(0, round(1000 * now_s))
             case ["exceptions"]:
-                return build_exceptions_reply(self._timeline().failures(0))
+                result = build_exceptions_reply(timeline.failures(0))
             case ["checkpoints"]:
-                return self._show_savepoint(self._timeline().checkpoints(0, job.job_id))
+                result = self._show_savepoint(timeline.checkpoints(0, job.job_id))
             case ["checkpoints", "config"]:
                 interval_ms = round(1000 * job.spec.checkpoint_interval_s)
-                return {"mode": "exactly_once", "interval": interval_ms, "timeout": 600_000, "max_concurrent": 1}
+                result = {"mode": "exactly_once", "interval": interval_ms, "timeout": 600_000, "max_concurrent": 1}
             case ["resource-requirements"]:
                 bounds = zip(job.vertices, job.lower, job.asked, strict=True)
-                return {one: {"parallelism": {"lowerBound": low, "upperBound": high}} for one, low, high in bounds}
+                result = {one: {"parallelism": {"lowerBound": low, "upperBound": high}} for one, low, high in bounds}
             case ["vertices", vertex, "subtasks", "metrics"] if vertex in job.vertices:
-                return self._measure(job.vertices.index(vertex), asked)
-        return None
+                result = self._measure(job.vertices.index(vertex), asked)
+        return result
 
     def _show_savepoint(self, reply: dict[str, Any]) -> dict[str, Any]:
         """Return a reply about checkpoints with the savepoint of a deployment, while it is in progress."""

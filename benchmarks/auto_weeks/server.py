@@ -64,7 +64,7 @@ class Happened:
     until_s: float
 
 
-@dataclass(slots=True)
+@dataclass
 class Run:
     """A run; its methods are called with :attr:`lock`.
 
@@ -184,9 +184,8 @@ class Run:
 
     def put(self, job_id: str, body: dict[str, Any]) -> tuple[int, Any]:
         """Take a request of the controller; returns status and reply, a status of 0 for none."""
-        upper, lower = (
-            {one: int(n["parallelism"][key]) for one, n in body.items()} for key in ("upperBound", "lowerBound")
-        )
+        bounds = {one: requirement["parallelism"] for one, requirement in body.items()}
+        upper, lower = ({one: int(b[key]) for one, b in bounds.items()} for key in ("upperBound", "lowerBound"))
         asked = Asked(self.now_s, time.time(), "controller", job_id, upper, draw_trouble(self.draws))
         self.asked.append(asked)
         is_killed, moment = self._killed_at in KILLS[2:], self._killed_at
@@ -261,16 +260,16 @@ def _answer(run: Run, request: str, asked: dict[str, list[str]], body: bytes) ->
     if request == "POST /clock":
         until_s = float(body)
         return (200, run.now_s) if run.go_to(until_s) else (0, None)
+    method, _, path = request.partition(" ")
+    if path == "/jobs/metrics":
+        run.polls_s.append(run.now_s)
     if run.is_killed_by_question():
         return 0, None
-    method, _, path = request.partition(" ")
     match method, path.strip("/").split("/"):
         case "PUT", ["jobs", job_id, "resource-requirements"]:
             return run.put(job_id, json.loads(body))
         case "POST", ["jobs", _, "checkpoints"]:
             run.job.trigger_checkpoint()
             return 202, {"request-id": "f" * 32}
-    if path == "/jobs/metrics":
-        run.polls_s.append(run.now_s)
     reply = run.replies.reply(path, asked, run.now_s)
     return (404, {"errors": [f"Not found: {path}"]}) if reply is None else (200, reply)
