@@ -60,6 +60,8 @@ class Replies:
                 result = {"jobs": [{key: one[key] for key in ("jid", "name", "state", "start-time")} for one in jobs]}
             case ["jobs", job_id] if job_id in known:
                 result = self._describe(job_id, now_s)
+            case ["jobs", job_id, "checkpoints"] if job_id in known:
+                result = self._show_savepoint(self._timeline().checkpoints(0, job_id))
             case ["jobs", job_id, *leaf] if job.is_listed and job_id == job.job_id:
                 result = self._reply_about_job(leaf, asked, now_s)
         return result
@@ -87,8 +89,6 @@ class Replies:
                 result = timeline.job_metrics(0, round(1000 * now_s))
             case ["exceptions"]:
                 result = build_exceptions_reply(timeline.failures(0))
-            case ["checkpoints"]:
-                result = self._show_savepoint(timeline.checkpoints(0, job.job_id))
             case ["checkpoints", "config"]:
                 interval_ms = round(1000 * job.spec.checkpoint_interval_s)
                 result = {"mode": "exactly_once", "interval": interval_ms, "timeout": 600_000, "max_concurrent": 1}
