@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _FINISHED = "FINISHED"
 _NO_REQUIREMENTS = "UnsupportedOperationException"  # a scheduler other than the adaptive one: 500 with it
-_PASSING = frozenset({408, 425, 429})  # refusals that say nothing about the request
+_PASSING = frozenset({408, 409, 423, 425, 429})  # refusals of the moment: they say nothing about the request
 _NOT_FOUND = 404
 _AT_ONCE = 8
 

@@ -39,7 +39,7 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
     if history.in_flight is None:
         return history
     failed = history if history.in_flight.is_rollback else note_bad_step(history, now_s)
-    block = BlockedTarget(dict(history.in_flight.target), now_s + block_s)
+    block = BlockedTarget(dict(history.in_flight.target), now_s + block_s, because="Flink has refused it lately")
     return _block(replace(failed, in_flight=None), block, now_s)
 
 

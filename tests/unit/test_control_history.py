@@ -297,7 +297,10 @@ def test_a_refused_request_ends_and_its_target_is_blocked() -> None:
     assert end_refused_request(FULL, NOW_S, 600.0) == replace(
         FULL,
         in_flight=None,
-        blocked=(BlockedTarget(SIX, NOW_S + 60), BlockedTarget(FOUR, NOW_S + 600)),
+        blocked=(
+            BlockedTarget(SIX, NOW_S + 60),
+            BlockedTarget(FOUR, NOW_S + 600, because="Flink has refused it lately"),
+        ),
         bad_steps_s=(NOW_S,),
     )
     idle = replace(FULL, in_flight=None)

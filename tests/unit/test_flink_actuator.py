@@ -363,6 +363,7 @@ def test_a_request_is_not_sent_where_nobody_knows_what_it_would_overwrite(server
         (flink_server.reply_with({"errors": ["read only"]}, 403), RequestRefusedError, "read only.*check the login"),
         (flink_server.redirect, RequestRefusedError, "redirect"),
         (flink_server.reply_with({"errors": ["slow down"]}, 429), RequestUnknownError, "slow down"),
+        (flink_server.reply_with({"errors": ["the job is restarting"]}, 409), RequestUnknownError, "restarting"),
         (flink_server.reply_500, RequestUnknownError, "500"),
         (flink_server.reply_with({}, 503), RequestUnknownError, "503"),
         (flink_server.reply_html, RequestUnknownError, "not JSON"),

@@ -150,7 +150,10 @@ def test_a_job_that_is_worse_than_before_returns_once_and_the_target_is_blocked(
 
 def test_a_request_that_flink_refuses_is_not_tried_again_for_a_time() -> None:
     after = end_refused_request(replace(KNOWN, in_flight=SENT), NOW_S, 60.0)
-    assert (after.in_flight, after.blocked) == (None, (BlockedTarget(FOUR, NOW_S + 60.0),))
+    assert (after.in_flight, after.blocked) == (
+        None,
+        (BlockedTarget(FOUR, NOW_S + 60.0, because="Flink has refused it lately"),),
+    )
 
 
 def test_a_person_s_pin_comes_before_plans() -> None:
