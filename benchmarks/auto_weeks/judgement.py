@@ -94,7 +94,8 @@ class Judge:
     def judge(self) -> Judgement:
         """Return what the run came to."""
         outcomes = list(self._list_outcomes())
-        stranded = [*self._find_out_of_bounds(), *self._find_waits(), *self._find_left_alone()]
+        suspended = [f"{show(row.decided_at_s)}: in dry-run by itself" for row in self._rows if row.is_dry_run][:1]
+        stranded = [*self._find_out_of_bounds(), *self._find_waits(), *self._find_left_alone(), *suspended]
         lost = [*self._find_unknown(), *self._find_missing(), *self._find_undone(), *self._find_missing_polls()]
         return Judgement(outcomes, stranded, lost, list(self._list_figures()))
 
