@@ -206,9 +206,9 @@ class Judge:
             settled = next((step.at_s for step in after if step.running == step.asked), None)
             request = next((sent.at_s for sent in self._sent if sent.at_s > one.at_s), None)
             late_s = STEP_S * sum(step.is_late for step in after if step.at_s <= until_s)
-            ages_s = [None if at_s is None else at_s - one.at_s for at_s in (settled, request)]
+            settled_s, request_s = (None if at_s is None else at_s - one.at_s for at_s in (settled, request))
             verdict = "" if settled is not None or run.end_s - one.at_s < HOUR_S else "not settled"
-            yield Outcome(one, *ages_s, late_s, verdict)
+            yield Outcome(one, settled_s, request_s, late_s, verdict)
 
     def _list_figures(self) -> Iterator[tuple[str, str]]:
         run, seconds = self._run, self._run.job.seconds

@@ -76,7 +76,8 @@ def main(argv: list[str]) -> int:
     from include.metric_sources import collection
 
     clocked = SimpleNamespace(Event=ClockedEvent, Thread=threading.Thread)
-    command.threading = collection.threading = clocked  # type: ignore[assignment]
+    for module in (command, collection):
+        vars(module)["threading"] = clocked
     return command.main(argv[1:])
 
 

@@ -79,7 +79,8 @@ class Replies:
         return described if is_alive else described | {"state": "FINISHED"}
 
     def _reply_about_job(self, leaf: list[str], asked: dict[str, list[str]], now_s: float) -> Any:
-        job, timeline, result = self._job, self._timeline(), None
+        job, timeline = self._job, self._timeline()
+        result: Any = None
         match leaf:
             case ["plan"]:
                 result = build_plan_reply(job.spec, Ids(job.job_id, job.vertices), job.running)

@@ -294,19 +294,17 @@ def test_a_decision_that_changes_nothing_changes_nothing_and_a_good_outcome_ends
 
 
 def test_a_refused_request_ends_and_its_target_is_blocked() -> None:
+    refused = BlockedTarget(FOUR, NOW_S + 600, because="Flink has refused it lately")
     assert end_refused_request(FULL, NOW_S, 600.0) == replace(
         FULL,
         in_flight=None,
-        blocked=(
-            BlockedTarget(SIX, NOW_S + 60),
-            BlockedTarget(FOUR, NOW_S + 600, because="Flink has refused it lately"),
-        ),
+        blocked=(BlockedTarget(SIX, NOW_S + 60), refused),
         bad_steps_s=(NOW_S,),
     )
     idle = replace(FULL, in_flight=None)
     assert end_refused_request(idle, NOW_S, 600.0) == idle
     at_its_end = replace(FULL, blocked=(BlockedTarget(SIX, NOW_S),))
-    assert end_refused_request(at_its_end, NOW_S, 600.0).blocked == (BlockedTarget(FOUR, NOW_S + 600),)
+    assert end_refused_request(at_its_end, NOW_S, 600.0).blocked == (refused,)
 
 
 def test_times_ahead_of_the_clock_are_brought_back_and_others_stay() -> None:
