@@ -186,7 +186,7 @@ def _end_gone_request(history: JobHistory, case: Case) -> JobHistory:
 def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
     if history.in_flight is None:
         return history
-    given_up = remember_late(_note_failure(history, case), history.in_flight, case.observed)
+    given_up = remember_late(history, history.in_flight, case.observed)  # that it got lost is no fault of the step
     return replace(given_up, in_flight=None, known_requested=case.observed.requested)
 
 

@@ -67,7 +67,7 @@ class World:
         return True
 
 
-@pytest.mark.parametrize("ending", ["worse", "unfilled", "lost", "refused"])
+@pytest.mark.parametrize("ending", ["worse", "unfilled", "refused"])
 def test_after_three_steps_that_went_wrong_within_a_day_nothing_more_is_sent(ending: str) -> None:
     world = World(ending)
     assert [world.go_wrong(4 + number) for number in range(5)] == [True, True, True, False, False]
@@ -80,6 +80,12 @@ def test_after_three_steps_that_went_wrong_within_a_day_nothing_more_is_sent(end
     assert [world.go_wrong(10 + number) for number in range(5)] == [True, True, True, False, False]  # counted anew
     world.now_s += 30 * DAY_S
     assert name_suspension(world.history, world.limits) != suspension
+
+
+def test_requests_that_got_lost_say_nothing_about_their_steps_which_are_sent_again() -> None:
+    world = World("lost")
+    assert all(world.go_wrong(4) for _ in range(5))
+    assert world.history.bad_steps_s == ()
 
 
 def test_steps_that_went_wrong_on_different_days_are_none_too_many() -> None:

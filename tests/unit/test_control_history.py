@@ -165,7 +165,7 @@ def test_a_request_that_was_not_filled_is_left_and_held(is_rollback: bool) -> No
 
 
 def test_a_lost_request_may_still_arrive() -> None:
-    expected = replace(FULL, in_flight=None, late_requests=(EARLIER, GIVEN_UP), bad_steps_s=(NOW_S,))
+    expected = replace(FULL, in_flight=None, late_requests=(EARLIER, GIVEN_UP))
     assert after("not_received") == expected
     idle = replace(FULL, in_flight=None)
     assert after("not_received", case=replace(CASE, history=idle)) == idle
