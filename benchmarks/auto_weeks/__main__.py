@@ -111,7 +111,6 @@ def write_report(judgement: Judgement, out: Path) -> list[Path]:
             one.happened.event.kind,
             one.happened.what,
             *("" if value is None else f"{value:.0f}" for value in (one.settled_s, one.request_s, one.late_s)),
-            one.verdict or "held",
         )
         for one in judgement.outcomes
     ]

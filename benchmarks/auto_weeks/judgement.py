@@ -20,6 +20,7 @@ from include.utc import HOUR_S
 
 _UTILISATION = 0.8  # a job that needs more than this of what runs may want more slots
 _POLL_NAME = re.compile(r"poll-(\d{8}T\d{12})\.jsonl\.gz")
+_AFFECTS_S = 120.0  # within which an event makes a job stop
 _CUT_S = 1.0  # a poll takes half a second
 _LEFT_S = HOUR_S  # a job that cannot carry its load is left alone no longer, unless somebody else has changed it
 
@@ -30,17 +31,15 @@ class Outcome:
 
     Attributes:
         happened: the event.
-        settled_s: until the job ran as it was asked; None: not within the run.
+        settled_s: until the job ran as it was asked.
         request_s: until the next request of the controller; None: there was none.
         late_s: for so long records were late until the next event.
-        verdict: empty where all held.
     """
 
     happened: Happened
-    settled_s: float | None
+    settled_s: float
     request_s: float | None
     late_s: float
-    verdict: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +137,7 @@ class Judge:
 
     def _is_held(self, at_s: float) -> bool:
         margin_s = 2 * self._settings.planner.timing.apply_every_s + self._lease_s
-        return any(
-            one.by == "person" and one.at_s <= at_s <= one.at_s + self._hold_s + margin_s for one in self._run.asked
-        )
+        return any(one_s <= at_s <= one_s + self._hold_s + margin_s for one_s in self._run.changed_s)
 
     @property
     def _lease_s(self) -> float:
@@ -200,15 +197,14 @@ class Judge:
 
     def _list_outcomes(self) -> Iterator[Outcome]:
         seconds, run = self._run.job.seconds, self._run
+        waits = find_spans(seconds, lambda one: one.running != one.asked)
         for place, one in enumerate(run.happened):
             until_s = run.happened[place + 1].at_s if place + 1 < len(run.happened) else run.end_s
-            after = [step for step in seconds if step.at_s > one.at_s]
-            settled = next((step.at_s for step in after if step.running == step.asked), None)
-            request = next((sent.at_s for sent in self._sent if sent.at_s > one.at_s), None)
-            late_s = STEP_S * sum(step.is_late for step in after if step.at_s <= until_s)
-            settled_s, request_s = (None if at_s is None else at_s - one.at_s for at_s in (settled, request))
-            verdict = "" if settled is not None or run.end_s - one.at_s < HOUR_S else "not settled"
-            yield Outcome(one, settled_s, request_s, late_s, verdict)
+            settled = [end_s for since_s, end_s in waits if one.at_s - STEP_S <= since_s <= one.at_s + _AFFECTS_S]
+            settled_s = max([one.at_s, *settled]) - one.at_s
+            request_s = next((sent.at_s - one.at_s for sent in self._sent if sent.at_s > one.at_s), None)
+            late_s = STEP_S * sum(step.is_late for step in seconds if one.at_s < step.at_s <= until_s)
+            yield Outcome(one, settled_s, request_s, late_s)
 
     def _list_figures(self) -> Iterator[tuple[str, str]]:
         run, seconds = self._run, self._run.job.seconds

@@ -74,6 +74,9 @@ class Run:
         end_s: epoch seconds.
         slots_max: of the settings.
         seed: of the events.
+
+    Attributes:
+        changed_s: when somebody else gave the job another parallelism: it is to be left alone for a while.
     """
 
     job: JobDouble
@@ -85,6 +88,7 @@ class Run:
     happened: list[Happened] = field(default_factory=list)
     lives: list[Life] = field(default_factory=list)
     polls_s: list[float] = field(default_factory=list)
+    changed_s: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     controller: subprocess.Popen[bytes] | None = None
     url: str = ""
@@ -132,7 +136,9 @@ class Run:
         draws, job = self.draws, self.job
         asked = draws.choice([job.asked, job.first, (draws.randint(1, self.slots_max),) * len(job.first)])
         job.deploy(draws.uniform(10, 60), draws.uniform(20, 180), draws.uniform(20, 50), asked)
-        return f"{max(job.asked)} slots, then {max(asked)}", self.now_s + 300.0
+        until_s = self.now_s + 300.0
+        self.changed_s += [until_s] if asked != job.asked else []
+        return f"{max(job.asked)} slots, then {max(asked)}", until_s
 
     def _begin_node_lost(self) -> tuple[str, float]:
         lasts_s = self.draws.uniform(120.0, 1200.0)
@@ -150,6 +156,7 @@ class Run:
         bounds = dict.fromkeys(job.vertices, count)
         asked = Asked(self.now_s, time.time(), "person", job.job_id, bounds)
         self.asked.append(asked)
+        self.changed_s.append(self.now_s)
         self._put_in_force(asked, dict.fromkeys(bounds, 1), self.now_s)
         return f"asks for {count} slots instead of {before}", self.now_s
 
