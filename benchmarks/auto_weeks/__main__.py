@@ -102,8 +102,8 @@ def write_report(judgement: Judgement, out: Path) -> list[Path]:
         "what",
         "runs as asked after, s",
         "next request after, s",
-        "late until the next, s",
-        "verdict",
+        "late, s",
+        "wrong until the next",
     )
     rows = [
         (
@@ -111,6 +111,7 @@ def write_report(judgement: Judgement, out: Path) -> list[Path]:
             one.happened.event.kind,
             one.happened.what,
             *("" if value is None else f"{value:.0f}" for value in (one.settled_s, one.request_s, one.late_s)),
+            "; ".join(one.wrong) or "nothing",
         )
         for one in judgement.outcomes
     ]
@@ -125,7 +126,8 @@ def write_report(judgement: Judgement, out: Path) -> list[Path]:
 
 def summarise(judgement: Judgement) -> list[str]:
     """Return what was stranded and lost, a sentence each."""
-    wrong = [f"STRANDED: {one}" for one in judgement.stranded] + [f"LOST: {one}" for one in judgement.lost]
+    named = (("STRANDED", judgement.stranded), ("LOST", judgement.lost))
+    wrong = [f"{name}: {show(at_s)}: {what}" for name, listed in named for at_s, what in listed]
     return wrong or ["Nothing stranded, nothing lost."]
 
 

@@ -24,6 +24,9 @@ _AFFECTS_S = 120.0  # within which an event makes a job stop
 _CUT_S = 1.0  # a poll takes half a second
 _LEFT_S = HOUR_S  # a job that cannot carry its load is left alone no longer, unless somebody else has changed it
 
+Wrong = tuple[float, str]
+"""Since when something was stranded or lost, epoch seconds, and what."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -34,12 +37,14 @@ class Outcome:
         settled_s: until the job ran as it was asked.
         request_s: until the next request of the controller; None: there was none.
         late_s: for so long records were late until the next event.
+        wrong: what was stranded or lost until then.
     """
 
     happened: Happened
     settled_s: float
     request_s: float | None
     late_s: float
+    wrong: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class Judgement:
     """What a run came to: outcomes of events, what was stranded or lost, and figures."""
 
     outcomes: Sequence[Outcome]
-    stranded: Sequence[str]
-    lost: Sequence[str]
+    stranded: Sequence[Wrong]
+    lost: Sequence[Wrong]
     figures: Sequence[tuple[str, str]]
 
 
@@ -92,20 +97,19 @@ class Judge:
 
     def judge(self) -> Judgement:
         """Return what the run came to."""
-        outcomes = list(self._list_outcomes())
-        suspended = [f"{show(row.decided_at_s)}: in dry-run by itself" for row in self._rows if row.is_dry_run][:1]
+        suspended = [(row.decided_at_s, "in dry-run by itself") for row in self._rows if row.is_dry_run][:1]
         stranded = [*self._find_out_of_bounds(), *self._find_waits(), *self._find_left_alone(), *suspended]
         lost = [*self._find_unknown(), *self._find_missing(), *self._find_undone(), *self._find_missing_polls()]
-        return Judgement(outcomes, stranded, lost, list(self._list_figures()))
+        return Judgement(list(self._list_outcomes([*stranded, *lost])), stranded, lost, list(self._list_figures()))
 
     # stranded
 
-    def _find_out_of_bounds(self) -> Iterator[str]:
+    def _find_out_of_bounds(self) -> Iterator[Wrong]:
         for one in self._sent:
             if not all(1 <= count <= self._run.slots_max for count in one.bounds.values()):
-                yield f"{show(one.at_s)}: asks for {sorted(one.bounds.values())}"
+                yield one.at_s, f"asks for {sorted(one.bounds.values())}"
 
-    def _find_waits(self) -> Iterator[str]:
+    def _find_waits(self) -> Iterator[Wrong]:
         """Yield where the job did not run as asked for longer than documented, though nothing kept it and no load."""
         allowed_s = documented_wait_s(self._settings, self._cluster, self._run.job.spec.checkpoint_interval_s)
 
@@ -115,9 +119,9 @@ class Judge:
 
         for since_s, until_s in find_spans(self._run.job.seconds, waits):
             if until_s - since_s > allowed_s:
-                yield f"{show(since_s)}: does not run as asked for {until_s - since_s:.0f} s, {allowed_s:.0f} s allowed"
+                yield since_s, f"does not run as asked for {until_s - since_s:.0f} s, {allowed_s:.0f} s allowed"
 
-    def _find_left_alone(self) -> Iterator[str]:
+    def _find_left_alone(self) -> Iterator[Wrong]:
         """Yield where the job could not carry its load for long and nobody asked for more."""
 
         def is_short(one: Second) -> bool:
@@ -126,7 +130,7 @@ class Judge:
 
         for since_s, until_s in find_spans(self._run.job.seconds, is_short):
             if until_s - since_s > _LEFT_S:
-                yield f"{show(since_s)}: too small for its load for {until_s - since_s:.0f} s"
+                yield since_s, f"too small for its load for {until_s - since_s:.0f} s"
 
     def _is_excused(self, at_s: float) -> bool:
         """Whether the world, or a person's change, keeps the controller from bringing the job anywhere."""
@@ -145,17 +149,17 @@ class Judge:
 
     # lost
 
-    def _find_unknown(self) -> Iterator[str]:
+    def _find_unknown(self) -> Iterator[Wrong]:
         """Yield requests that the table does not have, and what is in force and the table does not know."""
         for one, row in zip(self._sent, self._matched, strict=True):
             if row is None:
-                yield f"{show(one.at_s)}: a request that is not in the table: {sorted(one.bounds.values())}"
+                yield one.at_s, f"a request that is not in the table: {sorted(one.bounds.values())}"
         last, job = max(self._rows, key=lambda row: row.place), self._run.job
         asked, history = dict(zip(job.vertices, job.asked, strict=True)), last.history
         if last.job_id == job.job_id and history["in_flight"] is None and history["known_requested"] != asked:
-            yield f"at the end the job is asked for {asked}, by the table for {history['known_requested']}"
+            yield self._run.end_s, f"the job is asked for {asked}, by the table for {history['known_requested']}"
 
-    def _find_missing(self) -> Iterator[str]:
+    def _find_missing(self) -> Iterator[Wrong]:
         """Yield rows of requests that did not come to Flink, unless the table or a kill says why."""
         matched = {row.place for row in self._matched if row is not None}
         places = {row.place: row for row in self._rows}
@@ -164,16 +168,16 @@ class Judge:
             is_withdrawn = follows is not None and follows.answer.startswith("withdrawn")
             is_killed = any(one.killed and one.ended_s == row.decided_at_s for one in self._run.lives)
             if not is_withdrawn and not is_killed:
-                yield f"{show(row.decided_at_s)}: the table has a request that never came: {row.reason}"
+                yield row.decided_at_s, f"the table has a request that never came: {row.reason}"
 
-    def _find_undone(self) -> Iterator[str]:
+    def _find_undone(self) -> Iterator[Wrong]:
         """Yield requests for a job that a person had changed so lately that it is to be left alone."""
         for change in (one for one in self._run.asked if one.by == "person"):
             for one in self._sent:
                 if one.job_id == change.job_id and change.at_s < one.at_s < change.at_s + self._hold_s:
-                    yield f"{show(one.at_s)}: a person's change of {show(change.at_s)} is not left alone"
+                    yield one.at_s, f"a person's change of {show(change.at_s)} is not left alone"
 
-    def _find_missing_polls(self) -> Iterator[str]:
+    def _find_missing_polls(self) -> Iterator[Wrong]:
         """Yield polls that did not take place, or of which no file is there though the controller was not killed."""
         matches = map(_POLL_NAME.fullmatch, (path.name for path in self._raw.rglob("poll-*")))
         times = [datetime.strptime(one[1], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC) for one in matches if one]
@@ -186,16 +190,16 @@ class Judge:
             is_cut = bool(life.killed) and lasted_s % self._poll_s < _CUT_S
             expected = 1 + int(lasted_s // self._poll_s)
             if len(polls_s) not in {expected, expected - is_cut}:
-                yield f"{show(life.began_s)}: {len(polls_s)} polls of {expected} by {show(ended_s)}"
+                yield life.began_s, f"{len(polls_s)} polls of {expected} by {show(ended_s)}"
             for at_s in polls_s:
                 place = bisect_left(written_s, at_s)
                 is_written = written_s[place : place + 1] <= [at_s + self._poll_s] and place < len(written_s)
                 if not is_written and not (is_cut and ended_s - at_s < _CUT_S):
-                    yield f"{show(at_s)}: the file of a poll is missing"
+                    yield at_s, "the file of a poll is missing"
 
     # figures
 
-    def _list_outcomes(self) -> Iterator[Outcome]:
+    def _list_outcomes(self, wrong: Sequence[Wrong]) -> Iterator[Outcome]:
         seconds, run = self._run.job.seconds, self._run
         waits = find_spans(seconds, lambda one: one.running != one.asked)
         for place, one in enumerate(run.happened):
@@ -204,7 +208,9 @@ class Judge:
             settled_s = max([one.at_s, *settled]) - one.at_s
             request_s = next((sent.at_s - one.at_s for sent in self._sent if sent.at_s > one.at_s), None)
             late_s = STEP_S * sum(step.is_late for step in seconds if one.at_s < step.at_s <= until_s)
-            yield Outcome(one, settled_s, request_s, late_s)
+            yield Outcome(
+                one, settled_s, request_s, late_s, [what for at_s, what in wrong if one.at_s <= at_s < until_s]
+            )
 
     def _list_figures(self) -> Iterator[tuple[str, str]]:
         run, seconds = self._run, self._run.job.seconds
