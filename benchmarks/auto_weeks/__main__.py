@@ -40,7 +40,7 @@ from lab.simulation.source_load import draw_source_rates
 START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 SLOTS_MAX = 32
 _INTERVAL_S, _BARRIER_S, _FIRST_SHARE = 60.0, 5.0, 0.7
-_MOST_CPU_S = 0.15  # of a poll, with its share of evaluations and of the double
+_CPU_S = 0.04  # of a poll, with its share of evaluations and of the double
 _SETTINGS = """
 [clusters.{cluster}]
 rest_url = "{url}"
@@ -147,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     events = draw_events(random.Random(options.seed), job.start_s, options.days)
     run = Run(job, events, end_s, SLOTS_MAX, options.seed)
     polls = round(options.days * 1440)
-    console.print(f"{polls:,} polls, about {_MOST_CPU_S * polls / 3600:.1f} h of a processor", highlight=False)
+    console.print(f"{polls:,} polls, about {_CPU_S * polls / 60:.0f} min of a processor", highlight=False)
     work = Path(tempfile.mkdtemp(prefix="run-", dir=options.out)).resolve()
     try:
         with serving(run):
