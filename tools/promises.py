@@ -17,7 +17,6 @@ from include.settings import PROJECT
 from tools.long_parts import read_parts
 
 PROMISES, RUNS = PROJECT / "docs" / "promises.toml", PROJECT / "docs" / "runs_by_hand.toml"
-EACH_COMMIT = ("check", "test", "test-benchmarks")
 
 
 @dataclass(frozen=True, slots=True)

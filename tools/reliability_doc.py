@@ -16,7 +16,7 @@ from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.marked_page import put_between_marks
-from tools.promises import EACH_COMMIT, HandRun, Promise, read_promises, read_runs, targets_of
+from tools.promises import HandRun, Promise, read_promises, read_runs, targets_of
 
 PAGE, CASES = PROJECT / "docs" / "reliability.md", PROJECT / "docs" / "reliability_cases.toml"
 CASES_PAGE = PROJECT / "docs" / "reliability" / "cases.md"
@@ -79,14 +79,13 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
 
 def format_promises(promises: Sequence[Promise], runs: Mapping[str, HandRun]) -> str:
     """Return the table of promises in Markdown: each with its tests, what runs them, and when that was last."""
-    lines = ["| promise | tests | run by | last run | not checked |", "|---|---|---|---|---|"]
+    lines = ["| promise | tests | run by | not checked |", "|---|---|---|---|"]
     for promise in promises:
         targets = dict.fromkeys([*(target for test in promise.tests for target in targets_of(test)), *promise.commands])
         cells = (
             promise.text,
             "<br>".join(f"`{test}`" for test in promise.tests),
-            "<br>".join(f"`make {target}`" for target in targets),
-            "<br>".join(_format_run(target, runs) for target in targets),
+            "<br>".join(f"`make {target}`{_format_run(target, runs)}" for target in targets),
             promise.not_checked,
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -94,10 +93,8 @@ def format_promises(promises: Sequence[Promise], runs: Mapping[str, HandRun]) ->
 
 
 def _format_run(target: str, runs: Mapping[str, HandRun]) -> str:
-    if target in EACH_COMMIT:
-        return "each commit"
     run = runs.get(target)
-    return f"{run.on}, {run.commit}" if run else "not recorded"
+    return f" ({run.on}, {run.commit})" if run else ""
 
 
 def update_pages() -> dict[Path, str]:
