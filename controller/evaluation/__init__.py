@@ -1,1 +1,1 @@
-"""What a job should run at from now on, by its plan, the reactive controller or a policy that reacts."""
+"""What a job should run at from now on, by its plan, or by an evaluation of its policy."""

@@ -27,7 +27,7 @@ class Provenance:
     Attributes:
         operators: vertex id -> name of the operator, where it is known.
         plan_as_of_s: of the newest plan, epoch seconds.
-        model_version: of the models that plan or reactive controller used.
+        model_version: of the models that plan or evaluation used.
     """
 
     operators: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Decision(NamedTuple):
 
 
 def decision_of(entry: LogEntry) -> Decision:
-    """Return what an entry decides; the reactive controller names a step anew at each evaluation."""
+    """Return what an entry decides; an evaluation names a step anew."""
     wanted, request = desired_parallelism(entry.case), entry.action.request
     target = request.target if request else wanted.parallelism if wanted else {}
     is_planned = wanted is None or wanted.origin is not Origin.REACTIVE

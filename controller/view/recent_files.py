@@ -18,7 +18,7 @@ from include.raw_lines import DamagedFileError, read_text_lines
 from include.settings import Cluster, Settings
 from include.utc import HOUR, HOUR_S, floor_hour
 
-WINDOWS = 2  # as many as the reactive controller averages over: a cluster with long windows is read further back
+WINDOWS = 2  # as many as an evaluation averages over: a cluster with long windows is read further back
 _FIELDS = tuple(field.name for field in fields(RawRecord))
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""Tidewise's own policy: a schedule by optimisation over forecast and capacity, and a reactive controller."""
+"""Tidewise's own policy: a programme over slots, load and backlog, and its schedule."""
