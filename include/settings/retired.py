@@ -81,14 +81,12 @@ def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterato
             yield path, one.refuse(path, given), given != one.value
 
 
-def drop_retired(values: Mapping[str, Any], within: Path = ()) -> dict[str, Any]:
-    """Return nested values without the constants that no section has any more."""
+def drop_retired(values: Any, within: Path = ()) -> Any:
+    """Return nested values without the constants that no section has any more; what is no table as it is."""
+    if not isinstance(values, Mapping):
+        return values
     retired = _RIVALS.get(".".join(within), {})
-    present = {key: value for key, value in values.items() if key not in retired}
-    result = {
-        key: drop_retired(value, (*within, key)) if isinstance(value, Mapping) else value
-        for key, value in present.items()
-    }
+    result = {key: drop_retired(value, (*within, key)) for key, value in values.items() if key not in retired}
     return {key: value for key, value in result.items() if value != {} or (*within, key) != _GONE}
 
 
