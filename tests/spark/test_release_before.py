@@ -79,7 +79,8 @@ def test_a_controller_goes_on_from_its_memories_log_plans_and_champion(
     store, logged = StoredMemories(MemoryStore(old.paths.lake)), read_log(Path(old.paths.lake))
     retained = store.read(NAMES, at.timestamp())
     assert set(retained) == set(NAMES)
-    assert all(one.memory is not None for one in retained.values())
+    assert all(one.plan_as_of_s for one in retained.values())
+    assert not any(one.remembered for one in retained.values())  # of planner, which is the laboratory's: begun anew
     assert logged
     assert set(PlanTables(old.paths.lake).read_plans(at.timestamp())) == set(NAMES)
     with caplog.at_level(logging.WARNING):
