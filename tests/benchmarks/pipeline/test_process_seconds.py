@@ -14,6 +14,7 @@ from waiting import wait_until
 from benchmarks.processes import TreeSeconds
 
 BURNT_S = 0.2
+ROUNDED_S = 0.02  # user and system seconds are each cut to ticks of 10 ms
 BURN = f"import signal, time\nwhile time.process_time() < {BURNT_S}: pass\n"
 CHILD = f"subprocess.Popen([sys.executable, '-S', '-c', {BURN + 'signal.pause()'!r}])"
 SHORT = f"subprocess.run([sys.executable, '-S', '-c', {BURN!r}])"
@@ -55,7 +56,7 @@ def test_a_child_that_ended_is_counted_once(parent: subprocess.Popen[bytes]) -> 
     burner.kill()
     wait_until(lambda: not burner.is_running() or burner.status() == psutil.STATUS_ZOMBIE, 20, 0.02)
     after_s = [times.sample_s() for _ in range(3)]
-    assert before_s >= BURNT_S
+    assert before_s >= BURNT_S - ROUNDED_S
     assert after_s == sorted(after_s)
     assert before_s <= after_s[-1] < before_s + BURNT_S / 2
 
@@ -65,4 +66,4 @@ def test_a_child_that_came_and_went_between_samples_is_in_its_parents_seconds(pa
     times = TreeSeconds(psutil.Process(parent.pid))
     assert parent.stdout
     parent.stdout.read(1)
-    assert BURNT_S <= times.sample_s() < 2 * BURNT_S
+    assert BURNT_S - ROUNDED_S <= times.sample_s() < 2 * BURNT_S
