@@ -128,9 +128,26 @@ def write_fleet(raw: Path, jobs: int, operators: int) -> None:
 def prepare(
     work: Path, jobs: int, operators: int, write: Callable[[Path, int, int], None] = write_fleet, **how: Any
 ) -> None:
-    """Make everything that the pass finds when it begins; ``how`` goes to :func:`submit`."""
-    write(work / "raw", jobs, operators)
-    submit(Stage.INGEST, work, END - HOUR, (END - 2 * HOUR, END - HOUR), **how)
+    """Make everything that the pass finds when it begins; a later call goes on after the last step that had ended.
+
+    ``how`` goes to :func:`submit`.
+    """
+    steps: dict[str, Callable[[], object]] = {
+        "write": lambda: write(work / "raw", jobs, operators),
+        "ingest": lambda: submit(Stage.INGEST, work, END - HOUR, (END - 2 * HOUR, END - HOUR), **how),
+        "add weeks": add_weeks,
+        "train": lambda: submit(Stage.TRAIN, work, END - HOUR, **how),
+        "plan": lambda: submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:], **how),
+    }
+    (work / "prepared").mkdir(parents=True, exist_ok=True)
+    for name, step in steps.items():
+        if not (done := work / "prepared" / name).exists():
+            step()
+            done.touch()
+
+
+def add_weeks() -> None:
+    """Add the weeks of every source before the hours that were ingested, which training and forecasts read."""
     settings = load_settings()
     spark = start_session(settings, "benchmark")
     lake = Lake(spark, settings.paths.lake)
@@ -138,8 +155,6 @@ def prepare(
     rows = source_history(spark, newest, END - 2 * HOUR).repartition(8, "date")
     rows.write.format("delta").mode("append").save(lake.path(OBSERVATIONS))
     spark.stop()
-    submit(Stage.TRAIN, work, END - HOUR, **how)
-    submit(PLANNING[0], work, END - HOUR, None, *PLANNING[1:], **how)
 
 
 def run_pass(work: Path, *applications: Sequence[Stage]) -> dict[str, float]:

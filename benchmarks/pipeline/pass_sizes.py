@@ -1,7 +1,9 @@
 """The hour by stage, of a fleet of any size, before and after: ``python -m benchmarks.pipeline.pass_sizes``.
 
-Commits pass over copies of one lake, which the first of them has made, one after the other. Figures of a fleet and a
-commit stand in ``results/pass_sizes.json`` until they are measured again; ``results/pass_sizes.md`` is their table.
+Commits pass over copies of one lake, which the first of them has made, one after the other. Below ``--keep`` that lake
+stays: a call that was stopped while it was made goes on with it, and later commits pass over it, too. Figures of a
+fleet and a commit stand in ``results/pass_sizes.json`` until they are measured again; ``results/pass_sizes.md`` is
+their table.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 import tempfile
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -99,21 +102,23 @@ def retain(rows: Sequence[Row], fleet: str, commit: str) -> None:
     write_text(RESULTS.with_suffix(".md"), HEADING + "".join(lines))
 
 
-def measure_commits(jobs: int, commits: Sequence[str], *, is_one_a_cluster: bool) -> None:
+def measure_commits(jobs: int, commits: Sequence[str], *, is_one_a_cluster: bool, keep: Path | None = None) -> None:
     """Pass over copies of one lake under each commit, and write the figures."""
     write = write_one_a_cluster if is_one_a_cluster else write_fleet
     fleet = f"{jobs:,} jobs" + (", one a cluster" if is_one_a_cluster else "")
-    with tempfile.TemporaryDirectory(prefix="tidewise-pass-") as folder, environment(work := Path(folder)):
-        for number, commit in enumerate(commits):
+    with ExitStack() as held:
+        folder = keep / fleet if keep else held.enter_context(tempfile.TemporaryDirectory(prefix="tidewise-pass-"))
+        held.enter_context(environment(work := Path(folder).resolve()))
+        for commit in commits:
             copy_tree(commit, code := work / "code")
-            if number == 0:
+            if not (work / "before").exists():
                 prepare(work, jobs, 8, write, code=code)
                 (work / "lake").rename(work / "before")
+            shutil.rmtree(work / "lake", ignore_errors=True)
             shutil.copytree(work / "before", work / "lake")
             short = ["git", "rev-parse", "--short=8", commit]
             name = subprocess.run(short, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
             retain(measure_pass(work, code), fleet, name)
-            shutil.rmtree(work / "lake")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -122,9 +127,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=whole_number(1, 100_000), nargs="+", default=[100], help="of each fleet")
     parser.add_argument("--one-a-cluster", action="store_true", help="each job in a cluster of its own, a file a poll")
     parser.add_argument("--commits", nargs="+", default=["HEAD"], help="the first one makes the lake")
+    parser.add_argument("--keep", type=Path, help="folder in which the lake of each fleet stays")
     asked = parser.parse_args(argv)
     for jobs in asked.jobs:
-        measure_commits(jobs, asked.commits, is_one_a_cluster=asked.one_a_cluster)
+        measure_commits(jobs, asked.commits, is_one_a_cluster=asked.one_a_cluster, keep=asked.keep)
     return 0
 
 
