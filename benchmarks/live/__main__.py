@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,23 +18,22 @@ from pathlib import Path
 
 from benchmarks.live.autoscaler import REPOSITORY, build_jar, find_jar
 from benchmarks.live.calibration import Calibration, calibrate, find_known, list_unmeasured, read_calibration
+from benchmarks.live.calls import run_call
 from benchmarks.live.estimate import RunKey, estimate_minutes, list_missing
 from benchmarks.live.history import STAGES, choose_begin, make_plans, request_history
 from benchmarks.live.live_job import JOBS, SLOTS
-from benchmarks.live.load_window import LoadWindow, WindowError, choose_window, make_trace
+from benchmarks.live.load_window import LoadWindow, choose_window, make_trace
 from benchmarks.live.policies import POLICIES, TIDEWISE
 from benchmarks.live.publish import publish
 from benchmarks.live.report import write_report
 from benchmarks.live.results import CPU_MAX, write_result
 from benchmarks.live.run import RunPlan, run_policy
 from benchmarks.live.settings import PRODUCT, SHORT, Pace
-from benchmarks.replay.replay_traces import TraceError, read_trace
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_number
+from benchmarks.replay.replay_traces import read_trace
+from cli.arguments import CommandParser, UsageError, number, whole_number
 from cli.out_lock import hold_folder
-from include.flink.faults import FlinkError
 from include.settings import PROJECT
 from include.stage_names import Stage
-from lab.commands.spark_application import ApplicationError
 
 TRACES = PROJECT / "data" / "traces"
 DEFAULT_POLICIES = (TIDEWISE, "controller_alone", "flink_autoscaler", "flink_autoscaler_tuned", "none")
@@ -227,30 +225,25 @@ def run_all(options: argparse.Namespace, folder: Path, say: Callable[[str], None
     return all(results)
 
 
+def measure(options: argparse.Namespace) -> int:
+    """Make what is missing, the table and the page; returns the exit code: 1 where a run is no measurement."""
+    folder, progress = (options.out / "live").resolve(), Progress()
+    with ExitStack() as held:
+        for key in () if options.report else dict.fromkeys(list_keys(options)):
+            file = f".live-{key.job}-{key.policy}-{key.seed}.lock"
+            held.enter_context(hold_folder(options.out, "make live", file))
+        are_valid = options.report or run_all(options, folder, progress.say)
+        page = write_report(folder, progress.say)
+        for path in publish(folder) if options.publish else ():
+            progress.say(f"written: {path}")
+    progress.say(f"written: {page}")
+    return 0 if are_valid else 1
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     options = parse(argv)
-    folder, progress = (options.out / "live").resolve(), Progress()
-    try:
-        with ExitStack() as held:
-            for key in () if options.report else dict.fromkeys(list_keys(options)):
-                file = f".live-{key.job}-{key.policy}-{key.seed}.lock"
-                held.enter_context(hold_folder(options.out, "make live", file))
-            are_valid = options.report or run_all(options, folder, progress.say)
-            page = write_report(folder, progress.say)
-            for path in publish(folder) if options.publish else ():
-                progress.say(f"written: {path}")
-    except (UsageError, WindowError, TraceError) as error:
-        print(f"live: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (FlinkError, ApplicationError, subprocess.CalledProcessError) as error:
-        print(f"tidewise: live failed: {error}; the next call goes on with what is missing", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("live: stopped; the next call goes on with what is missing", file=sys.stderr)
-        return 130
-    progress.say(f"written: {page}")
-    return 0 if are_valid else 1
+    return run_call("live", "with what is missing", lambda: measure(options))
 
 
 if __name__ == "__main__":

@@ -20,16 +20,17 @@ from pathlib import Path
 
 from benchmarks.live.__main__ import TRACES, Progress, find_calibration, prepare
 from benchmarks.live.calibration import Calibration
+from benchmarks.live.calls import run_call
 from benchmarks.live.hourly_runs import HourlyRuns
 from benchmarks.live.live_job import JOBS, LIVE_QUERIES, SLOTS, count_expected_rows
-from benchmarks.live.load_window import BIN_S, WindowError
+from benchmarks.live.load_window import BIN_S
 from benchmarks.live.morning_load import DAYS_BEFORE, LaidTrace, continue_load, holds_rise, lay_trace
 from benchmarks.live.morning_report import PartResult, format_morning, join_parts, read_parts, write_part
 from benchmarks.live.policies import TIDEWISE
 from benchmarks.live.run import Part, RunPlan, run_policy
 from benchmarks.live.settings import CLUSTER, PRODUCT
-from benchmarks.replay.replay_traces import TraceError, read_trace
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number, whole_number
+from benchmarks.replay.replay_traces import read_trace
+from cli.arguments import CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
 from cli.out_lock import hold_folder
 from cli.workers import exit_on_sigterm
@@ -38,7 +39,6 @@ from include.flink.faults import FlinkError
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.spark.submission import anchor_paths
 from include.stage_names import Stage
-from lab.commands.spark_application import ApplicationError
 from page.saving import save_page
 from tools.readme_run import draw
 
@@ -226,33 +226,29 @@ def is_whole(parts: Sequence[PartResult], course: Course) -> bool:
     return sum(one.run.minutes for one in parts) > 60 * course.hours - 0.01
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point."""
-    exit_on_sigterm()
-    options, progress = parse(argv), Progress()
+def measure(options: argparse.Namespace) -> int:
+    """Make the next part, and the tables of all."""
+    progress = Progress()
     folder = (options.out / f"morning-{options.job}").resolve()
     ends_s = time.time() + 60 * options.part_minutes - _ENDS_S
     os.environ |= {**below(folder), SETTINGS_FILE_VARIABLE: str(folder / "tidewise.toml")}
-    try:
-        with hold_folder(options.out, "benchmarks.live.morning", f".{folder.name}.lock"):
-            calibration = find_calibration(options.job, (options.out / "live").resolve(), progress.say)
-            if not options.report:
-                run_part(options, folder, calibration, ends_s, progress.say)
-            if not read_parts(folder):
-                raise UsageError(f"no part below {folder}: leave --report out")
-            is_done = report(options, folder, calibration, progress.say)
-    except (UsageError, WindowError, TraceError) as error:
-        print(f"morning: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (FlinkError, ApplicationError, subprocess.CalledProcessError) as error:
-        print(f"tidewise: morning failed: {error}; the next call goes on from the last savepoint", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("morning: stopped; the next call goes on from the last savepoint", file=sys.stderr)
-        return 130
+    with hold_folder(options.out, "benchmarks.live.morning", f".{folder.name}.lock"):
+        calibration = find_calibration(options.job, (options.out / "live").resolve(), progress.say)
+        if not options.report:
+            run_part(options, folder, calibration, ends_s, progress.say)
+        if not read_parts(folder):
+            raise UsageError(f"no part below {folder}: leave --report out")
+        is_done = report(options, folder, calibration, progress.say)
     if not is_done:
         progress.say("the same command goes on")
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point."""
+    exit_on_sigterm()
+    options = parse(argv)
+    return run_call("morning", "from the last savepoint", lambda: measure(options))
 
 
 if __name__ == "__main__":

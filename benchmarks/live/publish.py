@@ -71,6 +71,11 @@ def format_pages(results: Path = RESULTS) -> dict[Path, str]:
     }
 
 
+def read_simulator_error() -> str:
+    """Return by how much the simulator was off beside the published runs, as a sentence."""
+    return SIMULATOR_ERROR.read_text(encoding="utf-8").strip()
+
+
 def describe_runs(runs: Iterable[RunResult]) -> str:
     """Return what was run, as a sentence."""
     each = list(runs)

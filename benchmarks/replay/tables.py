@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.live.publish import SIMULATOR_ERROR
+from benchmarks.live.publish import read_simulator_error
 from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
@@ -22,7 +22,6 @@ _HEADER = """# Further tables of the replay
 
 Written by `python -m benchmarks.replay.tables` from the CSV files in `benchmarks/replay/published`.
 [docs/replay.md](../replay.md) says what was compared and what follows from it.
-
 """
 
 
@@ -41,7 +40,7 @@ def read_cells(path: Path) -> list[list[str]]:
 def format_page(published: Path = PUBLISHED) -> str:
     """Return the page with all published tables."""
     index: Mapping[str, Mapping[str, str]] = tomllib.loads((published / "index.toml").read_text())
-    parts = [_HEADER + SIMULATOR_ERROR.read_text(encoding="utf-8")]
+    parts = [_HEADER, f"{read_simulator_error()}\n"]
     for name, entry in index.items():
         table = format_table(read_cells(published / f"{name}.csv"))
         parts.append(f"## {entry['title']}\n\n{entry['note']}\n\n```\n{entry['command']}\n```\n\n{table}\n")

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from benchmarks.live.publish import SIMULATOR_ERROR
+from benchmarks.live.publish import read_simulator_error
 from benchmarks.replay.cost_rows import write_costs
 from benchmarks.replay.cost_summary import describe_bound, summarise
 from benchmarks.replay.evidence.fingerprints import read_fingerprints
@@ -122,11 +122,6 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
         README: put_between_marks(README.read_text(encoding="utf-8"), README_MARKS, readme),
         PAGE: put_between_marks(PAGE.read_text(encoding="utf-8"), PAGE_MARKS, page),
     }
-
-
-def read_simulator_error() -> str:
-    """Return by how much the simulator was off beside the published live runs."""
-    return SIMULATOR_ERROR.read_text(encoding="utf-8").strip()
 
 
 def _select_classes(classes: Mapping[str, str], study: Study) -> dict[str, str]:
