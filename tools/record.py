@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_number
 from cli.out_lock import hold_folder
-from include.flink.client import FlinkError, FlinkUnreachable
+from include.flink.client import FlinkError, FlinkUnreachableError
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.utc import DAY_S, format_utc
@@ -59,7 +59,7 @@ class Recorder:
             self.pending += poll.records
             for fault in poll.faults:
                 self.note(f"poll {self.polls} without a reply: {fault}")
-        except FlinkUnreachable as error:
+        except FlinkUnreachableError as error:
             self.note(f"poll {self.polls} without a reply: {error}")
         if self.pending and self.clock() - self.pending[0].observed_at_ms / 1000 >= BATCH_S:
             self.flush()

@@ -31,7 +31,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-class PartMissing(RuntimeError):  # noqa: N818 - reads as what happened
+class PartMissingError(RuntimeError):
     """A program that a test needs is not on this machine and could not be fetched; the message says what to do."""
 
 
@@ -55,7 +55,7 @@ def find_prometheus() -> Path:
     """Return the folder with ``prometheus`` and ``promtool``: of PROMETHEUS_HOME, of PATH, or of Debian's package.
 
     Raises:
-        PartMissing: it is in neither place and the package could not be fetched.
+        PartMissingError: it is in neither place and the package could not be fetched.
     """
     home, result = os.environ.get("PROMETHEUS_HOME"), shutil.which("prometheus")
     known = [Path(home)] if home else []
@@ -73,7 +73,7 @@ def find_victoria_metrics() -> Path:
     """Return the program ``victoria-metrics``: of PATH, or of Debian's package.
 
     Raises:
-        PartMissing: it is in neither place and the package could not be fetched.
+        PartMissingError: it is in neither place and the package could not be fetched.
     """
     result = shutil.which("victoria-metrics")
     fetched = PARTS / "victoria-metrics" / "usr" / "bin" / "victoria-metrics"
@@ -87,14 +87,14 @@ def find_kafka() -> Path:
     """Return the folder with the jars of a Kafka broker: KAFKA_LIBS, or those of Maven Central.
 
     Raises:
-        PartMissing: they are in neither place and could not be fetched.
+        PartMissingError: they are in neither place and could not be fetched.
     """
     libs = os.environ.get("KAFKA_LIBS")
     folder = Path(libs) if libs else PARTS / f"kafka-{KAFKA_VERSION}"
     if any(folder.glob("kafka_2.13-*.jar")):
         return folder
     if libs or not shutil.which("mvn"):
-        raise PartMissing(f"no Kafka broker: {folder} has no kafka_2.13 jar; install Maven, or set KAFKA_LIBS")
+        raise PartMissingError(f"no Kafka broker: {folder} has no kafka_2.13 jar; install Maven, or set KAFKA_LIBS")
     group, artifact, version = _KAFKA.split(":")
     with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
         pom = Path(work) / "pom.xml"
@@ -110,12 +110,12 @@ def find_kafka_connector() -> list[Path]:
     """Return the jars that a Flink job with a Kafka source needs: the connector, and Kafka's client.
 
     Raises:
-        PartMissing: they are not there and could not be fetched.
+        PartMissingError: they are not there and could not be fetched.
     """
     folder = PARTS / "flink-connector-kafka"
     if not any(folder.glob("flink-connector-kafka-*.jar")):
         if not shutil.which("mvn"):
-            raise PartMissing(f"no Kafka connector: {folder} has none; install Maven")
+            raise PartMissingError(f"no Kafka connector: {folder} has none; install Maven")
         options = [f"-Dartifact={_CONNECTOR}", f"-DoutputDirectory={folder}"]
         _run(["mvn", "-q", "-B", "dependency:copy", *options], "Flink's Kafka connector")
     return [*folder.glob("flink-connector-kafka-*.jar"), *find_kafka().glob("kafka-clients-*.jar")]
@@ -126,7 +126,7 @@ def find_moto() -> Path:
     """Return the folder with moto, whose server speaks S3, and what it needs.
 
     Raises:
-        PartMissing: it is not there and could not be fetched.
+        PartMissingError: it is not there and could not be fetched.
     """
     folder = PARTS / f"moto-{MOTO_VERSION}"
     if not (folder / "moto").is_dir():
@@ -144,7 +144,7 @@ def _unpack_debian(package: str, program: str = "") -> None:
         program: that is needed as well: of this package, or in later releases of Debian of one of its own name.
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg")):
-        raise PartMissing(f"no {package}: put its programs on PATH")
+        raise PartMissingError(f"no {package}: put its programs on PATH")
     with _filling(PARTS / package) as partial:
         _unpack(package, partial)
         if program and not (partial / "usr" / "bin" / program).is_file():
@@ -173,4 +173,6 @@ def _run(command: list[str], what: str, cwd: str | None = None) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
     if done.returncode:
         tail = (done.stdout + done.stderr).strip().splitlines()[-1:]
-        raise PartMissing(f"{what} could not be fetched: {' '.join(tail)}; `{' '.join(command[:3])}` needs the network")
+        raise PartMissingError(
+            f"{what} could not be fetched: {' '.join(tail)}; `{' '.join(command[:3])}` needs the network"
+        )

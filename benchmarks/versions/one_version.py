@@ -16,7 +16,7 @@ from benchmarks.versions.run_settings import SETTLE_S, SLOTS, WINDOW_S, VersionS
 from benchmarks.waiting import NotReachedError, wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
-from include.flink.faults import FlinkError, FlinkRefused
+from include.flink.faults import FlinkError, FlinkRefusedError
 from include.flink.raw_format import Kind
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, read_version
 from include.settings import Cluster, Settings
@@ -101,7 +101,7 @@ def _note_flinks_refusal(version: str, client: JobClient, job_id: str, results: 
     try:
         client.put_resource_requirements(job_id, dict(list(client.upper_bounds(job_id).items())[:1]))
         status = 200
-    except FlinkRefused as error:
+    except FlinkRefusedError as error:
         status = error.status
     text = f"{status} to a request without all vertices"
     results.note(version, "refused by Flink", text, is_right=status == 400)

@@ -14,7 +14,7 @@ from controller.actuators.flink_configuration import FlinkConfiguration
 from controller.actuators.flink_readiness import FlinkReadiness
 from include.domain.reply_limits import is_hex_id
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, FlinkRefused, SentTooLate
+from include.flink.faults import FlinkError, FlinkRefusedError, SentTooLateError
 from include.flink.job_states import ENDING_STATES, RESTARTING_STATES, RUNNING
 from include.flink.versions import explain_no_requirements, read_version
 from include.metric_sources.collection import open_client
@@ -118,13 +118,13 @@ class FlinkActuator:
         lower_bounds = self._compare(job, job_id)
         try:
             self._client.put_resource_requirements(job_id, parallelism, lower_bounds)
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             if error.is_unknown_job:
                 raise _unknown_job(job, job_id) from error
             if _is_certain(error):
                 raise RequestRefusedError(str(error)) from error
             raise RequestUnknownError(str(error)) from error
-        except SentTooLate as error:
+        except SentTooLateError as error:
             raise RequestConflictError(str(error)) from error
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
@@ -143,7 +143,7 @@ class FlinkActuator:
             judged = self._judged.pop(job_id, None)
         try:
             result = job_replies.read_requirements(self._client.resource_requirements(job_id))
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             if error.is_unknown_job:
                 raise _unknown_job(job, job_id) from error
             if _NO_REQUIREMENTS in error.message:
@@ -184,7 +184,7 @@ class FlinkActuator:
             reported = overview.get("flink-version") if isinstance(overview, dict) else None
             self._readiness.note_version(read_version(reported))
             return job_replies.read_overview(overview)
-        except (FlinkRefused, ReplyError) as error:
+        except (FlinkRefusedError, ReplyError) as error:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
             return None
 
@@ -236,7 +236,7 @@ class FlinkActuator:
             reply = job_replies.read_job(details)
             self._readiness.note_time(details.get("now"))
             requested = None if facts.is_reactive else self._read_requested(job_id)
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             if error.is_unknown_job:  # it has ended since the list was made
                 return ObservedJob(None, "", {}, None)
             raise
@@ -277,7 +277,7 @@ class FlinkActuator:
         """Return the bounds in force; None where the scheduler has none."""
         try:
             return job_replies.read_requirements(self._client.resource_requirements(job_id))
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             # Before Flink 1.18 there is no such path at all; that the job is known was seen just before.
             if error.status == _NOT_FOUND or _NO_REQUIREMENTS in error.message:
                 return None
@@ -287,7 +287,7 @@ class FlinkActuator:
         """Return why there are no requirements: the name of a reason, and a sentence for a person."""
         try:
             overview = self._client.transport.get_json("/overview")
-        except FlinkRefused:
+        except FlinkRefusedError:
             overview = None
         reported = overview.get("flink-version") if isinstance(overview, dict) else None
         return explain_no_requirements(read_version(reported), is_reactive=is_reactive)
@@ -339,7 +339,7 @@ def _describe_not_at_work(reply: JobReply) -> str:
     return f"its vertex {shorten(first.name or first.vertex_id)} is {state}{more}"
 
 
-def _is_certain(error: FlinkRefused) -> bool:
+def _is_certain(error: FlinkRefusedError) -> bool:
     """Whether a refusal tells that the request was not carried out.
 
     A status of the server's side may come from a gateway, or from a JobManager that carried the request out and then

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from include.flink import cluster_facts
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkRefused
+from include.flink.faults import FlinkRefusedError
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class FlinkConfiguration:
         """Return what the cluster's configuration tells, or told at most so many seconds ago.
 
         Raises:
-            FlinkUnreachable: it does not reply.
+            FlinkUnreachableError: it does not reply.
         """
         now_s = self._clock()
         with self._lock:
@@ -65,7 +65,7 @@ class FlinkConfiguration:
                 return self._facts[1]
         try:
             reply = self._client.job_manager_config()
-        except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
+        except FlinkRefusedError as error:  # a gateway may hide it: nothing is recognised then
             log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
             return ClusterFacts(unknown=f"the cluster's configuration is not told: {error}")
         reported = cluster_facts.read_configuration(reply)
@@ -91,7 +91,7 @@ class FlinkConfiguration:
                 None: it is asked for.
 
         Raises:
-            FlinkUnreachable: the cluster does not reply.
+            FlinkUnreachableError: the cluster does not reply.
         """
         with self._lock:
             known = self._autoscalers.get(job_id)
@@ -99,7 +99,7 @@ class FlinkConfiguration:
                 return known[1], ""
         try:
             reply = self._client.job_config(job_id)
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             return None, f"the job's configuration is not told: {error}"
         result = cluster_facts.active_autoscaler(cluster_facts.read_user_configuration(reply))
         if not cluster_facts.is_user_configuration(reply):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from controller.actuators.flink_configuration import ClusterFacts, FlinkConfiguration
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
+from include.flink.faults import FlinkError, FlinkRefusedError, FlinkUnreachableError
 from include.flink.rescale_times import WAITS_FOR_CHECKPOINT_SINCE, RescaleTimes, read_rescale_times
 from include.flink.versions import GC_TIME_SINCE, Version
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness
@@ -73,7 +73,7 @@ class FlinkReadiness:
         """Return what Flink says of a job now; what it does not say is unknown, with the reason."""
         try:
             return self._read(job_id, [])
-        except FlinkUnreachable as error:
+        except FlinkUnreachableError as error:
             return Readiness(unknown=str(error), autoscaler_unknown=str(error))
 
     def _read(self, job_id: str, unknown: list[str]) -> Readiness:
@@ -106,7 +106,7 @@ class FlinkReadiness:
         unknown: list[str] = []
         try:
             return _ask(lambda: self._read_failures(job_id), unknown)
-        except FlinkUnreachable as error:
+        except FlinkUnreachableError as error:
             unknown.append(str(error))
             return None
         finally:
@@ -159,7 +159,7 @@ class FlinkReadiness:
         # Not from memory: an application that is deployed anew has the same id, and may take no checkpoints any more.
         try:
             result = read_config(self._client.checkpoint_config(job_id))
-        except FlinkRefused as error:
+        except FlinkRefusedError as error:
             if not any(text in error.message for text in _OFF):
                 raise
             result = CheckpointConfig(None)
@@ -198,7 +198,7 @@ def _ask(question: Callable[[], T], unknown: list[str]) -> T | None:
     """Return an answer; None, and why, where it is refused or cannot be read."""
     try:
         return question()
-    except FlinkUnreachable:
+    except FlinkUnreachableError:
         raise
     except (FlinkError, ReplyError) as error:
         unknown.append(str(error))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from include.flink import endpoints
-from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
+from include.flink.faults import FlinkError, FlinkRefusedError, FlinkUnreachableError
 from include.flink.transport import Transport
 
-__all__ = ["FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnreachable"]
+__all__ = ["FlinkClient", "FlinkError", "FlinkRefusedError", "FlinkUnreachableError"]
 
 
 class FlinkClient:
-    """One cluster's REST API; every method raises FlinkUnreachable or FlinkRefused. See Transport for the arguments."""
+    """One cluster's REST API; see Transport for the arguments and what is raised."""
 
     def __init__(self, rest_url: str, **transport: Any) -> None:
         self.transport = Transport(rest_url, **transport)

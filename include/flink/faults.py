@@ -14,14 +14,14 @@ class FlinkError(RuntimeError):
     """Something about a Flink cluster that the caller has to know by name."""
 
 
-class FlinkUnreachable(FlinkError):  # noqa: N818 - reads as what happened
+class FlinkUnreachableError(FlinkError):
     """No usable reply came; whether a request was carried out nobody knows."""
 
     def __init__(self, place: str, attempts: int, cause: str) -> None:
         super().__init__(f"{place} did not reply ({attempts} attempts: {cause}); check rest_url and the JobManager")
 
 
-class CertificateRefused(FlinkUnreachable):
+class CertificateRefusedError(FlinkUnreachableError):
     """TLS failed: one side does not trust the other's certificate; no request was sent."""
 
     def __init__(self, place: str, cause: str) -> None:
@@ -32,7 +32,7 @@ class CertificateRefused(FlinkUnreachable):
         )
 
 
-class ReplyTooLarge(FlinkUnreachable):
+class ReplyTooLargeError(FlinkUnreachableError):
     """A reply was larger than the limit; the rest was not read."""
 
     def __init__(self, place: str, path: str, limit_bytes: int) -> None:
@@ -41,7 +41,7 @@ class ReplyTooLarge(FlinkUnreachable):
         )
 
 
-class ReplyTooSlow(FlinkUnreachable):
+class ReplyTooSlowError(FlinkUnreachableError):
     """A reply took longer than the limit; the rest was not read."""
 
     def __init__(self, place: str, path: str, limit_s: float) -> None:
@@ -50,28 +50,28 @@ class ReplyTooSlow(FlinkUnreachable):
         )
 
 
-class RequestStopped(FlinkUnreachable):
+class RequestStoppedError(FlinkUnreachableError):
     """The caller was told to stop and did not wait for the reply."""
 
     def __init__(self, place: str, path: str) -> None:
         FlinkError.__init__(self, f"{place}: {path} was given up because the process stops")
 
 
-class SentTooLate(FlinkError):  # noqa: N818 - reads as what happened
+class SentTooLateError(FlinkError):
     """The request was to be sent by a time that has passed; it was not sent."""
 
     def __init__(self, place: str, path: str) -> None:
         super().__init__(f"{place}: {path} was not sent: too much time has passed since it was allowed")
 
 
-class SecretUnreadable(FlinkUnreachable):
+class SecretUnreadableError(FlinkUnreachableError):
     """A secret that the settings name cannot be read; no request was sent."""
 
     def __init__(self, place: str, cause: str) -> None:
         FlinkError.__init__(self, f"{place}: {cause}")
 
 
-class FlinkRefused(FlinkError):  # noqa: N818 - reads as what happened
+class FlinkRefusedError(FlinkError):
     """Flink, or what stands before it, replied and refused.
 
     Attributes:
@@ -91,7 +91,7 @@ class FlinkRefused(FlinkError):  # noqa: N818 - reads as what happened
         return self.status == _HTTP_NOT_FOUND or _UNKNOWN_JOB in self.message
 
 
-class Redirected(FlinkRefused):
+class RedirectedError(FlinkRefusedError):
     """A redirect, which is never followed: it would send credentials, or a rescale, to an address nobody named."""
 
     def __init__(self, place: str, method: str, path: str, status: int, target: str) -> None:

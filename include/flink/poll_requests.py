@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, FlinkUnreachable
+from include.flink.faults import FlinkError, FlinkUnreachableError
 from include.flink.raw_format import Kind, RawRecord
 from include.flink.transport import Reply
 
@@ -31,7 +31,7 @@ class PollRequests:
         try:
             return self._client.transport.get(path)
         except FlinkError as error:
-            if isinstance(error, FlinkUnreachable):
+            if isinstance(error, FlinkUnreachableError):
                 self.silent.append(path)
             self.faults.append(f"{path.partition('?')[0]}: {error}")
             return None

@@ -25,21 +25,21 @@ from include.flink.deadline import (
     SendingForbiddenError,
 )
 from include.flink.faults import (
-    CertificateRefused,
+    CertificateRefusedError,
     FlinkError,
-    FlinkRefused,
-    FlinkUnreachable,
-    Redirected,
-    ReplyTooLarge,
-    ReplyTooSlow,
-    RequestStopped,
-    SecretUnreadable,
-    SentTooLate,
+    FlinkRefusedError,
+    FlinkUnreachableError,
+    RedirectedError,
+    ReplyTooLargeError,
+    ReplyTooSlowError,
+    RequestStoppedError,
+    SecretUnreadableError,
+    SentTooLateError,
     first_error,
 )
 from include.settings.connection import Connection
 
-__all__ = ["FlinkError", "FlinkRefused", "FlinkUnreachable", "Reply", "Transport", "first_error"]
+__all__ = ["FlinkError", "FlinkRefusedError", "FlinkUnreachableError", "Reply", "Transport", "first_error"]
 
 MIB = 2**20
 _CHUNK_BYTES = 65_536
@@ -123,8 +123,8 @@ class Transport:
         """GET, repeated a bounded number of times while no reply comes.
 
         Raises:
-            FlinkUnreachable: no attempt was answered within the limits; a subclass for each other reason.
-            Redirected: the reply is a redirect.
+            FlinkUnreachableError: no attempt was answered within the limits; a subclass for each other reason.
+            RedirectedError: the reply is a redirect.
         """
         retries = self._retries
         while True:
@@ -141,8 +141,8 @@ class Transport:
         """GET and parse.
 
         Raises:
-            FlinkUnreachable: no reply.
-            FlinkRefused: the reply is an error or no JSON.
+            FlinkUnreachableError: no reply.
+            FlinkRefusedError: the reply is an error or no JSON.
         """
         return self._parse("GET", self.get(path))
 
@@ -155,9 +155,9 @@ class Transport:
             content: urllib3's ``json`` for a body, or ``fields`` for a form with files.
 
         Raises:
-            FlinkUnreachable: no reply; the request may have been carried out nevertheless.
-            FlinkRefused: the reply is an error.
-            SentTooLate: nothing was sent.
+            FlinkUnreachableError: no reply; the request may have been carried out nevertheless.
+            FlinkRefusedError: the reply is an error.
+            SentTooLateError: nothing was sent.
         """
         try:
             reply = self._send(method, path, **content)
@@ -180,7 +180,7 @@ class Transport:
 
     def _send(self, method: str, path: str, **content: Any) -> Reply:
         if self._is_stopped:
-            raise RequestStopped(self.place, path)
+            raise RequestStoppedError(self.place, path)
         pool = self._guard(self._open_pool)
         secret = self._guard(self._credentials.headers)
         headers = {**self._headers, **({"Content-Type": "application/json"} if "json" in content else {}), **secret}
@@ -204,18 +204,18 @@ class Transport:
                 result.close()  # what is left of the reply must not be taken for the next one's
                 raise
         except DeadlineExceededError:
-            raise ReplyTooSlow(self.place, path, self._total_timeout_s) from None
+            raise ReplyTooSlowError(self.place, path, self._total_timeout_s) from None
         except CallStoppedError:
-            raise RequestStopped(self.place, path) from None
+            raise RequestStoppedError(self.place, path) from None
         except SendingForbiddenError:
-            raise SentTooLate(self.place, path) from None
+            raise SentTooLateError(self.place, path) from None
         except SSLError as error:
             if isinstance(error.args[0] if error.args else None, _CUT_OFF):
                 raise
             raise self._certificate_fault(error) from None
         except (HTTPError, OSError) as error:
             if self._is_stopped:
-                raise RequestStopped(self.place, path) from None
+                raise RequestStoppedError(self.place, path) from None
             if isinstance(error, HTTPError):
                 raise
             raise ProtocolError(type(error).__name__) from None
@@ -227,13 +227,13 @@ class Transport:
     def _read(self, method: str, path: str, result: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
         if 300 <= result.status < 400:
             target = hide_secrets(_without_query(result.headers.get("Location", "")), secret)
-            raise Redirected(self.place, method, path, result.status, target)
+            raise RedirectedError(self.place, method, path, result.status, target)
         parts, size = [], 0
         while part := result.read(_CHUNK_BYTES):
             parts.append(part)
             size += len(part)
             if size > self._largest_bytes:
-                raise ReplyTooLarge(self.place, path, self._largest_bytes)
+                raise ReplyTooLargeError(self.place, path, self._largest_bytes)
         result.release_conn()
         text = b"".join(parts).decode("utf-8", errors="replace")  # Flink names no charset
         return Reply(path, result.status, hide_secrets(text, secret))
@@ -281,26 +281,28 @@ class Transport:
         try:
             return read()
         except SecretError as error:
-            raise SecretUnreadable(self.place, str(error)) from None
+            raise SecretUnreadableError(self.place, str(error)) from None
 
-    def _certificate_fault(self, error: SSLError) -> FlinkUnreachable:
+    def _certificate_fault(self, error: SSLError) -> FlinkUnreachableError:
         cause = error.args[0] if error.args else error
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return CertificateRefused(self.place, cause.verify_message)
-        return CertificateRefused(self.place, _reason(cause) if isinstance(cause, OSError) else type(cause).__name__)
+            return CertificateRefusedError(self.place, cause.verify_message)
+        return CertificateRefusedError(
+            self.place, _reason(cause) if isinstance(cause, OSError) else type(cause).__name__
+        )
 
-    def _unreachable(self, error: HTTPError, attempts: int) -> FlinkUnreachable:
-        return FlinkUnreachable(self.place, attempts, _cause(error))
+    def _unreachable(self, error: HTTPError, attempts: int) -> FlinkUnreachableError:
+        return FlinkUnreachableError(self.place, attempts, _cause(error))
 
     def _parse(self, method: str, reply: Reply) -> Any:
         try:
             payload = json.loads(reply.body) if reply.body else {}
         except (ValueError, RecursionError) as error:
             message = f"not JSON: {reply.body[:120]!r}"
-            raise FlinkRefused(self.place, method, reply.path, reply.status, message) from error
+            raise FlinkRefusedError(self.place, method, reply.path, reply.status, message) from error
         if not reply.ok:
             message = first_error(payload, reply.body[:300])
-            raise FlinkRefused(self.place, method, reply.path, reply.status, message)
+            raise FlinkRefusedError(self.place, method, reply.path, reply.status, message)
         return payload
 
 

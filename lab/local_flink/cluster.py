@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cli.java_build import JavaBuildError, java_tool
-from include.flink.client import FlinkError, FlinkUnreachable
+from include.flink.client import FlinkError, FlinkUnreachableError
 from lab.local_flink.build import FLINK_HOME, flink_version
 from lab.local_flink.configuration import (
     APPLICATION,
@@ -24,10 +24,10 @@ from lab.local_flink.configuration import (
 from lab.local_flink.job_client import JobClient
 from lab.local_flink.processes import end_process, start_process
 
-__all__ = ["ClusterNotReady", "ClusterOptions", "JavaBuildError", "LocalCluster"]
+__all__ = ["ClusterNotReadyError", "ClusterOptions", "JavaBuildError", "LocalCluster"]
 
 
-class ClusterNotReady(FlinkError):  # noqa: N818 - reads as what happened
+class ClusterNotReadyError(FlinkError):
     """The cluster did not come up in time or a process of it ended; the message has the end of its log."""
 
 
@@ -78,7 +78,7 @@ class LocalCluster:
     def client(self) -> JobClient:
         """Client of the running cluster."""
         if self._client is None:
-            raise ClusterNotReady("the cluster was not started; use it as a context manager")
+            raise ClusterNotReadyError("the cluster was not started; use it as a context manager")
         return self._client
 
     @property
@@ -107,7 +107,7 @@ class LocalCluster:
 
         Raises:
             JavaBuildError: java or Flink's jars are missing.
-            ClusterNotReady: it did not come up within the limit.
+            ClusterNotReadyError: it did not come up within the limit.
         """
         version = flink_version(self._home)
         java_tool("java")
@@ -192,17 +192,17 @@ class LocalCluster:
                 # More than this generation's slots are counted while a killed TaskManager has not been missed yet.
                 if int(self.client.overview()["slots-total"]) == expected:
                     return
-            except (FlinkUnreachable, KeyError):
+            except (FlinkUnreachableError, KeyError):
                 pass
             except FlinkError:  # the REST server is up before the leader is elected: 404 and 503 until then
                 pass
             self._sleep(0.3)
-        raise ClusterNotReady(f"no {expected} slots within {self._ready_timeout_s:g} s{self._log_ends()}")
+        raise ClusterNotReadyError(f"no {expected} slots within {self._ready_timeout_s:g} s{self._log_ends()}")
 
     def _refuse_dead_process(self) -> None:
         for name, process in self._processes():
             if process.poll() is not None:
-                raise ClusterNotReady(f"the {name} ended with code {process.returncode}{self._log_ends()}")
+                raise ClusterNotReadyError(f"the {name} ended with code {process.returncode}{self._log_ends()}")
 
     def _log_ends(self) -> str:
         ends = [f"; logs in {self.work_dir / 'log'}"]

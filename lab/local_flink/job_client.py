@@ -10,11 +10,11 @@ from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, FlinkUnreachable
+from include.flink.faults import FlinkError, FlinkUnreachableError
 from include.flink.job_states import RUNNING
 
 
-class ParallelismNotReached(FlinkError):  # noqa: N818 - reads as what happened
+class ParallelismNotReachedError(FlinkError):
     """The job did not run at the requested parallelism in time; the message has what it ran at instead."""
 
 
@@ -91,7 +91,7 @@ class JobClient(FlinkClient):
         A connection error while waiting is not the end: the JobManager may be busy with the very rescale.
 
         Raises:
-            ParallelismNotReached: the time limit passed; the message has the last observed parallelism.
+            ParallelismNotReachedError: the time limit passed; the message has the last observed parallelism.
         """
         started = clock()
         polls, observed = 0, "nothing running"
@@ -100,12 +100,12 @@ class JobClient(FlinkClient):
             try:
                 running = self.running_parallelism(job_id)
                 observed = str(running) if running else "not all vertices RUNNING"
-            except FlinkUnreachable as error:
+            except FlinkUnreachableError as error:
                 running, observed = {}, str(error)
             if running and all(running.get(name) == wanted for name, wanted in targets.items()):
                 return Confirmed(running, clock() - started, polls)
             if clock() - started >= timeout_s:
-                raise ParallelismNotReached(
+                raise ParallelismNotReachedError(
                     f"job {job_id}: wanted {dict(targets)}, after {timeout_s:g} s: {observed}; are there enough slots?"
                 )
             sleep(poll_every_s)

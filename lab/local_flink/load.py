@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from include.flink.client import FlinkUnreachable
+from include.flink.client import FlinkUnreachableError
 from include.flink.job_states import ENDED_STATES
 from include.utc import DAY_S
 from lab.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job
@@ -161,7 +161,7 @@ def submit_load(
     uploaded = _ask_until(deadline, lambda: client.upload_jar(jar))
     try:
         return client.run_jar(uploaded, ENTRY_CLASS, options.arguments(trace))
-    except FlinkUnreachable:
+    except FlinkUnreachableError:
         while time.monotonic() < deadline:
             job_id = _ask_until(deadline, lambda: _find_job(client, options.job_name))
             if job_id:
@@ -174,7 +174,7 @@ def _ask_until(deadline: float, ask: Callable[[], str]) -> str:
     while True:
         try:
             return ask()
-        except FlinkUnreachable:
+        except FlinkUnreachableError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(1.0)

@@ -13,14 +13,14 @@ import psutil
 import pytest
 from waiting import is_running, wait_until
 
-from include.flink.client import FlinkRefused
+from include.flink.client import FlinkRefusedError
 from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
 from lab.local_flink.cluster import free_ports
-from lab.local_flink.job_client import JobClient, ParallelismNotReached
+from lab.local_flink.job_client import JobClient, ParallelismNotReachedError
 from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 
 pytestmark = pytest.mark.e2e
@@ -84,11 +84,11 @@ def test_rescale_is_confirmed_and_restarts_the_counters(flink_cluster):
 
 def test_what_flink_cannot_do_is_told(flink_cluster):
     client, job_id = flink_cluster.client, flink_cluster.job_id
-    with pytest.raises(FlinkRefused, match="maximum parallelism"):
+    with pytest.raises(FlinkRefusedError, match="maximum parallelism"):
         client.set_parallelism(job_id, {ENRICH: 1000})
     # More than the slots: accepted with 200, so only the confirmation shows that it is not so.
     client.set_parallelism(job_id, {ENRICH: 100})
-    with pytest.raises(ParallelismNotReached, match="enough slots"):
+    with pytest.raises(ParallelismNotReachedError, match="enough slots"):
         client.wait_for_parallelism(job_id, {ENRICH: 100}, timeout_s=8)
     client.set_parallelism(job_id, {ENRICH: 1})
     client.wait_for_parallelism(job_id, {ENRICH: 1}, timeout_s=60)

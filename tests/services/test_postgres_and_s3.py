@@ -24,7 +24,7 @@ from benchmarks.chaos.run_settings import CLUSTER
 from include.extras import lacks_extra
 from include.place import place
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
-from tools.test_parts import PartMissing, find_moto
+from tools.test_parts import PartMissingError, find_moto
 
 JOB = "orders"
 pytestmark = [
@@ -38,7 +38,7 @@ def flink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FlinkServ
     """A cluster with one job, under settings by which every path lies on S3."""
     try:
         packages = str(find_moto())  # boto3 among them, which the settings want to see for S3
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
     for name in [one for one in os.environ if one.startswith(("AIRFLOW", "TIDEWISE"))]:
         monkeypatch.delenv(name)

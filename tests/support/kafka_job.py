@@ -11,7 +11,7 @@ import pytest
 from cli.java_build import java_tool
 from lab.local_flink.build import flink_jars
 from lab.local_flink.job_client import JobClient
-from tools.test_parts import PartMissing, find_kafka_connector
+from tools.test_parts import PartMissingError, find_kafka_connector
 
 SOURCE_FILE = Path(__file__).parent / "java" / "KafkaJob.java"
 JOB, SOURCE = "kafka-orders", "Source: orders"
@@ -21,7 +21,7 @@ def build_kafka_job(work_dir: Path) -> Path:
     """Compile the job; returns its jar. The test is skipped where there is no connector."""
     try:
         libraries = find_kafka_connector()
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
     classes = work_dir / "classes"
     path = ":".join(map(str, [*flink_jars(), *libraries]))

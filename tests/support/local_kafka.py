@@ -16,7 +16,7 @@ from waiting import wait_until
 from cli.java_build import java_tool
 from lab.local_flink.cluster import free_ports
 from lab.local_flink.processes import end_process, start_process
-from tools.test_parts import PartMissing, find_kafka
+from tools.test_parts import PartMissingError, find_kafka
 
 
 @dataclass
@@ -57,7 +57,7 @@ def running_kafka(work_dir: Path, port: int | None = None) -> Iterator[LocalKafk
     """Run a broker with empty logs below a folder, or with those that are there; skipped where there is no Kafka."""
     try:
         jars = find_kafka()
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
     broker, controller = free_ports(2)
     broker = port or broker

@@ -14,14 +14,14 @@ import pytest
 
 from lab.local_flink.cluster import free_ports
 from lab.local_flink.processes import end_process, start_process
-from tools.test_parts import PartMissing, find_prometheus, find_victoria_metrics
+from tools.test_parts import PartMissingError, find_prometheus, find_victoria_metrics
 
 
 def prometheus_folder() -> Path:
     """The folder with its programs; the test is skipped, by name, where there is none."""
     try:
         return find_prometheus()
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
 
 
@@ -68,7 +68,7 @@ def running_victoria_metrics(work_dir: Path, openmetrics: Path) -> Iterator[str]
     """Run VictoriaMetrics with a history; yields its address."""
     try:
         program = find_victoria_metrics()
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
     (port,) = free_ports(1)
     command = [str(program), f"-storageDataPath={work_dir / 'data'}", f"-httpListenAddr=127.0.0.1:{port}"]

@@ -13,7 +13,7 @@ from fleet.facts import ClusterFacts, FleetFacts, HealthFact, JobFacts
 from fleet.health import Fault
 from fleet.metrics import format_metrics, list_families
 from include.settings import PROJECT
-from tools.test_parts import PartMissing, find_prometheus
+from tools.test_parts import PartMissingError, find_prometheus
 
 MONITORING = PROJECT / "docs" / "monitoring"
 NOW_S = 1_795_000_000.0
@@ -30,7 +30,7 @@ def named_metrics(text: str) -> set[str]:
 def promtool(*arguments: str, given: str = "") -> str:
     try:
         program = find_prometheus() / "promtool"
-    except PartMissing as error:
+    except PartMissingError as error:
         pytest.skip(str(error))
     done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

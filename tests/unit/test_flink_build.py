@@ -6,7 +6,7 @@ import pytest
 
 from cli.java_build import JavaBuildError
 from lab.local_flink import build
-from lab.local_flink.cluster import ClusterNotReady, ClusterOptions, LocalCluster
+from lab.local_flink.cluster import ClusterNotReadyError, ClusterOptions, LocalCluster
 from lab.local_flink.configuration import (
     JOB_MANAGER,
     TASK_MANAGER,
@@ -38,7 +38,7 @@ def test_missing_jars_name_the_remedy_and_start_nothing(tmp_path):
 
 
 def test_a_cluster_that_was_not_started_has_no_client(tmp_path):
-    with pytest.raises(ClusterNotReady, match="context manager"):
+    with pytest.raises(ClusterNotReadyError, match="context manager"):
         _ = LocalCluster(tmp_path).rest_url
 
 

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.flink.client import FlinkError, FlinkRefused, FlinkUnreachable
-from lab.local_flink.job_client import JobClient, ParallelismNotReached
+from include.flink.client import FlinkError, FlinkRefusedError, FlinkUnreachableError
+from lab.local_flink.job_client import JobClient, ParallelismNotReachedError
 
 JOB = "f" * 32
 NAMES = {"v1": "Source: orders", "v2": "enrich"}
@@ -107,34 +107,34 @@ def test_waits_between_attempts_grow(flink, monkeypatch):
     waited = []
     monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
     flink.drop = 9
-    with pytest.raises(FlinkUnreachable, match="4 attempts: ProtocolError"):
+    with pytest.raises(FlinkUnreachableError, match="4 attempts: ProtocolError"):
         JobClient(flink.url, retries=3).overview()
     assert waited == [0.4, 0.8]
 
 
 def test_get_gives_up_by_name_after_its_retries(flink):
     flink.drop = 9
-    with pytest.raises(FlinkUnreachable, match="3 attempts"):
+    with pytest.raises(FlinkUnreachableError, match="3 attempts"):
         client_of(flink, retries=2).overview()
     assert len(flink.seen) == 3
 
 
 def test_put_is_never_repeated(flink):
     flink.drop = 1
-    with pytest.raises(FlinkUnreachable):
+    with pytest.raises(FlinkUnreachableError):
         client_of(flink, retries=5).put_resource_requirements(JOB, {"v1": 2, "v2": 2})
     assert [method for method, _, _ in flink.seen] == ["PUT"]
 
 
 def test_a_put_that_finds_nobody_is_sent_once():
     client = JobClient("http://127.0.0.1:1", retries=5)
-    with pytest.raises(FlinkUnreachable, match="1 attempts: NewConnectionError"):
+    with pytest.raises(FlinkUnreachableError, match="1 attempts: NewConnectionError"):
         client.transport.send_json("PUT", "/jobs", json={})
 
 
 def test_nothing_listens(flink):
     client = JobClient("http://127.0.0.1:1", retries=0)
-    with pytest.raises(FlinkUnreachable, match=r"127\.0\.0\.1:1.*check rest_url"):
+    with pytest.raises(FlinkUnreachableError, match=r"127\.0\.0\.1:1.*check rest_url"):
         client.overview()
 
 
@@ -145,7 +145,7 @@ def test_a_proxy_of_the_environment_is_not_used(flink, monkeypatch):
 
 
 def test_refusal_carries_flinks_reason(flink):
-    with pytest.raises(FlinkRefused, match=r"400.*exceeds its maximum parallelism 128") as caught:
+    with pytest.raises(FlinkRefusedError, match=r"400.*exceeds its maximum parallelism 128") as caught:
         client_of(flink).set_parallelism(JOB, {"enrich": 200})
     assert caught.value.status == 400
     assert "\tat" not in caught.value.message
@@ -187,7 +187,7 @@ def test_wait_confirms_only_what_runs_and_reports_the_seconds(flink):
 
 def test_wait_ends_with_what_was_seen(flink):
     now = [0.0]
-    with pytest.raises(ParallelismNotReached, match=r"wanted \{'enrich': 9\}.*'enrich': 1"):
+    with pytest.raises(ParallelismNotReachedError, match=r"wanted \{'enrich': 9\}.*'enrich': 1"):
         client_of(flink).wait_for_parallelism(
             JOB, {"enrich": 9}, timeout_s=5, clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s)
         )

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from include.flink.faults import FlinkUnreachable
+from include.flink.faults import FlinkUnreachableError
 from include.flink.poller import RestSource, deliver
 from include.flink.transport import Reply
 from include.metric_sources.collection import collect_for
@@ -208,7 +208,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
     def client(rest_url, cluster, connection):
         replies = Replies()
         if rest_url.endswith(":1"):
-            replies.get = lambda path: (_ for _ in ()).throw(FlinkUnreachable(rest_url, 3, "ConnectionError"))
+            replies.get = lambda path: (_ for _ in ()).throw(FlinkUnreachableError(rest_url, 3, "ConnectionError"))
         replies.close = replies.stop = lambda: None
         return replies
 

@@ -13,14 +13,14 @@ from planted_secrets import PROXY_USER, USER
 from proxies import forward_proxy, server_context
 
 from include.flink.faults import (
-    CertificateRefused,
-    FlinkRefused,
-    FlinkUnreachable,
-    Redirected,
-    ReplyTooLarge,
-    ReplyTooSlow,
-    RequestStopped,
-    SecretUnreadable,
+    CertificateRefusedError,
+    FlinkRefusedError,
+    FlinkUnreachableError,
+    RedirectedError,
+    ReplyTooLargeError,
+    ReplyTooSlowError,
+    RequestStoppedError,
+    SecretUnreadableError,
 )
 from include.flink.transport import Transport
 from include.settings.connection import Connection
@@ -58,7 +58,7 @@ def misbehaving(trouble, path="*"):
 def test_a_huge_reply_is_not_read_to_its_end():
     with serving(misbehaving(flink_server.reply_500_mb)) as server:
         started = time.monotonic()
-        with pytest.raises(ReplyTooLarge, match=r"cluster prod .*/overview is larger than 4194304 bytes"):
+        with pytest.raises(ReplyTooLargeError, match=r"cluster prod .*/overview is larger than 4194304 bytes"):
             transport_to(server, largest_bytes=4 * 2**20, retries=5).get("/overview")
         assert time.monotonic() - started < 5
         assert len(server.requests) == 1  # asking again would bring as much again
@@ -68,7 +68,7 @@ def test_a_huge_reply_is_not_read_to_its_end():
 def test_a_reply_byte_by_byte_ends_at_the_limit_for_the_whole(trouble):
     with serving(misbehaving(trouble)) as server:
         started = time.monotonic()
-        with pytest.raises(ReplyTooSlow, match="longer than 1 s"):
+        with pytest.raises(ReplyTooSlowError, match="longer than 1 s"):
             transport_to(server, total_timeout_s=1.0, retries=5).get("/overview")
         assert time.monotonic() - started < 2.5
         assert len(server.requests) == 1
@@ -77,7 +77,7 @@ def test_a_reply_byte_by_byte_ends_at_the_limit_for_the_whole(trouble):
 def test_silence_is_the_same_fault_as_nobody_at_all():
     with (
         serving(misbehaving(flink_server.hang)) as server,
-        pytest.raises(FlinkUnreachable, match=r"cluster prod .*2 attempts: ReadTimeoutError.*check rest_url"),
+        pytest.raises(FlinkUnreachableError, match=r"cluster prod .*2 attempts: ReadTimeoutError.*check rest_url"),
     ):
         transport_to(server, read_timeout_s=0.3, retries=1).get("/overview")
 
@@ -92,14 +92,17 @@ def test_a_redirect_is_a_fault_of_its_own_and_never_followed(method):
             else (lambda: transport.send_json("PUT", "/x", json={}))
         )
         with pytest.raises(
-            Redirected, match=r"a redirect to https://login\.example\.com/oauth, which is not"
+            RedirectedError, match=r"a redirect to https://login\.example\.com/oauth, which is not"
         ) as caught:
             ask()
     assert "t0psecret" not in str(caught.value)
 
 
 def test_a_page_instead_of_json_is_refused_by_name():
-    with serving(misbehaving(flink_server.reply_html)) as server, pytest.raises(FlinkRefused, match="not JSON: '<html"):
+    with (
+        serving(misbehaving(flink_server.reply_html)) as server,
+        pytest.raises(FlinkRefusedError, match="not JSON: '<html"),
+    ):
         transport_to(server).get_json("/overview")
 
 
@@ -109,7 +112,7 @@ def test_the_connection_is_used_again_after_a_reply_and_not_after_a_broken_one()
         transport.get("/overview")
         server.troubles["*"] = flink_server.trickle_body
         transport._total_timeout_s = 0.5
-        with pytest.raises(ReplyTooSlow):
+        with pytest.raises(ReplyTooSlowError):
             transport.get("/overview")
         server.troubles.clear()
         assert transport.get_json("/overview")["slots-total"] == 8
@@ -123,7 +126,7 @@ def test_stopping_wakes_a_thread_that_waits_for_a_reply():
         def ask():
             try:
                 transport.get("/overview")
-            except FlinkUnreachable as error:
+            except FlinkUnreachableError as error:
                 caught.append(error)
 
         thread = threading.Thread(target=ask)
@@ -134,8 +137,8 @@ def test_stopping_wakes_a_thread_that_waits_for_a_reply():
         transport.stop()
         thread.join(5)
         assert time.monotonic() - started < 1
-        assert [type(one) for one in caught] == [RequestStopped]
-        with pytest.raises(RequestStopped):
+        assert [type(one) for one in caught] == [RequestStoppedError]
+        with pytest.raises(RequestStoppedError):
             transport.get("/overview")
 
 
@@ -151,7 +154,9 @@ def test_tls_with_the_ca_of_the_settings(authority, files):
 def test_a_certificate_of_somebody_else_is_a_fault_of_its_own(authority, files):
     with serving(FlinkServer(), server_context(trustme.CA())) as server:
         for connection in (Connection(), Connection(ca_file=str(files / "ca.pem"))):
-            with pytest.raises(CertificateRefused, match=r"cluster prod .*certificate.*name the certificates to trust"):
+            with pytest.raises(
+                CertificateRefusedError, match=r"cluster prod .*certificate.*name the certificates to trust"
+            ):
                 transport_to(server, connection, retries=5).get("/overview")
     assert server.requests == []
 
@@ -159,7 +164,7 @@ def test_a_certificate_of_somebody_else_is_a_fault_of_its_own(authority, files):
 def test_a_certificate_for_another_host_is_refused(authority, files):
     with (
         serving(FlinkServer(), server_context(authority, host="elsewhere.example.com")) as server,
-        pytest.raises(CertificateRefused, match=r"Hostname mismatch|not valid for 'localhost'"),
+        pytest.raises(CertificateRefusedError, match=r"Hostname mismatch|not valid for 'localhost'"),
     ):
         transport_to(server, Connection(ca_file=str(files / "ca.pem"))).get("/overview")
 
@@ -171,7 +176,7 @@ def test_mutual_tls(authority, files):
             ca_file=ca, client_cert_file=str(files / "client.pem"), client_key_file=str(files / "client.key")
         )
         assert transport_to(server, whole).get("/overview").ok
-        with pytest.raises(FlinkUnreachable):
+        with pytest.raises(FlinkUnreachableError):
             transport_to(server, Connection(ca_file=ca)).get("/overview")
     assert server.asked() == ["/overview"]
 
@@ -189,7 +194,7 @@ def test_files_that_cannot_be_used_are_named(authority, files, values, told):
     connection = Connection(**{key: str(files / name) for key, name in values.items()})
     with (
         serving(FlinkServer(), server_context(authority)) as server,
-        pytest.raises(SecretUnreadable, match=f"cluster prod .*{told}"),
+        pytest.raises(SecretUnreadableError, match=f"cluster prod .*{told}"),
     ):
         transport_to(server, connection).get("/overview")
 
@@ -221,7 +226,7 @@ def test_a_token_file_is_read_again_when_it_changes(tmp_path):
         (tmp_path / "new").replace(token)  # as Kubernetes swaps a projected token
         transport.get("/overview")
         token.unlink()
-        with pytest.raises(SecretUnreadable, match=r"cluster prod .*token cannot be read \(No such file"):
+        with pytest.raises(SecretUnreadableError, match=r"cluster prod .*token cannot be read \(No such file"):
             transport.get("/overview")
     assert [request.headers["Authorization"] for request in server.requests] == ["Bearer one", "Bearer two"]
 
@@ -232,7 +237,7 @@ def test_a_token_file_is_read_again_when_it_changes(tmp_path):
 )
 def test_a_login_that_cannot_be_used_is_refused_without_showing_it(tmp_path, content, told):
     (tmp_path / "login").write_bytes(content)
-    with serving(FlinkServer()) as server, pytest.raises(SecretUnreadable, match=told) as caught:
+    with serving(FlinkServer()) as server, pytest.raises(SecretUnreadableError, match=told) as caught:
         transport_to(server, Connection(basic=f"file:{tmp_path / 'login'}")).get("/overview")
     assert "nocolon" not in str(caught.value).replace("/login", "")
     assert server.requests == []
@@ -242,7 +247,7 @@ def test_a_login_that_is_refused_says_where_it_is_named(monkeypatch):
     monkeypatch.setenv("TW_TOKEN", "abc")
     server = FlinkServer()
     server.is_allowed = lambda headers: False
-    with serving(server), pytest.raises(FlinkRefused, match=r"401: who are you\?; check the login") as caught:
+    with serving(server), pytest.raises(FlinkRefusedError, match=r"401: who are you\?; check the login") as caught:
         transport_to(server, Connection(bearer="env:TW_TOKEN")).get_json("/overview")
     assert "abc" not in str(caught.value)
 
@@ -254,7 +259,7 @@ def test_an_airflow_connection_authenticates(monkeypatch):
     with serving(FlinkServer()) as server:
         transport_to(server, Connection(connection_id="flink_prod")).get("/overview")
         transport_to(server, Connection(connection_id="flink_token")).get("/overview")
-        with pytest.raises(SecretUnreadable, match="Airflow connection 'nosuch' cannot be read"):
+        with pytest.raises(SecretUnreadableError, match="Airflow connection 'nosuch' cannot be read"):
             transport_to(server, Connection(connection_id="nosuch")).get("/overview")
     first, second = (request.headers for request in server.requests)
     assert (first["Authorization"], first["X-Api-Key"]) == ("Basic YWRhOnB3", "k1")
@@ -273,7 +278,7 @@ def test_a_proxy_of_the_settings_gets_its_login_and_the_cluster_does_not(authori
         values = {"ca_file": str(files / "ca.pem"), "proxy": proxy.url}
         known = Connection(**values, proxy_basic=f"file:{files / 'proxy'}")
         assert transport_to(server, known).get("/overview").ok
-        with pytest.raises(FlinkUnreachable, match=r"1 attempts: proxy: tunnel refused with 407, see proxy_basic"):
+        with pytest.raises(FlinkUnreachableError, match=r"1 attempts: proxy: tunnel refused with 407, see proxy_basic"):
             transport_to(server, Connection(**values)).get("/overview")
     assert proxy.tunnels == [f"localhost:{server.port}"]
     assert not any("roxy" in name for request in server.requests for name in request.headers)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.flink.client import FlinkUnreachable
+from include.flink.client import FlinkUnreachableError
 from lab.local_flink import load
 from lab.local_flink.load import LoadOptions, submit_load
 
@@ -22,7 +22,7 @@ class SlowJobManager:
     def upload_jar(self, jar: Path) -> str:
         self.lost_uploads -= 1
         if self.lost_uploads >= 0:
-            raise FlinkUnreachable("there", 1, "ReadTimeoutError")
+            raise FlinkUnreachableError("there", 1, "ReadTimeoutError")
         return "jar"
 
     def run_jar(self, jar_id: str, entry_class: str, arguments: list[str]) -> str:
@@ -30,7 +30,7 @@ class SlowJobManager:
         if self.starts:
             self.listed.append({"jid": "new", "name": "orders", "state": "CREATED"})
         if self.is_start_lost:
-            raise FlinkUnreachable("there", 1, "ReadTimeoutError")
+            raise FlinkUnreachableError("there", 1, "ReadTimeoutError")
         return "new"
 
     def jobs(self) -> dict[str, list[dict[str, str]]]:
@@ -53,6 +53,6 @@ def test_it_is_started_once(tmp_path: Path, given: dict[str, int]) -> None:
 
 def test_what_never_starts_is_named(tmp_path: Path) -> None:
     client = SlowJobManager(is_start_lost=True, starts=False)
-    with pytest.raises(FlinkUnreachable):
+    with pytest.raises(FlinkUnreachableError):
         submit_load(client, tmp_path, LoadOptions(), within_s=0.05)  # type: ignore[arg-type]
     assert client.started == 1

@@ -14,8 +14,8 @@ from include.metric_sources.prometheus.client import (
     Grid,
     PrometheusClient,
     PrometheusError,
-    PrometheusPartial,
-    PrometheusRefused,
+    PrometheusPartialError,
+    PrometheusRefusedError,
 )
 from include.metric_sources.prometheus.queries import Queries
 from include.settings.sources import MetricNames, Prometheus
@@ -96,7 +96,7 @@ def test_what_is_no_answer_is_named_with_its_section(server, status, text, named
     with pytest.raises(PrometheusError, match=r"\[clusters\.prod\.prometheus\]") as error:
         PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID)
     assert named in str(error.value)
-    assert isinstance(error.value, PrometheusRefused) == (status != 200)
+    assert isinstance(error.value, PrometheusRefusedError) == (status != 200)
 
 
 def test_no_server_is_named():
@@ -140,7 +140,7 @@ def test_an_answer_that_says_that_it_is_partial_is_asked_again_and_then_refused(
     url, observed, reply = server
     reply[1] = json.dumps({**json.loads(matrix()), **told})
     client = PrometheusClient("prod", Prometheus(url=url), sleep=lambda _: None)
-    with pytest.raises(PrometheusPartial, match=named):
+    with pytest.raises(PrometheusPartialError, match=named):
         client.query_range("up", GRID)
     assert len(observed) == 3
     asked = parse_qs(urlsplit(observed[0][0]).query)

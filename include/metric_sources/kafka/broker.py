@@ -9,13 +9,13 @@ from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from include.flink.credentials import SecretError, SecretFiles
-from include.flink.transport import FlinkError, FlinkUnreachable
+from include.flink.transport import FlinkError, FlinkUnreachableError
 from include.settings.sources import Kafka
 
 _LIBRARY_TIMEOUT_S = 1.0  # librdkafka ends a request this long before the limit of the call
 
 
-class KafkaUnreachable(FlinkUnreachable):
+class KafkaUnreachableError(FlinkUnreachableError):
     """No usable reply came from the brokers."""
 
     def __init__(self, place: str, cause: str) -> None:
@@ -34,12 +34,12 @@ class Broker:
         """Return one entry per topic: its partitions with ``end``, or ``error`` where there is no answer.
 
         Raises:
-            KafkaUnreachable: no broker replied, or the login was refused.
+            KafkaUnreachableError: no broker replied, or the login was refused.
         """
         try:
             return self._read()
         except (KafkaException, SecretError, concurrent.futures.TimeoutError) as error:
-            raise KafkaUnreachable(self.place, _text(error)) from None
+            raise KafkaUnreachableError(self.place, _text(error)) from None
 
     def _read(self) -> list[dict[str, Any]]:
         client, topics = self._open(), self._settings.names

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from include.flink.poller import Delivery, Poll, deliver
 from include.flink.raw_format import Kind, RawRecord
-from include.metric_sources.kafka.broker import Broker, KafkaUnreachable
+from include.metric_sources.kafka.broker import Broker, KafkaUnreachableError
 from include.raw_files import KAFKA_PREFIX
 from include.settings.sources import Kafka
 
@@ -34,7 +34,7 @@ class KafkaSource:
         for name, broker in self._brokers.items():
             try:
                 topics = broker.read_end_offsets()
-            except KafkaUnreachable as error:
+            except KafkaUnreachableError as error:
                 faults.append(str(error))
                 continue
             # The key of a line is its time: two Kafka clusters never have the same.

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 import numpy.typing as npt
 
-from include.flink.transport import MIB, FlinkError, FlinkUnreachable, Reply, Transport
+from include.flink.transport import MIB, FlinkError, FlinkUnreachableError, Reply, Transport
 from include.settings.sources import Prometheus
 
 Floats = npt.NDArray[np.float64]
@@ -38,14 +38,14 @@ class PrometheusError(FlinkError):
     """A Prometheus-compatible server did not give what was asked for; the message names the cluster and the remedy."""
 
 
-class PrometheusUnreachable(PrometheusError, FlinkUnreachable):  # noqa: N818 - reads as what happened
+class PrometheusUnreachableError(PrometheusError, FlinkUnreachableError):
     """No usable reply came."""
 
     def __init__(self, place: str, cause: str) -> None:
         FlinkError.__init__(self, f"{place}: no usable reply ({cause}); check url, prefix and connection there")
 
 
-class PrometheusRefused(PrometheusError, FlinkUnreachable):  # noqa: N818 - reads as what happened
+class PrometheusRefusedError(PrometheusError, FlinkUnreachableError):
     """The server replied, and refused the query; carries its own message."""
 
     def __init__(self, place: str, status: int, message: str) -> None:
@@ -53,7 +53,7 @@ class PrometheusRefused(PrometheusError, FlinkUnreachable):  # noqa: N818 - read
         self.status = status
 
 
-class PrometheusPartial(PrometheusRefused):
+class PrometheusPartialError(PrometheusRefusedError):
     """The server replied, and its answer says itself, or shows, that samples are missing."""
 
     def __init__(self, place: str, warning: str) -> None:
@@ -65,7 +65,7 @@ class PrometheusPartial(PrometheusRefused):
         self.status = 200
 
 
-class PrometheusTimesUnknown(PrometheusError):  # noqa: N818 - reads as what happened
+class PrometheusTimesUnknownError(PrometheusError):
     """The server's ``timestamp()`` gives no times of samples."""
 
     def __init__(self, place: str) -> None:
@@ -136,7 +136,7 @@ class PrometheusClient:
         """Return the series that a query selects; a partial answer is asked for again, a few times.
 
         Raises:
-            PrometheusPartial: the answer stayed partial.
+            PrometheusPartialError: the answer stayed partial.
             PrometheusError: no reply, a refusal, or a reply that holds no series.
             ValueError: more points than the server gives.
         """
@@ -151,12 +151,12 @@ class PrometheusClient:
         """Return what ``ask`` returns, which is called again where its answer is partial.
 
         Raises:
-            PrometheusPartial: all answers were.
+            PrometheusPartialError: all answers were.
         """
         for _ in range(_PARTIAL_TRIES - 1):
             try:
                 return ask()
-            except PrometheusPartial:
+            except PrometheusPartialError:
                 self._sleep(_PARTIAL_PAUSE_S)
         return ask()
 
@@ -164,7 +164,7 @@ class PrometheusClient:
         try:
             reply = self._transport.get(path)
         except FlinkError as error:
-            raise PrometheusUnreachable(self.place, str(error).partition("; check")[0]) from error
+            raise PrometheusUnreachableError(self.place, str(error).partition("; check")[0]) from error
         return self._matrix(reply)
 
     def stop(self) -> None:
@@ -179,17 +179,17 @@ class PrometheusClient:
         try:
             result = json.loads(reply.body)
             if not reply.ok or result["status"] != "success":
-                raise PrometheusRefused(self.place, reply.status, str(result.get("error", reply.body[:300])))
+                raise PrometheusRefusedError(self.place, reply.status, str(result.get("error", reply.body[:300])))
             data = result["data"]
             if data["resultType"] != "matrix" or not isinstance(data["result"], list):
-                raise PrometheusUnreachable(self.place, f"resultType {data['resultType']!r}")
+                raise PrometheusUnreachableError(self.place, f"resultType {data['resultType']!r}")
             if (warning := find_partial(result)) is not None:
-                raise PrometheusPartial(self.place, warning)
+                raise PrometheusPartialError(self.place, warning)
             return data["result"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if not reply.ok:
-                raise PrometheusRefused(self.place, reply.status, reply.body[:300]) from error
-            raise PrometheusUnreachable(self.place, f"not Prometheus' JSON: {reply.body[:120]!r}") from error
+                raise PrometheusRefusedError(self.place, reply.status, reply.body[:300]) from error
+            raise PrometheusUnreachableError(self.place, f"not Prometheus' JSON: {reply.body[:120]!r}") from error
 
 
 def find_partial(reply: Mapping[str, Any]) -> str | None:

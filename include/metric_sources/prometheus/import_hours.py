@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
-from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefused
+from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefusedError
 from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLES, PrometheusSource
 from include.missed_hours import join_hours, read_ingested_hours
@@ -103,7 +103,7 @@ def import_hours(
             hours += 1
         try:
             result = source.fetch_hours(hour, hours)
-        except PrometheusRefused:
+        except PrometheusRefusedError:
             if most == 1:
                 raise
             most = max(1, min(most, hours) // 2)  # the server limits the samples of a query

@@ -12,8 +12,8 @@ from include.metric_sources.prometheus.client import (
     Grid,
     PrometheusClient,
     PrometheusError,
-    PrometheusPartial,
-    PrometheusTimesUnknown,
+    PrometheusPartialError,
+    PrometheusTimesUnknownError,
     Series,
 )
 from include.metric_sources.prometheus.doubles import find_double
@@ -71,7 +71,7 @@ def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measureme
     """Ask for all series of a cluster; queries whose answers do not agree are asked again, a few times.
 
     Raises:
-        PrometheusPartial: an answer is partial, or lacks series that another one shows.
+        PrometheusPartialError: an answer is partial, or lacks series that another one shows.
         PrometheusError: one of the queries was not answered, or two clusters are in the answers.
     """
     return client.ask_again(lambda: _fetch(client, server, grid))
@@ -114,7 +114,7 @@ def _clocks(place: str, result: Iterable[Series], grid: Grid) -> list[Series]:
     """Return series of times without those at which no sample can have been scraped.
 
     Raises:
-        PrometheusTimesUnknown: not one sample has a time: the server's ``timestamp()`` does not tell it.
+        PrometheusTimesUnknownError: not one sample has a time: the server's ``timestamp()`` does not tell it.
     """
     clocks = []
     reported = usable = 0
@@ -125,7 +125,7 @@ def _clocks(place: str, result: Iterable[Series], grid: Grid) -> list[Series]:
         usable += int(is_time.sum())
         clocks.append(Series(series.labels, np.where(is_time, series.values, np.nan)))
     if reported and not usable:
-        raise PrometheusTimesUnknown(place)
+        raise PrometheusTimesUnknownError(place)
     return clocks
 
 
@@ -155,11 +155,11 @@ def _check_agreement(place: str, targets: Mapping[frozenset[tuple[str, str]], Ta
     """Refuse values of a metric that lack series of which the same server has just told the times.
 
     Raises:
-        PrometheusPartial: some are lacking.
+        PrometheusPartialError: some are lacking.
     """
     silent = sum(clock not in target.values for target in targets.values())
     if silent:
-        raise PrometheusPartial(
+        raise PrometheusPartialError(
             place, f"it gives the times of {len(targets)} series of {clock}, and no values of {silent} of them"
         )
 

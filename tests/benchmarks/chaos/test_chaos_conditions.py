@@ -20,7 +20,7 @@ from benchmarks.chaos.run_settings import CLUSTER, LONG, SHORT, Conditions, RunS
 from benchmarks.chaos.scene import CONFIRMED, HELD, Fault
 from benchmarks.chaos.snapshot_counts import SnapshotCounts, SnapshotWatch, find_difference
 from benchmarks.chaos.world import Span, World, Wrong
-from include.flink.faults import FlinkUnreachable
+from include.flink.faults import FlinkUnreachableError
 from include.settings import check_settings
 from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE, Form
 
@@ -132,7 +132,7 @@ class Metrics:
 
     def get_json(self, path: str) -> list[dict[str, Any]]:
         if self.is_silent:
-            raise FlinkUnreachable("here", 1, "gone")
+            raise FlinkUnreachableError("here", 1, "gone")
         vertex = path.split("/")[4]
         own = {
             "s": ["Source__orders.emittedAtSnapshot"],

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail, CheckpointWatch, Restore
 from benchmarks.chaos.losses import due_after, find_wrong_restores
-from include.flink.faults import FlinkUnreachable
+from include.flink.faults import FlinkUnreachableError
 from lab.local_flink.load import LoadOptions
 
 LOAD = LoadOptions(low_per_s=100.0, high_per_s=100.0, compression=960.0)
@@ -40,7 +40,7 @@ def test_the_watch_keeps_what_was_completed_before_a_restore():
     replies = [(None, 3, 1000), (None, 5, 1000), ({"id": 5, "restore_timestamp": 9000}, 5, 9000)]
 
     def unreachable(_):
-        raise FlinkUnreachable("here", 1, "gone")
+        raise FlinkUnreachableError("here", 1, "gone")
 
     watch = CheckpointWatch(SimpleNamespace(job=unreachable))
     watch.poll("a")

@@ -12,8 +12,8 @@ from flink_server import serving as serving_flink
 
 from benchmarks.chaos import wire_troubles
 from benchmarks.chaos.proxy import serving
-from include.flink.client import FlinkRefused, FlinkUnreachable
-from include.flink.faults import Redirected
+from include.flink.client import FlinkRefusedError, FlinkUnreachableError
+from include.flink.faults import RedirectedError
 from lab.local_flink.job_client import JobClient
 
 JOB = "a" * 32
@@ -68,15 +68,15 @@ def test_it_hands_on_and_records(flink, proxy, client):
 @pytest.mark.parametrize(
     ("trouble", "arrives", "error"),
     [
-        (wire_troubles.drop, 0, FlinkUnreachable),
-        (wire_troubles.reply_500, 0, FlinkRefused),
-        (wire_troubles.reply_html, 0, FlinkRefused),
-        (wire_troubles.reply_garbage, 0, FlinkRefused),
-        (wire_troubles.redirect, 0, Redirected),
+        (wire_troubles.drop, 0, FlinkUnreachableError),
+        (wire_troubles.reply_500, 0, FlinkRefusedError),
+        (wire_troubles.reply_html, 0, FlinkRefusedError),
+        (wire_troubles.reply_garbage, 0, FlinkRefusedError),
+        (wire_troubles.redirect, 0, RedirectedError),
         (wire_troubles.fake_acceptance, 0, None),
-        (wire_troubles.lose_reply, 1, FlinkUnreachable),
-        (wire_troubles.cut_reply, 1, FlinkUnreachable),
-        (wire_troubles.accept_with_500, 1, FlinkRefused),
+        (wire_troubles.lose_reply, 1, FlinkUnreachableError),
+        (wire_troubles.cut_reply, 1, FlinkUnreachableError),
+        (wire_troubles.accept_with_500, 1, FlinkRefusedError),
         (wire_troubles.duplicate, 2, None),
         (wire_troubles.delay_by(0.3), 1, None),
     ],
@@ -107,5 +107,5 @@ def test_troubles_of_replies_meet_a_share_of_them(proxy, client):
 
 def test_a_cluster_that_is_gone_is_a_closed_connection(flink, proxy, client):
     flink.answer = lambda request: request.handler.connection.close()
-    with pytest.raises(FlinkUnreachable):
+    with pytest.raises(FlinkUnreachableError):
         client.overview()
