@@ -14,7 +14,7 @@ from include.entry_points import EntryPointError, find_command
 from include.version import VERSION
 
 
-class Verb(NamedTuple):
+class Command(NamedTuple):
     """A command.
 
     Attributes:
@@ -31,34 +31,34 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "status": Verb("cli.status", "the fleet on one screen, and what needs you"),
-    "page": Verb("cli.page", "the fleet and its jobs on a page of this machine", has_pandas=True),
-    "why": Verb("cli.why", "why a job was rescaled"),
-    "log": Verb("cli.log", "what was decided, sent, answered, and done by persons"),
-    "plan": Verb("cli.plan", "the steps of the next hours"),
-    "quarantine": Verb("cli.quarantine", "input that was not used"),
-    "hold": Verb("cli.hold", "stop at once", ("hold",)),
-    "release": Verb("cli.hold", "let what is on hold go on", ("release",)),
-    "undo": Verb("cli.undo", "back to what ran before our last rescale"),
-    "approve": Verb("cli.approve", "say yes to a step that waits"),
-    "lift": Verb("cli.lift", "let a parallelism be tried again"),
-    "models": Verb("cli.models", "models in use, and what to do about them", has_pandas=True),
-    "init": Verb("cli.init", "write a tidewise.toml for a cluster", has_pandas=True),
-    "settings": Verb("cli.settings", "whether a settings file can be used, or what it is today", has_pandas=True),
-    "doctor": Verb("cli.doctor.__main__", "whether it will work here", has_pandas=True),
-    "control": Verb("controller.command", "the controller until Ctrl-C", has_pandas=True),
-    "import": Verb("cli.import_hours", "raw files of past hours from Prometheus", has_pandas=True),
-    "manifests": Verb("cli.manifests", "rights and monitoring under Kubernetes", has_pandas=True),
-    "install": Verb("cli.install", "pools and connection in an Airflow of your own", has_pandas=True),
-    "maintain": Verb("cli.maintain", "old rows and small files of the tables", has_pandas=True),
-    "backup": Verb("cli.backup", "copy what cannot be made again", has_pandas=True),
-    "restore": Verb("cli.restore", "put a backup back", has_pandas=True),
-    "run": Verb("cli.run", "the main job end to end on embedded defaults", has_pandas=True),
-    "ui": Verb("cli.ui", "Airflow and MLflow on this machine", has_pandas=True),
-    "airflow": Verb("cli.airflow_cli", "Airflow's command line on the same Airflow", has_pandas=True),
-    "advise": Verb("", "what the last days would have cost under Tidewise and others", has_pandas=True),
-    "backtest": Verb("", "what each policy would have cost on a job's own week", has_pandas=True),
-    "demo": Verb("", "a Flink cluster, the controller and the page on this machine", has_pandas=True),
+    "status": Command("cli.status", "the fleet on one screen, and what needs you"),
+    "page": Command("cli.page", "the fleet and its jobs on a page of this machine", has_pandas=True),
+    "why": Command("cli.why", "why a job was rescaled"),
+    "log": Command("cli.log", "what was decided, sent, answered, and done by persons"),
+    "plan": Command("cli.plan", "the steps of the next hours"),
+    "quarantine": Command("cli.quarantine", "input that was not used"),
+    "hold": Command("cli.hold", "stop at once", ("hold",)),
+    "release": Command("cli.hold", "let what is on hold go on", ("release",)),
+    "undo": Command("cli.undo", "back to what ran before our last rescale"),
+    "approve": Command("cli.approve", "say yes to a step that waits"),
+    "lift": Command("cli.lift", "let a parallelism be tried again"),
+    "models": Command("cli.models", "models in use, and what to do about them", has_pandas=True),
+    "init": Command("cli.init", "write a tidewise.toml for a cluster", has_pandas=True),
+    "settings": Command("cli.settings", "whether a settings file can be used, or what it is today", has_pandas=True),
+    "doctor": Command("cli.doctor.__main__", "whether it will work here", has_pandas=True),
+    "control": Command("controller.command", "the controller until Ctrl-C", has_pandas=True),
+    "import": Command("cli.import_hours", "raw files of past hours from Prometheus", has_pandas=True),
+    "manifests": Command("cli.manifests", "rights and monitoring under Kubernetes", has_pandas=True),
+    "install": Command("cli.install", "pools and connection in an Airflow of your own", has_pandas=True),
+    "maintain": Command("cli.maintain", "old rows and small files of the tables", has_pandas=True),
+    "backup": Command("cli.backup", "copy what cannot be made again", has_pandas=True),
+    "restore": Command("cli.restore", "put a backup back", has_pandas=True),
+    "run": Command("cli.run", "the main job end to end on embedded defaults", has_pandas=True),
+    "ui": Command("cli.ui", "Airflow and MLflow on this machine", has_pandas=True),
+    "airflow": Command("cli.airflow_cli", "Airflow's command line on the same Airflow", has_pandas=True),
+    "advise": Command("", "what the last days would have cost under Tidewise and others", has_pandas=True),
+    "backtest": Command("", "what each policy would have cost on a job's own week", has_pandas=True),
+    "demo": Command("", "a Flink cluster, the controller and the page on this machine", has_pandas=True),
 }
 SHELLS = {
     "bash": "complete -W '{verbs}' tidewise",

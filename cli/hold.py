@@ -17,7 +17,7 @@ from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
 from cli.permission import require_role
 from cli.printing import print_lines
-from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
+from fleet.acts.holds import NotControlledError, NotOnHoldError, record_hold, release_holds, write_hold
 from fleet.acts.people import NotAllowedError
 from fleet.facts import HoldFact
 from include.control.holds import EVERYTHING, Hold
@@ -28,10 +28,6 @@ from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
 
 _MOST_HOURS = 24 * 365
-
-
-class NotControlledError(Exception):
-    """The hold is written, but no controller seems to read it; the message is one line."""
 
 
 def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:

@@ -56,7 +56,7 @@ class InitError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class InitOptions:
     """What the file is made from.
 
     Attributes:
@@ -103,7 +103,7 @@ def ask_slots(rest_url: str) -> int:
     return max(int(probe.get_json("/overview", {}).get("slots-total", 0)), 1)
 
 
-def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> Answers:
+def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> InitOptions:
     """Return what to write, from the flags, else from the person; ``--yes`` takes what is suggested.
 
     Raises:
@@ -122,10 +122,10 @@ def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> Answer
         check_cluster_name(name)
     except ValueError as refused:
         raise InitError(str(refused)) from refused
-    return Answers(rest_url, name, slots)
+    return InitOptions(rest_url, name, slots)
 
 
-def render(answers: Answers, template: str = WHOLE) -> str:
+def render(answers: InitOptions, template: str = WHOLE) -> str:
     """Return the text of the file, or of the cluster's section alone."""
     has = f"; the cluster has {answers.slots}" if answers.slots else ""
     return template.format(rest_url=answers.rest_url, name=answers.name, slots=answers.slots or 64, has=has)
@@ -143,7 +143,7 @@ def read_clusters(target: Path) -> set[str]:
         raise InitError(f"{target} cannot be read ({error}): correct it, or pass --force to replace it") from error
 
 
-def add_cluster(target: Path, answers: Answers) -> str:
+def add_cluster(target: Path, answers: InitOptions) -> str:
     """Return the text of settings that are there, with one cluster more.
 
     Raises:

@@ -11,7 +11,7 @@ from include.tables import MODEL_JOBS, MODEL_VERSIONS
 from models.bundle.job_models import CapacityCurve
 from models.scheduling.figures import format_count, format_rate
 from models.training.gate import Verdict
-from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, Reviewed
+from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, ReviewedVersion
 from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
 from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 from spark_jobs.train.changes import describe_bundles, list_capacity_changes
@@ -41,7 +41,7 @@ def list_lines(store: ModelStore) -> list[str]:
     ]
 
 
-def _say(one: Reviewed) -> list[str]:
+def _say(one: ReviewedVersion) -> list[str]:
     marks = {"rejected": REJECTED_TAG, "pinned": PINNED_TAG}
     result = [f"{word}: {one.tags[tag]}" for word, tag in marks.items() if one.tags.get(tag)]
     return result + ([one.tags[REVIEW_TAG]] if REVIEW_TAG in one.tags else [])

@@ -14,7 +14,7 @@ from cli.questions import (
     cluster_and_job,
     open_reader,
 )
-from fleet.facts import FleetFacts, StepFact
+from fleet.facts import FleetStatus, StepFact
 from fleet.health import Fault, describe_age
 from fleet.moments import find_newest, resolve_time
 from fleet.plain import to_json
@@ -34,7 +34,7 @@ def describe_step(step: StepFact, now_s: float) -> str:
     return f"{show_due(step.apply_at_s, now_s)} {step.cluster}/{step.job}: {slots} ({change}): {why}; {expected}"
 
 
-def describe_plan(facts: FleetFacts, steps: Sequence[StepFact], hours: float, jobs: Sequence[str] = ()) -> list[str]:
+def describe_plan(facts: FleetStatus, steps: Sequence[StepFact], hours: float, jobs: Sequence[str] = ()) -> list[str]:
     """Return the steps, and of how many of the jobs nothing is planned; none named: of all."""
     lines = [describe_step(step, facts.at_s) for step in steps]
     lines = lines or [f"nothing is planned within {hours:g} h"]

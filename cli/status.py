@@ -11,7 +11,7 @@ from cli.arguments import CommandParser
 from cli.command import command
 from cli.printing import print_lines
 from cli.questions import add_common, open_reader
-from fleet.facts import FleetFacts, HealthFact
+from fleet.facts import FleetStatus, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
 from fleet.moments import find_newest, resolve_time
@@ -30,7 +30,7 @@ _TITLES = {
 }
 
 
-def describe_fleet(facts: FleetFacts) -> list[str]:
+def describe_fleet(facts: FleetStatus) -> list[str]:
     """Return the screen."""
     faults = [one for one in facts.health if one.needs_person]
     what = f"{format_count(len(faults), 'thing')} {'needs' if len(faults) == 1 else 'need'} you"
@@ -52,7 +52,7 @@ def describe_fleet(facts: FleetFacts) -> list[str]:
     return lines
 
 
-def _warn_of_age(facts: FleetFacts) -> list[str]:
+def _warn_of_age(facts: FleetStatus) -> list[str]:
     newest_s = find_newest(facts)
     if newest_s is None or facts.at_s - newest_s < 2 * DAY_S:
         return []
@@ -79,7 +79,7 @@ def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:
     return lines
 
 
-def _describe_cluster(facts: FleetFacts, name: str) -> str:
+def _describe_cluster(facts: FleetStatus, name: str) -> str:
     one = next(cluster for cluster in facts.clusters if cluster.cluster == name)
     jobs = [job for job in facts.jobs if job.cluster == name]
     running = [job for job in jobs if not job.has_ended]

@@ -172,7 +172,7 @@ class OutcomeFact:
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobStatus:
     """One job.
 
     Attributes:
@@ -211,7 +211,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterFacts:
+class ClusterStatus:
     """One cluster.
 
     Attributes:
@@ -285,12 +285,12 @@ class HealthFact:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetFacts:
+class FleetStatus:
     """A fleet at one time."""
 
     at_s: float
-    clusters: tuple[ClusterFacts, ...] = ()
-    jobs: tuple[JobFacts, ...] = ()
+    clusters: tuple[ClusterStatus, ...] = ()
+    jobs: tuple[JobStatus, ...] = ()
     models: ModelFacts = field(default_factory=ModelFacts)
     holds: tuple[HoldFact, ...] = ()
     health: tuple[HealthFact, ...] = ()

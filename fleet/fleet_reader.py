@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from fleet.decisions import count_troubles, decision_of
 from fleet.disks import read_free_shares
-from fleet.facts import ClusterFacts, DecisionFact, FleetFacts, HoldFact, JobFacts, ModelFacts, StepFact
+from fleet.facts import ClusterStatus, DecisionFact, FleetStatus, HoldFact, JobStatus, ModelFacts, StepFact
 from fleet.health import (
     judge_cluster,
     judge_disks,
@@ -71,7 +71,7 @@ class FleetReader:
         self._stages = StageStates(lake)
         self._approvals, self._lifted, self._pins = ApprovalStore(lake), LiftedBlockStore(lake), PinStore(lake)
 
-    def read(self, now_s: float) -> FleetFacts:
+    def read(self, now_s: float) -> FleetStatus:
         """Return the fleet at a time, epoch seconds.
 
         Raises:
@@ -85,7 +85,7 @@ class FleetReader:
                 raise
             raise DeltaError("; ".join(map(str, lost))) from error
 
-    def _read(self, now_s: float) -> FleetFacts:
+    def _read(self, now_s: float) -> FleetStatus:
         settings = self.settings
         light = self.log.read_light(now_s)
         last = self.log.read_whole_of(*self.log.read_newest(now_s))
@@ -129,9 +129,9 @@ class FleetReader:
         ]
         if not settings.clusters:
             health = leave_at_rest(health)
-        return FleetFacts(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
+        return FleetStatus(now_s, tuple(clusters), tuple(jobs), models, tuple(holds), tuple(health))
 
-    def _add_polled(self, jobs: Sequence[JobFacts], live: Mapping[str, LiveCluster], now_s: float) -> list[JobFacts]:
+    def _add_polled(self, jobs: Sequence[JobStatus], live: Mapping[str, LiveCluster], now_s: float) -> list[JobStatus]:
         """Return the jobs with what the controller has polled of them since it last wrote."""
         windows = self.recent.select_live_loads(live, timestamp_of(now_s - LIVE_S), timestamp_of(now_s)).read_last()
         result = []
@@ -213,7 +213,7 @@ class FleetReader:
         plans: Mapping[JobKey, tuple[PlanRow, ...]],
         live: Mapping[str, LiveCluster],
         now_s: float,
-    ) -> list[ClusterFacts]:
+    ) -> list[ClusterStatus]:
         leases = read_leases(self.settings.paths.lake)
         quality = [row for row in self.tables.read_quality() if row["interval_end"].timestamp() <= now_s]
         planned: dict[str, float] = {}
@@ -245,11 +245,11 @@ def _cluster_of(
     *,
     coverage_q90: float | None,
     silent_s: float | None,
-) -> ClusterFacts:
+) -> ClusterStatus:
     mine = [row for row in quality if row["cluster"] == name]
     until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
     lately = [row for row in mine if until_s is not None and row["interval_end"].timestamp() > until_s - DAY_S]
-    return ClusterFacts(
+    return ClusterStatus(
         cluster=name,
         mode=settings.mode_of(name),
         controller="" if lease is None else lease.owner,
@@ -292,12 +292,12 @@ def _job_of(
     now_s: float,
     counts: tuple[int, int],
     waiting: tuple[Any, ...],
-) -> JobFacts:
+) -> JobStatus:
     decision, first = last, plan[0] if plan else None
     steps = select_steps(steps, now_s)
     has_ended = first is not None and first.has_ended and not _runs_since(decision, first.as_of_s)
     slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
-    return JobFacts(
+    return JobStatus(
         *key,
         mode=mode,
         state="" if decision is None else decision.state,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from fleet.facts import ClusterFacts, DecisionFact, HealthFact, HoldFact, JobFacts, ModelFacts
+from fleet.facts import ClusterStatus, DecisionFact, HealthFact, HoldFact, JobStatus, ModelFacts
 from fleet.lost_tables import LostTable
 from include.settings import Health
 from include.stage_states import StageState
@@ -56,7 +56,7 @@ class _Figure(NamedTuple):
     remedy: str
 
 
-def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[HealthFact]:
+def judge_cluster(cluster: ClusterStatus, limits: Health, now_s: float) -> list[HealthFact]:
     """Return the health of one cluster; one whose mode is off needs no controller."""
     name = cluster.cluster
     controller = _judge_controller(cluster, limits, now_s)
@@ -98,7 +98,7 @@ def judge_cluster(cluster: ClusterFacts, limits: Health, now_s: float) -> list[H
     ]
 
 
-def _judge_polls(cluster: ClusterFacts, limits: Health, *, is_late: bool) -> list[HealthFact]:
+def _judge_polls(cluster: ClusterStatus, limits: Health, *, is_late: bool) -> list[HealthFact]:
     """Return whether Flink still tells of its jobs, by a controller that works; nothing where there is none."""
     if cluster.silent_s is None or is_late:
         return []
@@ -109,7 +109,7 @@ def _judge_polls(cluster: ClusterFacts, limits: Health, *, is_late: bool) -> lis
     return [HealthFact(fault, cluster.cluster, age_s > most_s, age_s, most_s, "s", detail, remedy)]
 
 
-def _judge_coverage(cluster: ClusterFacts, limits: Health) -> list[HealthFact]:
+def _judge_coverage(cluster: ClusterStatus, limits: Health) -> list[HealthFact]:
     """Return whether bands hold what they promise; nothing while nobody knows."""
     share, most = cluster.coverage_q90, limits.coverage_off_max
     if share is None:
@@ -155,7 +155,7 @@ def leave_at_rest(health: Iterable[HealthFact]) -> list[HealthFact]:
     return [replace(one, needs_person=False) if one.name in _OF_OPERATION else one for one in health]
 
 
-def judge_jobs(jobs: Iterable[JobFacts], holds: Sequence[HoldFact], limits: Health, now_s: float) -> list[HealthFact]:
+def judge_jobs(jobs: Iterable[JobStatus], holds: Sequence[HoldFact], limits: Health, now_s: float) -> list[HealthFact]:
     """Return what of the jobs needs a person; jobs without it are not listed."""
     result: list[HealthFact] = []
     for job in jobs:
@@ -254,7 +254,7 @@ def judge_disks(shares: Mapping[str, float], limits: Health) -> list[HealthFact]
     ]
 
 
-def _judge_controller(cluster: ClusterFacts, limits: Health, now_s: float) -> HealthFact:
+def _judge_controller(cluster: ClusterStatus, limits: Health, now_s: float) -> HealthFact:
     ticked_at_s, late_s = cluster.ticked_at_s, limits.controller_late_s
     age_s = None if ticked_at_s is None else max(now_s - ticked_at_s, 0.0)
     is_late = cluster.mode != "off" and (age_s is None or age_s > late_s or not cluster.controller)

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from fleet.facts import FleetFacts, JobFacts
+from fleet.facts import FleetStatus, JobStatus
 from fleet.health import EVERYWHERE, Fault
 from fleet.loads import LoadFact
 from fleet.plans import select_due
@@ -35,7 +35,7 @@ class Family:
     samples: tuple[Sample, ...]
 
 
-def list_families(facts: FleetFacts) -> list[Family]:
+def list_families(facts: FleetStatus) -> list[Family]:
     """Return all metrics of a fleet, the same families whatever is known."""
     clusters = facts.clusters
     modes = Counter((job.cluster, job.mode) for job in facts.jobs if not job.has_ended)
@@ -77,11 +77,11 @@ def list_families(facts: FleetFacts) -> list[Family]:
     ]  # fmt: skip
 
 
-def _list_windows(facts: FleetFacts) -> list[Family]:
+def _list_windows(facts: FleetStatus) -> list[Family]:
     """Return what is known of each job that is polled: its last window, forecast, state, lateness, request."""
     polled = [job for job in facts.jobs if job.window is not None]
 
-    def of_jobs(name: str, meaning: str, read: Callable[[JobFacts], float | None]) -> Family:
+    def of_jobs(name: str, meaning: str, read: Callable[[JobStatus], float | None]) -> Family:
         return _gauge(f"job_{name}", meaning, [({"cluster": one.cluster, "job": one.job}, read(one)) for one in polled])
 
     def of_windows(name: str, meaning: str, read: Callable[[LoadFact], float | None]) -> Family:
@@ -104,7 +104,7 @@ def _list_windows(facts: FleetFacts) -> list[Family]:
     ]  # fmt: skip
 
 
-def format_metrics(facts: FleetFacts) -> str:
+def format_metrics(facts: FleetStatus) -> str:
     """Return the text that a scrape or node_exporter's textfile collector takes."""
     registry = CollectorRegistry()
     registry.register(_Gauges(list_families(facts)))
@@ -125,7 +125,7 @@ class _Gauges(Collector):
             yield gauge
 
 
-def _list_faults(facts: FleetFacts) -> list[Sample]:
+def _list_faults(facts: FleetStatus) -> list[Sample]:
     counted = Counter((one.name, one.scope.partition("/")[0]) for one in facts.health if one.needs_person)
     scopes = [EVERYWHERE, *(one.cluster for one in facts.clusters)]
     known = [(str(fault), scope) for fault in Fault for scope in scopes]

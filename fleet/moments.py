@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from fleet.facts import FleetFacts
+from fleet.facts import FleetStatus
 
 _HOUR_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?(?:Z|UTC))?", re.IGNORECASE)
 
@@ -27,7 +27,7 @@ def resolve_time(given: datetime | str | None, now_s: float) -> datetime:
     return result if result <= now else result - timedelta(days=1)
 
 
-def find_newest(facts: FleetFacts) -> float | None:
+def find_newest(facts: FleetStatus) -> float | None:
     """Return when anything of the fleet was last written down, epoch seconds; None for an empty lake."""
     times = [one.plan_as_of_s for one in facts.clusters]
     times += [one.last_decision.at_s for one in facts.jobs if one.last_decision is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from fleet.facts import FleetFacts, JobFacts, NeighbourFact, StepFact
+from fleet.facts import FleetStatus, JobStatus, NeighbourFact, StepFact
 from include.tables.plan_row import PlanRow
 
 PLANNED = "planned"
@@ -57,14 +57,14 @@ def select_steps(steps: Sequence[StepFact], now_s: float) -> tuple[StepFact, ...
     return tuple(step for step in steps if step.valid_until_s is None or step.valid_until_s > now_s)
 
 
-def _is_done(job: JobFacts, step: StepFact) -> bool:
+def _is_done(job: JobStatus, step: StepFact) -> bool:
     """Whether a step was sent, or the job ran as it wants when the controller last wrote."""
     last, sent = job.last_decision, job.last_rescale
     was_sent = sent is not None and sent.step_id == step.step_id
     return was_sent or (last is not None and dict(last.parallelism_from) == dict(step.parallelism_to))
 
 
-def select_due(facts: FleetFacts, hours: float, jobs: Iterable[str] = ()) -> list[StepFact]:
+def select_due(facts: FleetStatus, hours: float, jobs: Iterable[str] = ()) -> list[StepFact]:
     """Return the steps that are to be sent within so many hours, of some jobs (``cluster/job``) or all, by time.
 
     Those whose time has passed are among them while they are valid and were not carried out.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.facts import JobFacts
+from fleet.facts import JobStatus
 from include.domain.slots import count_paid
 from include.utc import DAY_S, HOUR_S
 from models.scheduling.figures import format_late
@@ -43,7 +43,7 @@ class PlanSaving:
 
 
 def saving_of(
-    job: JobFacts, now_s: float, days: Sequence[Mapping[str, Any]] = (), taskmanager_slots: int = 1
+    job: JobStatus, now_s: float, days: Sequence[Mapping[str, Any]] = (), taskmanager_slots: int = 1
 ) -> PlanSaving | None:
     """Return what the steps of a job's newest plan save from now on; None without steps whose times are known.
 

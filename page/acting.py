@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
-from fleet.acts.holds import NotOnHoldError, record_hold, release_holds, write_hold
+from fleet.acts.holds import NotControlledError, NotOnHoldError, record_hold, release_holds, write_hold
 from fleet.acts.lifts import NothingToLiftError, lift_blocks
 from fleet.acts.people import NotAllowedError, check_role
 from fleet.acts.pins import NotPinnedError, pin_job, unpin_job
@@ -33,10 +33,6 @@ HOLD_HOURS_MAX = 24 * 365.0
 
 class ConflictError(ValueError):
     """It was not done, and the page says why."""
-
-
-class NotControlledError(Exception):
-    """It was done, but no controller seems to read it."""
 
 
 NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, NotPinnedError, NothingToLiftError)

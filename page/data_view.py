@@ -27,7 +27,7 @@ class RefusedLines:
 
 
 @dataclass(frozen=True, slots=True)
-class DataView:
+class DataPage:
     """All that the page shows; rows of the tables that they are named after."""
 
     ingestions: tuple[Mapping[str, Any], ...]
@@ -38,7 +38,7 @@ class DataView:
     more_series: int
 
 
-def read_data(reader: FleetReader, now_s: float) -> DataView:
+def read_data(reader: FleetReader, now_s: float) -> DataPage:
     """Return the view at a time, epoch seconds."""
     now = timestamp_of(now_s)
     newest: dict[str, Mapping[str, Any]] = {}
@@ -57,7 +57,7 @@ def read_data(reader: FleetReader, now_s: float) -> DataView:
     scored = chain.from_iterable(reader.tables.read_scores(now_s).values())
     champions = [row for row in select_newest_scores(scored, now_s) if row["champion"]]
     series = sorted(champions, key=lambda row: -(row["mase"] or 0.0))
-    return DataView(
+    return DataPage(
         ingestions=tuple(newest[name] for name in sorted(newest)),
         refused=tuple(sorted(refused, key=lambda one: (one.cluster, -one.lines))),
         refused_total=total,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from fleet.facts import DecisionFact, FleetFacts, HealthFact, HoldFact, JobFacts, StepFact
+from fleet.facts import DecisionFact, FleetStatus, HealthFact, HoldFact, JobStatus, StepFact
 from fleet.health import Fault
 from fleet.loads import LoadFact
 from fleet.savings import PlanSaving, saving_of, sum_savings
@@ -82,7 +82,7 @@ class Card:
 class JobLine:
     """One job of the table."""
 
-    job: JobFacts
+    job: JobStatus
     risk: Risk
     load: LoadFact | None
     peak_q90_per_s: float | None
@@ -98,7 +98,7 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetView:
+class FleetPage:
     """All that the page shows."""
 
     cards: tuple[Card, ...]
@@ -116,14 +116,14 @@ class FleetView:
     warnings: tuple[str, ...]
 
 
-def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
+def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetPage:
     """Return the view that an address asks for, with so many rows on a page."""
     facts = look.facts
     lines = [line_of(look, job) for job in facts.jobs if not job.has_ended]
     chosen = sorted(filter(lambda line: _matches(line, query), lines), key=lambda line: _order(line, query.sort))
     pages = max(-(-len(chosen) // rows), 1)
     first = (min(max(query.page, 1), pages) - 1) * rows
-    return FleetView(
+    return FleetPage(
         cards=form_cards(facts),
         lines=tuple(chosen[first : first + rows]),
         matching=len(chosen),
@@ -140,7 +140,7 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetView:
     )
 
 
-def form_cards(facts: FleetFacts) -> tuple[Card, ...]:
+def form_cards(facts: FleetStatus) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
     ticked = {one.cluster: one.ticked_at_s or 0.0 for one in facts.clusters}
@@ -166,7 +166,7 @@ def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
     return [CardLine(tuple(listed), *key) for key, listed in scopes.items()]
 
 
-def line_of(look: Look, job: JobFacts) -> JobLine:
+def line_of(look: Look, job: JobStatus) -> JobLine:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
@@ -213,7 +213,7 @@ def _order(line: JobLine, sort: str) -> tuple[float | str, ...]:
     return (*keys.get(sort, (-line.risk.order[0], -line.risk.order[1])), line.name)
 
 
-def _last_rescales(facts: FleetFacts, most: int = 10) -> tuple[DecisionFact, ...]:
+def _last_rescales(facts: FleetStatus, most: int = 10) -> tuple[DecisionFact, ...]:
     sent: Iterable[DecisionFact] = (job.last_rescale for job in facts.jobs if job.last_rescale is not None)
     lately: Sequence[DecisionFact] = [one for one in sent if one.at_s > facts.at_s - DAY_S]
     return tuple(sorted(lately, key=lambda one: -one.at_s)[:most])

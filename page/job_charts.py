@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fleet.bands import Band
-from fleet.facts import JobFacts
+from fleet.facts import JobStatus
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
 from include.lake_table import timestamp_of
@@ -19,7 +19,7 @@ from page.source import Look
 
 
 def draw_charts(
-    reader: FleetReader, look: Look, facts: JobFacts, hours: int, log: Sequence[Mapping[str, Any]]
+    reader: FleetReader, look: Look, facts: JobStatus, hours: int, log: Sequence[Mapping[str, Any]]
 ) -> tuple[Chart, ...]:
     """Return the charts of a job: load, slots, busy share and age of the backlog.
 

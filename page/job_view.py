@@ -53,7 +53,7 @@ ACTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class JobView:
+class JobPage:
     """All that the page shows of a job."""
 
     line: JobLine
@@ -94,7 +94,7 @@ def read_view(
     hours: int | None,
     why_at: datetime | None,
     curves: Sequence[Curve] = (),
-) -> JobView | None:
+) -> JobPage | None:
     """Return the view of a job; None where nobody knows it."""
     facts = next((one for one in look.facts.jobs if (one.cluster, one.job) == (cluster, job)), None)
     if facts is None:
@@ -106,7 +106,7 @@ def read_view(
     now = timestamp_of(now_s)
     if hours is None:
         hours = _choose_hours(reader.recent.read_loads(cluster, job, now - timedelta(hours=USUAL_H), now), now_s)
-    return JobView(
+    return JobPage(
         line=line_of(look, facts),
         hours=hours,
         charts=draw_charts(reader, look, facts, hours, log),

@@ -25,7 +25,7 @@ JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ResultsView:
+class ResultsPage:
     """All that the page shows.
 
     Attributes:
@@ -84,9 +84,9 @@ class ResultsReader:
     def __init__(self, reader: FleetReader) -> None:
         self.reader = reader
         self._read: tuple[RowsOfJobs, ...] = ()
-        self._views: dict[tuple[str, date], ResultsView] = {}
+        self._views: dict[tuple[str, date], ResultsPage] = {}
 
-    def read(self, now_s: float, month: str = "") -> ResultsView:
+    def read(self, now_s: float, month: str = "") -> ResultsPage:
         """Return the view of a month (2026-11), or of the last days."""
         tables = self.reader.tables
         tables_read = (
@@ -149,7 +149,7 @@ def form_results(
     advice: Mapping[JobKey, str] | None,
     price: Price | None,
     worth_of: Callable[[str, str], float | None],
-) -> ResultsView:
+) -> ResultsPage:
     """Return the view of a period."""
     jobs = judge_jobs(period, days, steps, backtests, advice, worth_of=worth_of)
     measured = [one for one in jobs if one.saved is not None and one.slots_before is not None]
@@ -159,7 +159,7 @@ def form_results(
     for one in jobs:
         for status, count in one.sent.items():
             sent[status] = sent.get(status, 0) + count
-    return ResultsView(
+    return ResultsPage(
         period=period,
         months=tuple(sorted({f"{row['date']:%Y-%m}" for row in (*days, *steps)}, reverse=True)),
         jobs=tuple(jobs[:JOBS]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fleet.facts import JobFacts
+from fleet.facts import JobStatus
 from fleet.health import describe_age
 from fleet.loads import LoadFact
 from include.settings.planner import Costs
@@ -64,7 +64,7 @@ class Goal:
         return f"{self.minutes:.3g} late minutes a day, in which a record waits for more than {self.late_after_s:g} s"
 
 
-def judge_risk(job: JobFacts, day_late_minutes: float | None, load: LoadFact | None, goal: Goal) -> Risk:
+def judge_risk(job: JobStatus, day_late_minutes: float | None, load: LoadFact | None, goal: Goal) -> Risk:
     """Return the risk of a job: first what is wrong now, then the late minutes that its plan expects of its day."""
     late = day_late_minutes or 0.0
     if load is not None and load.lag_s is not None and load.lag_s > goal.late_after_s:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fleet.facts import FleetFacts
+from fleet.facts import FleetStatus
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
 from fleet.small_tables import RowsOfJobs
@@ -17,7 +17,7 @@ from include.lake_table import timestamp_of
 from include.place import place
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
-from page.results_view import ResultsReader, ResultsView
+from page.results_view import ResultsPage, ResultsReader
 
 JobKey = tuple[str, str]
 FRESH_S = 2.0
@@ -58,7 +58,7 @@ class Look:
 
     settings: Settings
     origin: SettingsOrigin | None
-    facts: FleetFacts
+    facts: FleetStatus
     plans: Mapping[JobKey, tuple[PlanRow, ...]]
     loads: Mapping[JobKey, LoadFact]
     days: RowsOfJobs
@@ -125,7 +125,7 @@ class FleetSource:
                 del self._looks[oldest]
             return known.look
 
-    def read_results(self, now_s: float, month: str) -> ResultsView:
+    def read_results(self, now_s: float, month: str) -> ResultsPage:
         """Return what came of Tidewise in a month, or in the last days.
 
         Raises:

@@ -20,8 +20,8 @@ from models.training.model_review import (
     PROMOTED_TAG,
     REJECTED_TAG,
     VERSION_TAG,
-    Review,
-    Reviewed,
+    ReviewedVersion,
+    ReviewOrders,
     name_missing,
     read_names,
     write_names,
@@ -47,7 +47,7 @@ class Done:
     """
 
     detail: str
-    champion: Reviewed | None
+    champion: ReviewedVersion | None
     made: FleetBundle | None = None
     base: str = ""
 
@@ -64,7 +64,7 @@ class ModelActs:
     def __init__(self, store: ModelStore, by: str, at: str, reason: str = "") -> None:
         self._store, self._by, self._at, self._reason = store, by, at, reason
 
-    def find(self, name: str) -> Reviewed:
+    def find(self, name: str) -> ReviewedVersion:
         """Return a version by its number, or by its model version.
 
         Raises:
@@ -147,7 +147,7 @@ class ModelActs:
         self._store.make_champion(to, self._at)
         return self._settle(to, "rolled back to", f"back from version {champion.number} to {to.number} until lifted")
 
-    def _usable(self, name: str) -> Reviewed:
+    def _usable(self, name: str) -> ReviewedVersion:
         one = self.find(name)
         try:
             self._store.read_number(one.number)
@@ -156,7 +156,7 @@ class ModelActs:
             raise ActRefusedError(f"version {one.number} cannot be used: {reported}") from error
         return one
 
-    def _find_before(self, number: int) -> Reviewed:
+    def _find_before(self, number: int) -> ReviewedVersion:
         known = [one for one in self._store.list_reviewed() if one.is_ours and one.was_champion and one.number < number]
         usable = [one for one in known if not _is_rejected(one)]
         if not usable:
@@ -168,14 +168,14 @@ class ModelActs:
         if review.pinned is not None and review.pinned != number:
             raise ActRefusedError(f"version {review.pinned} is pinned; lift that first")
 
-    def _refuse_unknown(self, one: Reviewed, jobs: Sequence[JobKey]) -> None:
+    def _refuse_unknown(self, one: ReviewedVersion, jobs: Sequence[JobKey]) -> None:
         known = set(self._store.read_number(one.number).jobs()) if jobs else set()
         if unknown := [job for job in jobs if job not in known]:
             raise ActRefusedError(f"version {one.number} has no models of {_names(unknown)}")
 
     def _write(
         self,
-        one: Reviewed,
+        one: ReviewedVersion,
         tag: str,
         *,
         is_whole: bool | None = None,
@@ -189,7 +189,7 @@ class ModelActs:
         if value != before:
             self._store.set_tag(one.number, tag, value)
 
-    def _settle(self, one: Reviewed, verb: str, detail: str) -> Done:
+    def _settle(self, one: ReviewedVersion, verb: str, detail: str) -> Done:
         """Let the champion be what is said now, with a version made for it where single jobs have other models."""
         why = f": {self._reason}" if self._reason else ""
         self._store.set_tag(one.number, REVIEW_TAG, f"{verb} by {self._by}, {self._at}{why}")
@@ -214,7 +214,7 @@ class ModelActs:
         text = f"{detail}; version {registered.number} was made for it and is champion"
         return Done(text, registered, made, champion.registered.model_version)
 
-    def _register(self, made: FleetBundle, note: str) -> Reviewed:
+    def _register(self, made: FleetBundle, note: str) -> ReviewedVersion:
         done = self._store.find_finished(made.model_version)
         if done is None:
             text = f"{note}; by {self._by}, {self._at}."
@@ -230,12 +230,12 @@ def _hash(content: object) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def _is_rejected(one: Reviewed) -> bool:
+def _is_rejected(one: ReviewedVersion) -> bool:
     return read_names(one.tags.get(REJECTED_TAG, ""))[0]
 
 
 def _find_sources(
-    bundle: FleetBundle, review: Review, bundles: Mapping[int, FleetBundle]
+    bundle: FleetBundle, review: ReviewOrders, bundles: Mapping[int, FleetBundle]
 ) -> dict[JobKey, FleetBundle | None]:
     """Return the bundles of jobs whose models in use are not those that they shall have."""
     result, present = dict[JobKey, FleetBundle | None](), bundle.versions_of_jobs()

@@ -31,8 +31,8 @@ from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.training.model_review import (
     PROMOTED_TAG,
     VERSION_TAG,
-    Review,
-    Reviewed,
+    ReviewedVersion,
+    ReviewOrders,
     drop_impossible,
     rank_usable,
     read_review,
@@ -88,7 +88,7 @@ class Champion:
         lost: which versions that came first cannot be read, and why, a sentence each.
     """
 
-    registered: Reviewed | None
+    registered: ReviewedVersion | None
     bundle: FleetBundle | None
     problems: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class ModelStore:
             file.write_bytes(bundle.to_bytes())
             mlflow.log_artifact(str(file), FITTED)
 
-    def register(self, run: Run) -> Reviewed:
+    def register(self, run: Run) -> ReviewedVersion:
         """Return the registered version of a finished run, creating it once."""
         name = self.settings.registered_model
         try:
@@ -195,12 +195,12 @@ class ModelStore:
             if present.get(tag) != value:
                 self.client.set_registered_model_tag(name, tag, value)
 
-    def find_aliased(self, alias: str) -> Reviewed | None:
+    def find_aliased(self, alias: str) -> ReviewedVersion | None:
         """Return the version that an alias names, None when it names none, or one that is not of this project."""
         result = find_alias(self.client, self.settings.registered_model, alias)
         return None if result is None or VERSION_TAG not in result.tags else _reviewed(result)
 
-    def list_reviewed(self) -> list[Reviewed]:
+    def list_reviewed(self) -> list[ReviewedVersion]:
         """Return every registered version with its tags."""
         return list(map(_reviewed, list_versions(self.client, self.settings.registered_model)))
 
@@ -229,24 +229,24 @@ class ModelStore:
             return Champion(known[number], bundle, tuple(problems), tuple(lost))
         return Champion(None, None, tuple(problems), tuple(lost))
 
-    def read_review(self, champion: Reviewed | None) -> Review:
+    def read_review(self, champion: ReviewedVersion | None) -> ReviewOrders:
         """Return what persons have said of the registered versions."""
         number = None if champion is None else champion.number
         return read_review(self.list_reviewed(), number, self.find_number(PINNED), self.is_usable)
 
-    def read_orders(self, champion: Reviewed | None) -> tuple[Review, dict[int, FleetBundle]]:
+    def read_orders(self, champion: ReviewedVersion | None) -> tuple[ReviewOrders, dict[int, FleetBundle]]:
         """Return what persons have said, and the bundles of the versions whose models single jobs shall have."""
         review = self.read_review(champion)
         numbers = sorted({number for number, _ in review.orders.values() if number is not None})
         bundles = {number: self.read_number(number) for number in numbers}
         return drop_impossible(review, {number: one.jobs() for number, one in bundles.items()}), bundles
 
-    def make_champion(self, to: Reviewed, at: str) -> None:
+    def make_champion(self, to: ReviewedVersion, at: str) -> None:
         """Let plans use a version from now on; ``at``: when, as text."""
         self.set_tag(to.number, PROMOTED_TAG, at)
         self.point(CHAMPION, to)
 
-    def keep_champion(self, champion: Reviewed, at: str) -> None:
+    def keep_champion(self, champion: ReviewedVersion, at: str) -> None:
         """Let the alias name the version that plans use, and remember that it was champion."""
         marked = {one.number: one.was_champion for one in self.list_reviewed()}
         if not marked.get(champion.number) or self.find_number(CHAMPION) != champion.number:
@@ -286,7 +286,7 @@ class ModelStore:
         else:
             self.client.delete_model_version_tag(self.settings.registered_model, str(number), tag)
 
-    def point(self, alias: str, to: Reviewed) -> None:
+    def point(self, alias: str, to: ReviewedVersion) -> None:
         """Let an alias name a version."""
         self.client.set_registered_model_alias(self.settings.registered_model, alias, str(to.number))
 
@@ -318,8 +318,8 @@ class ModelStore:
         return FleetBundle.from_bytes(read_bundle(self.settings.registered_model, number))
 
 
-def _reviewed(version: ModelVersion) -> Reviewed:
-    return Reviewed(int(version.version), dict(version.tags))
+def _reviewed(version: ModelVersion) -> ReviewedVersion:
+    return ReviewedVersion(int(version.version), dict(version.tags))
 
 
 def _example_of(bundle: FleetBundle) -> pd.DataFrame | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cli.arguments import CommandParser
 from controller.health import PREFIX, ControllerHealth
-from fleet.facts import ClusterFacts, FleetFacts, JobFacts
+from fleet.facts import ClusterStatus, FleetStatus, JobStatus
 from fleet.health import Fault
 from fleet.loads import LoadFact
 from fleet.metrics import Family, list_families
@@ -39,10 +39,10 @@ def describe_labels(family: Family) -> str:
 
 def update_page(page: str) -> str:
     """Return the page with its tables replaced: the metrics of a fleet of one job, and those of a controller."""
-    clusters = (ClusterFacts("prod", "dry-run", "", None, None, None),)
+    clusters = (ClusterStatus("prod", "dry-run", "", None, None, None),)
     window = LoadFact(0.0, 300.0, None, None, None, None, None)
-    job = JobFacts("prod", "orders", "dry-run", "", None, None, None, "", "", None, window=window)
-    families = list_families(FleetFacts(0.0, clusters, (job,)))
+    job = JobStatus("prod", "orders", "dry-run", "", None, None, None, "", "", None, window=window)
+    families = list_families(FleetStatus(0.0, clusters, (job,)))
     rows = ((f"`{one.name}`", one.meaning, describe_labels(one)) for one in families)
     page = put_between_marks(page, MARKS, f"\n{format_table(('metric', 'meaning', 'labels'), rows)}\n")
     own = ((f"`{name}`", meaning, kind) for name, meaning, kind in list_own_metrics())

@@ -22,7 +22,7 @@ from lab.local_flink.job_client import JobClient
 from lab.local_flink.processes import end_process, start_process
 from models.policies.observations import Observations
 from models.polling.poll_history import PollHistory
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 TIDEWISE = "tidewise"
 
@@ -126,7 +126,7 @@ class _Host:
                 self._failure = repr(error)
                 raise
 
-    def _decide(self, seen: SeenJob, observations: Observations) -> None:
+    def _decide(self, seen: PolledJob, observations: Observations) -> None:
         if seen.graph is None or not seen.is_up:
             return
         wanted = self._rival.decide(seen.graph, seen.running, observations, round(time.time()))

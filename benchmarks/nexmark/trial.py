@@ -37,7 +37,7 @@ from lab.local_flink.job_client import JobClient
 from lab.local_flink.nexmark import Query, submit_query
 from models.policies.observations import Observations
 from models.polling.poll_history import PollHistory
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 from tools.record_queries import wait_until_running
 
 _RETAINED_WINDOWS = 60
@@ -129,7 +129,7 @@ class Trial:
             time.sleep(max(0.0, POLL_EVERY_S - (time.time() - now_s)))
         self._end_step(say)
 
-    def _note(self, job: _Job, seen: SeenJob, result: Observations) -> None:
+    def _note(self, job: _Job, seen: PolledJob, result: Observations) -> None:
         """Keep what the last window showed, and whether the job was asked for something else."""
         assert seen.graph is not None
         assert job.counters is not None
@@ -168,7 +168,7 @@ class Trial:
         running, busy = int(result.parallelism[-1, place]), float(result.busy_share[-1, place])
         trial.capacities.append((running, busy, float(result.true_processing_rate_per_s[-1, place])))
 
-    def _decide(self, job: _Job, seen: SeenJob, result: Observations, say: Callable[[str], None]) -> None:
+    def _decide(self, job: _Job, seen: PolledJob, result: Observations, say: Callable[[str], None]) -> None:
         assert seen.graph is not None
         assert job.rival is not None
         asked = {name: job.bounds.get(vertex) for name, vertex in seen.vertex_ids.items()}

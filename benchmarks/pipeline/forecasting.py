@@ -22,7 +22,7 @@ from models.forecasting.base import Registry, registry
 from models.forecasting.blend import NAME as BLEND
 from models.forecasting.boosting import fit
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.rate_history import History, prepare
+from models.forecasting.rate_history import RateHistory, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 SERIES = 1000
@@ -45,7 +45,7 @@ class SklearnHarmonic:
     min_history_days: float = 2.0
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         paths = np.full((len(origins), len(history.begin), horizon), np.nan)
         for place, origin in enumerate(origins):
@@ -54,7 +54,7 @@ class SklearnHarmonic:
                     paths[place, series] = self._one(history, series, int(first), int(origin), horizon)
         return paths
 
-    def _one(self, history: History, series: int, first: int, origin: int, horizon: int) -> Floats:
+    def _one(self, history: RateHistory, series: int, first: int, origin: int, horizon: int) -> Floats:
         calendar = history.calendar
         columns = self.maths.columns(origin - first, calendar)
         # Ridge has one penalty for all columns: scale the columns instead.

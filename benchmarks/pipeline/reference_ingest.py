@@ -30,7 +30,7 @@ from spark_jobs.job_history.samples import REPLY_KEY
 from spark_jobs.job_history.vertex_rows import VERTEX_KEY
 from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
-from spark_jobs.raw_parsing.typed_lines import Limits, read_columns
+from spark_jobs.raw_parsing.typed_lines import ReplyLimits, read_columns
 
 JOINED = ("parallelism", "disturbed", "date", "hour")
 """Columns of silver.observations that are no measure of a window."""
@@ -74,7 +74,7 @@ class JobTables:
 def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
     """Return the rows of bronze.metrics and bronze.job_events, with what was read in ``sample`` and ``event``."""
     rules = Ingest()
-    limits = Limits(rules.max_value, 1000 * rules.max_clock_skew_s)
+    limits = ReplyLimits(rules.max_value, 1000 * rules.max_clock_skew_s)
     metrics, events = [], []
     for file in sorted(raw.glob("cluster=*/date=*/hour=*/*.jsonl.gz")):
         name, cluster = str(file.relative_to(raw)), file.parts[-4].removeprefix("cluster=")

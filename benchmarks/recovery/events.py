@@ -20,7 +20,7 @@ from models.arrays import Bools, Floats, Ints
 from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from models.training.job_facts import learn_facts
-from models.training.job_windows import JobHistory, JobWindows, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
 from models.training.operator_fits import fit_operators
 
 WINDOW_S = 300.0
@@ -128,7 +128,7 @@ def fit_capacities(fleet: Fleet, job: int, windows: Windows, until_s: float) -> 
     unknown = np.full(busy.shape, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         true_rate = rate / busy
-    measured = JobWindows(
+    measured = TrainingWindows(
         tuple(map(str, present.tolist())),
         start_s=(windows.end_s[before] - WINDOW_S).astype(np.int64),
         window_s=np.full(len(busy), WINDOW_S),
@@ -145,7 +145,7 @@ def fit_capacities(fleet: Fleet, job: int, windows: Windows, until_s: float) -> 
     )
     top = int(fleet.p_max[job].max())
     known = tuple(KnownOperator(str(one), (), int(fleet.p_max[job, one])) for one in present.tolist())
-    history = JobHistory(("simulated", str(job)), measured, known, top)
+    history = TrainingHistory(("simulated", str(job)), measured, known, top)
     points = learn_facts(history, Training(), until_s).points
     fits = fit_operators(points, leaves_out=False)
     return {int(one.operator): fitted.mean_per_s for one, fitted in zip(points, fits, strict=True)}

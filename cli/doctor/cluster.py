@@ -16,7 +16,7 @@ from cli.doctor.cluster_access import (
     find_version,
 )
 from cli.doctor.cluster_jobs import (
-    SeenJob,
+    ClusterJob,
     check_checkpoints,
     check_job_keys,
     check_max_parallelism,
@@ -104,7 +104,7 @@ def _check_inside(
 
 
 def check_job(
-    part: str, job: SeenJob, cluster: Cluster, configuration: Mapping[str, str], version: Version | None
+    part: str, job: ClusterJob, cluster: Cluster, configuration: Mapping[str, str], version: Version | None
 ) -> list[Finding]:
     """Return the findings of a job."""
     return [
@@ -115,6 +115,6 @@ def check_job(
     ]
 
 
-def count_requests(jobs: list[SeenJob]) -> int:
+def count_requests(jobs: list[ClusterJob]) -> int:
     """Return how many requests a poll of the cluster takes."""
     return FIXED_REQUESTS + sum(REQUESTS_PER_JOB + len(job.vertices) for job in jobs)

@@ -26,7 +26,7 @@ _NEEDED = ("numRecordsIn", "numRecordsOut")
 
 
 @dataclass(frozen=True, slots=True)
-class SeenJob:
+class ClusterJob:
     """A job that has not ended.
 
     Attributes:
@@ -56,14 +56,14 @@ class SeenJob:
         return list(self.details.get("vertices", []))
 
 
-def read_jobs(probe: Probe) -> list[SeenJob]:
+def read_jobs(probe: Probe) -> list[ClusterJob]:
     """Return the jobs that have not ended, by name."""
     listed = probe.get_json("/jobs/overview", {}).get("jobs", [])
     running = [one for one in listed if one.get("state") not in TERMINAL_STATES]
     return sorted((_read_job(probe, one) for one in running), key=lambda job: job.name)
 
 
-def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
+def _read_job(probe: Probe, listed: Mapping[str, Any]) -> ClusterJob:
     job_id = str(listed["jid"])
     details = probe.get_json(endpoints.job_path(job_id), {})
     reported = probe.get_json(endpoints.job_path(job_id, "config"), {})
@@ -79,10 +79,10 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
     name, reports = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(reported)
     config = checkpoints.payload if checkpoints.is_ok else None
-    return SeenJob(job_id, name, details, own, config, metrics, requirements.is_ok, reports, is_reported)
+    return ClusterJob(job_id, name, details, own, config, metrics, requirements.is_ok, reports, is_reported)
 
 
-def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
+def check_names(part: str, jobs: Sequence[ClusterJob]) -> Finding:
     """Check that jobs can be told apart by name, which outlives a redeployment."""
     if not jobs:
         return warning(part, "jobs", "no job runs", "start one, and run the doctor again")
@@ -92,7 +92,7 @@ def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
     return ok(part, "jobs", f"{len(jobs)} run: {list_names(job.name for job in jobs)}")
 
 
-def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> list[Finding]:
+def check_topic_keys(part: str, jobs: Sequence[ClusterJob], cluster: Cluster) -> list[Finding]:
     """Check that the keys of Kafka's topics and of partitions mean sources of jobs that run."""
     known = group_operators(
         (job.name, str(vertex["name"]), str(vertex["id"])) for job in jobs for vertex in job.vertices
@@ -123,7 +123,7 @@ def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> li
     return result
 
 
-def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Settings) -> list[Finding]:
+def check_job_keys(part: str, name: str, jobs: Sequence[ClusterJob], settings: Settings) -> list[Finding]:
     """Name keys of the settings for jobs of a cluster that do not run, with the nearest of those that do."""
     running = {f"{name}/{job.name}": job.name for job in jobs}
     if not running:
@@ -140,7 +140,7 @@ def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Sett
 
 
 def check_checkpoints(
-    part: str, job: SeenJob, configuration: Mapping[str, str] | None = None, version: Version | None = None
+    part: str, job: ClusterJob, configuration: Mapping[str, str] | None = None, version: Version | None = None
 ) -> Finding:
     """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start.
 
@@ -168,7 +168,7 @@ def check_checkpoints(
     return ok(part, check, f"every {interval_s:g} s{waits}")
 
 
-def check_metrics(part: str, job: SeenJob) -> list[Finding]:
+def check_metrics(part: str, job: ClusterJob) -> list[Finding]:
     """Check that every vertex has the metrics from which rates and capacity come, and sources a backlog."""
     check, lacking, silent = f"metrics of {job.name}", [], []
     read_by: list[str] = []
@@ -211,7 +211,7 @@ def _describe_sources(read_by: Sequence[str]) -> str:
     return f"; the load of {list_names(read_by, 3)}" if read_by else ""
 
 
-def check_slot_sharing(part: str, job: SeenJob) -> Finding:
+def check_slot_sharing(part: str, job: ClusterJob) -> Finding:
     """Check that the job is in one slot-sharing group: only then its slots are its largest parallelism."""
     check = f"slot sharing of {job.name}"
     groups = {one["slotSharingGroupId"] for one in job.vertices if one.get("slotSharingGroupId")}
@@ -222,7 +222,7 @@ def check_slot_sharing(part: str, job: SeenJob) -> Finding:
     return ok(part, check, "one group")
 
 
-def check_max_parallelism(part: str, job: SeenJob, cluster: Cluster) -> Finding:
+def check_max_parallelism(part: str, job: ClusterJob, cluster: Cluster) -> Finding:
     """Check that vertices can grow to the most slots that a plan may give."""
     check = f"maximum parallelism of {job.name}"
     limits = {str(one["name"]): int(one.get("maxParallelism", 0)) for one in job.vertices}

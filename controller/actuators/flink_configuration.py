@@ -17,7 +17,7 @@ _RETAINED_S = 30.0  # a JobManager has its configuration from its start, but may
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterFacts:
+class ClusterConfiguration:
     """What a cluster's configuration tells.
 
     Attributes:
@@ -49,11 +49,11 @@ class FlinkConfiguration:
     def __init__(self, client: FlinkClient, cluster: str, clock: Callable[[], float]) -> None:
         self._client, self._cluster, self._clock = client, cluster, clock
         self._lock = threading.Lock()
-        self._facts: tuple[float, ClusterFacts] | None = None
+        self._facts: tuple[float, ClusterConfiguration] | None = None
         # Of a job's own configuration, by job id; an application has the same id whenever it is deployed.
         self._autoscalers: dict[str, tuple[int, str | None]] = {}
 
-    def read_cluster(self, most_age_s: float = _RETAINED_S) -> ClusterFacts:
+    def read_cluster(self, most_age_s: float = _RETAINED_S) -> ClusterConfiguration:
         """Return what the cluster's configuration tells, or told at most so many seconds ago.
 
         Raises:
@@ -67,9 +67,9 @@ class FlinkConfiguration:
             reply = self._client.job_manager_config()
         except FlinkRefusedError as error:  # a gateway may hide it: nothing is recognised then
             log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
-            return ClusterFacts(unknown=f"the cluster's configuration is not told: {error}")
+            return ClusterConfiguration(unknown=f"the cluster's configuration is not told: {error}")
         reported = cluster_facts.read_configuration(reply)
-        facts = ClusterFacts(
+        facts = ClusterConfiguration(
             is_elastic=cluster_facts.is_elastic(reported),
             is_reactive=cluster_facts.is_reactive(reported),
             autoscaler=cluster_facts.active_autoscaler(reported),

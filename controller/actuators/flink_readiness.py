@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from controller.actuators.flink_configuration import ClusterFacts, FlinkConfiguration
+from controller.actuators.flink_configuration import ClusterConfiguration, FlinkConfiguration
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkRefusedError, FlinkUnreachableError
 from include.flink.rescale_times import WAITS_FOR_CHECKPOINT_SINCE, RescaleTimes, read_rescale_times
 from include.flink.versions import GC_TIME_SINCE, Version
-from models.control.readiness import Checkpoints, Failure, Memory, Readiness
+from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness
 from models.polling import failure_replies, memory_replies
 from models.polling.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
 from models.polling.faults import ReplyError
@@ -54,7 +54,7 @@ class FlinkReadiness:
         self._lock = threading.Lock()
         self._version: Version | None = None
         self._ahead_s: float | None = None  # Flink's time less the monotonic one
-        self._memory: tuple[float, Memory] | None = None
+        self._memory: tuple[float, MemoryUsage] | None = None
         self._configs: dict[str, CheckpointConfig] = {}  # by job id, as told last
         self._asked: dict[str, _Asked] = {}
         self._last_ids: dict[str, int] = {}
@@ -171,7 +171,7 @@ class FlinkReadiness:
         with self._lock:
             return self._configs.get(job_id, CheckpointConfig(None)).is_concurrent
 
-    def _read_memory(self) -> Memory:
+    def _read_memory(self) -> MemoryUsage:
         now_s = self._clock()
         with self._lock:
             if self._memory is not None and now_s - self._memory[0] < _AT_ONCE_S:
@@ -182,7 +182,7 @@ class FlinkReadiness:
             self._memory = (now_s, result)
         return result
 
-    def _read_times(self, facts: ClusterFacts, checkpoints: Checkpoints | None) -> RescaleTimes:
+    def _read_times(self, facts: ClusterConfiguration, checkpoints: Checkpoints | None) -> RescaleTimes:
         return read_rescale_times(facts.told, None if checkpoints is None else checkpoints.interval_s, self._version)
 
     def _find_asked(self, job_id: str) -> _Asked | None:

@@ -9,7 +9,7 @@ from controller.actuators.actuator import RequestRefusedError, RequestUnknownErr
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.polling.job_replies import Slots
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class RecordedActuator:
     """
 
     cluster: str
-    seen: Callable[[], Mapping[tuple[str, str], Sequence[SeenJob]]]
+    seen: Callable[[], Mapping[tuple[str, str], Sequence[PolledJob]]]
     slots: Mapping[str, Slots]
 
     def observe(self, job: str) -> ObservedJob:

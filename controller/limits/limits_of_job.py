@@ -31,7 +31,7 @@ from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Setti
 from include.settings.people import Act
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
-from models.control.blackout import Blackout
+from models.control.blackout import BlackoutPeriod
 from models.control.limits import Limits, combine_limits
 from models.control.readiness import Guards
 from models.control.state import Mode
@@ -363,4 +363,4 @@ def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: dateti
 
 @lru_cache(maxsize=1024)  # the windows of fleet and cluster are the same for all jobs of a tick
 def _is_on(cron: str, duration_s: float, time_zone: str, at: datetime) -> bool:
-    return Blackout(cron, duration_s, time_zone).covers(at)
+    return BlackoutPeriod(cron, duration_s, time_zone).covers(at)

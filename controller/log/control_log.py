@@ -82,7 +82,7 @@ class LogEntry:
         return "" if wanted is None else wanted.step_id
 
 
-class Decision(NamedTuple):
+class DecisionKey(NamedTuple):
     """What makes a decision another one than the last: only then is it worth a row of its own."""
 
     verb: str
@@ -92,14 +92,14 @@ class Decision(NamedTuple):
     target: tuple[tuple[str, int], ...]
 
 
-def decision_of(entry: LogEntry) -> Decision:
+def decision_of(entry: LogEntry) -> DecisionKey:
     """Return what an entry decides; an evaluation names a step anew."""
     wanted, request = desired_parallelism(entry.case), entry.action.request
     target = request.target if request else wanted.parallelism if wanted else {}
     is_planned = wanted is None or wanted.origin is not Origin.REACTIVE
     step_id = entry.step_id if is_planned else ""
     action = entry.action
-    return Decision(str(action.verb), str(action.reason), action.is_dry_run, step_id, tuple(sorted(target.items())))
+    return DecisionKey(str(action.verb), str(action.reason), action.is_dry_run, step_id, tuple(sorted(target.items())))
 
 
 def is_news(entry: LogEntry, last: LogEntry | None) -> bool:

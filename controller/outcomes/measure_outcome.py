@@ -9,14 +9,14 @@ import numpy as np
 from controller.view.job_view import JobView
 from models.control.outcome import Measurements
 from models.policies.observations import Observations
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 WINDOWS = 3  # the last ones count: one alone varies too much
 _BUSY_ENOUGH = 0.5  # of its time: what a vertex that is busy for less could process is an extrapolation
 
 
 def measure(
-    seen: SeenJob, observations: Observations | None, until_s: float, since_s: float = 0.0
+    seen: PolledJob, observations: Observations | None, until_s: float, since_s: float = 0.0
 ) -> Measurements | None:
     """Return what a job did over its last undisturbed windows in ``[since_s, until_s]``; None without any.
 
@@ -74,7 +74,7 @@ def _slope(at_s: np.ndarray, records: np.ndarray) -> float:
     return float(np.polyfit(at_s[known] - at_s[0], records[known], 1)[0])
 
 
-def _measure_capacities(seen: SeenJob, windows: Observations) -> dict[str, float]:
+def _measure_capacities(seen: PolledJob, windows: Observations) -> dict[str, float]:
     """Return vertex id -> what it can process, of those that were busy enough in all windows, records/s."""
     known = np.where(windows.busy_share >= _BUSY_ENOUGH, windows.true_processing_rate_per_s, np.nan).mean(axis=0)
     names = () if seen.graph is None else seen.graph.names

@@ -11,7 +11,7 @@ from include.domain.operator_matching import PlacedOperator
 from include.settings import Mlflow
 from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.bundle.job_models import JobModels
-from models.training.model_review import Reviewed, rank_usable
+from models.training.model_review import ReviewedVersion, rank_usable
 
 _SQLITE = "sqlite:///"
 # A tick waits for the answer, and its leases end: by default MLflow's client tries for minutes.
@@ -46,7 +46,7 @@ class ChampionReader:
             named = [find_alias(client, model, alias) for alias in (CHAMPION, PINNED)]
             if all(one is None for one in named):
                 return
-            versions = [Reviewed(int(one.version), dict(one.tags)) for one in list_versions(client, model)]
+            versions = [ReviewedVersion(int(one.version), dict(one.tags)) for one in list_versions(client, model)]
             usable = rank_usable(versions, *(None if one is None else int(one.version) for one in named))
             mlflow.set_tracking_uri(self._settings.tracking_uri)
             for number in usable:

@@ -17,7 +17,7 @@ from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import FAILED, TERMINAL_STATES
 from models.polling.poll_history import PollHistory
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 JobName = tuple[str, str]
 """Cluster and the job's name."""
@@ -37,7 +37,7 @@ class FleetView:
     """
 
     jobs: Mapping[JobName, JobView]
-    seen: Mapping[JobName, Sequence[SeenJob]]
+    seen: Mapping[JobName, Sequence[PolledJob]]
 
     def of_cluster(self, cluster: str) -> dict[str, JobView]:
         """Return the jobs of a cluster by name."""
@@ -111,7 +111,7 @@ class FleetViewer:
                 views[name] = observed
         return FleetView(views, {name: [listed[number] for number in result] for name, result in numbers.items()})
 
-    def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[SeenJob]) -> list[int]:
+    def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[PolledJob]) -> list[int]:
         """Return those of one name that are still polled.
 
         A JobManager that was lost takes its jobs with it: no reply ever says that they have ended.
@@ -139,7 +139,7 @@ class FleetViewer:
         return self._graphs
 
 
-def _find_failed(listed: Iterable[SeenJob]) -> set[JobName]:
+def _find_failed(listed: Iterable[PolledJob]) -> set[JobName]:
     """Return the names of jobs whose last one has ended by a failure."""
     newest = {(job.cluster, job.job): job.state for job in sorted(listed, key=lambda job: job.polled_at_ms)}
     return {name for name, state in newest.items() if state == FAILED}

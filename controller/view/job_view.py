@@ -15,7 +15,7 @@ from models.bundle.job_models import JobModels, RecoveryModel
 from models.control.state import Origin
 from models.policies.job_snapshot import Snapshot, draw_seed
 from models.policies.observations import Observations
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 from models.recovery.recovery_model import UNTRAINED
 from models.scheduling.slot_bounds import SlotBounds
 
@@ -91,7 +91,7 @@ class JobView:
 
     cluster: str
     job: str
-    seen: SeenJob | None = None
+    seen: PolledJob | None = None
     observations: Observations | None = None
     looks: Observations | None = None
     graph: JobGraph | None = None

@@ -13,6 +13,10 @@ from include.settings import Settings
 from models.control.undo import name_hold_until
 
 
+class NotControlledError(Exception):
+    """It is written, but no controller seems to read it; the message is one line."""
+
+
 class NotOnHoldError(ValueError):
     """Nothing has this scope; the message has what is on hold."""
 

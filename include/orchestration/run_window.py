@@ -49,14 +49,14 @@ def requested_end(
     return format_utc(requested_interval(params, interval_start, interval_end).end)
 
 
-class Run(Protocol):
+class DagRun(Protocol):
     """What is needed of Airflow's DAG run."""
 
     run_type: str
     run_after: datetime
 
 
-def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | None, run: Run) -> str:
+def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | None, run: DagRun) -> str:
     """Return the time as of which a stage reads the data, as ISO 8601.
 
     It is the parameter ``as_of``, else the end of the run's data interval, else the time of the request.

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from include.settings.refusals import Fault, key_paths, model_in, nearest_key, show_value
+from include.settings.refusals import SettingFault, key_paths, model_in, nearest_key, show_value
 from include.settings.retired import list_constants
 from include.settings.section import Section
 
@@ -29,7 +29,7 @@ _NEAR = 0.9  # a Kubernetes service "tidewise" brings variables such as TIDEWISE
 class EnvironmentFaultError(ValueError):
     """A variable that cannot be used; carries the fault."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: SettingFault) -> None:
         super().__init__(str(fault))
 
 
@@ -69,7 +69,7 @@ def _check_clusters(result: Mapping[str, Any], variables: Mapping[str, str], kno
             one = next((key for key in sorted(variables) if f"__{name}__" in key), f"{PREFIX}CLUSTERS")
             meant = [own for own in known if own.lower() in near] or sorted(known)
             raise EnvironmentFaultError(
-                Fault(one, f"the settings file has no cluster {name!r}; write one of {', '.join(meant)}")
+                SettingFault(one, f"the settings file has no cluster {name!r}; write one of {', '.join(meant)}")
             )
 
 
@@ -94,7 +94,7 @@ def _put(
             meant = nearest_key(part, place, list(kind.model_fields), root)
             what = "key" if place else "section"
             write = _variable(meant, place)
-            raise EnvironmentFaultError(Fault(variable, f"there is no such {what} {part!r}; write {write}"))
+            raise EnvironmentFaultError(SettingFault(variable, f"there is no such {what} {part!r}; write {write}"))
         place.append(part)
         annotation = kind.model_fields[part].annotation
         inside = model_in(annotation)
@@ -111,7 +111,7 @@ def _put(
         if not parts:
             if inside is not None and model_in(annotation) is not None and get_origin(annotation) is None:
                 raise EnvironmentFaultError(
-                    Fault(
+                    SettingFault(
                         variable,
                         f"names a section, not a key; write {variable}__{next(iter(inside.model_fields)).upper()}",
                     )
@@ -120,7 +120,7 @@ def _put(
             return
         if inside is None:
             raise EnvironmentFaultError(
-                Fault(
+                SettingFault(
                     variable,
                     f"{'.'.join(place)} is a key and has none below it; write {_variable('.'.join(place), place)}",
                 )
@@ -134,7 +134,7 @@ def _own_name(variable: str, name: str, table: str, known: Mapping[str, object])
     if same and name not in known:
         right = variable.replace(f"__{name}__", f"__{same[0]}__", 1)
         raise EnvironmentFaultError(
-            Fault(variable, f"{table} has {same[0]!r}, not {name!r}: capitals count in its names; write {right}")
+            SettingFault(variable, f"{table} has {same[0]!r}, not {name!r}: capitals count in its names; write {right}")
         )
     return name
 
@@ -152,7 +152,7 @@ def _value(variable: str, text: str, annotation: Any) -> Any:
     except (ValueError, RecursionError) as error:
         example = '["programme"]' if get_origin(annotation) is tuple else '{"cluster/job": "programme"}'
         raise EnvironmentFaultError(
-            Fault(variable, f"is no JSON ({error}); write '{example}', say", _show_value(variable, text))
+            SettingFault(variable, f"is no JSON ({error}); write '{example}', say", _show_value(variable, text))
         ) from None  # the error holds the text
 
 
@@ -189,9 +189,9 @@ def _refuse_near_miss(variable: str, root: type[Section]) -> None:
     for table in ("CLUSTERS", "POLICIES"):
         if plain.startswith(f"TIDEWISE_{table}_"):
             rest = variable.upper().partition(table)[2].lstrip("_")
-            raise EnvironmentFaultError(Fault(variable, f"is not read; write {PREFIX}{table}__{rest}, say"))
+            raise EnvironmentFaultError(SettingFault(variable, f"is not read; write {PREFIX}{table}__{rest}, say"))
     if near := get_close_matches(plain, meant, n=1, cutoff=_NEAR):
-        raise EnvironmentFaultError(Fault(variable, f"is not read; write {meant[near[0]]}"))
+        raise EnvironmentFaultError(SettingFault(variable, f"is not read; write {meant[near[0]]}"))
 
 
 def _plain(variable: str) -> str:

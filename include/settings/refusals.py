@@ -33,7 +33,7 @@ _NEVER_SHOWN = "connection"  # a section in whose place somebody may have writte
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SettingFault:
     """One key that cannot be used.
 
     Attributes:
@@ -53,7 +53,9 @@ class Fault:
         return _URL_QUERY.sub(r"\1...", line)
 
 
-def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseModel] | None = None) -> list[Fault]:
+def faults_of(
+    error: Exception, within: tuple[str, ...] = (), root: type[BaseModel] | None = None
+) -> list[SettingFault]:
     """Return the faults of a validation, in order; none for another error.
 
     Args:
@@ -72,10 +74,10 @@ def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseMod
     return result
 
 
-def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
+def faults_of_parameters(error: ValueError, policy: str) -> list[SettingFault]:
     """Return the faults of a policy's parameters."""
     place = f"policies.{policy}"
-    result = faults_of(error, ("policies", policy)) or [Fault(place, str(error))]
+    result = faults_of(error, ("policies", policy)) or [SettingFault(place, str(error))]
     see = f"; write what docs/settings.md allows under [{place}]"
     reported = ("; write", "; remove")
     return [
@@ -83,23 +85,23 @@ def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
     ]
 
 
-def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
+def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> SettingFault:
     key = write_path(place)
     kind, value = one["type"], None if _NEVER_SHOWN in place else show_value(one.get("input"))
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         siblings = keys_at(place[:-1], root)
-        return Fault(
+        return SettingFault(
             key, f"there is no such key; write {nearest_key(str(place[-1]), place[:-1], siblings, root)}", value
         )
     if kind == "missing":
-        return Fault(key, f"is missing; write {key} as well")
+        return SettingFault(key, f"is missing; write {key} as well")
     message = str(one["msg"]).removeprefix("Value error, ")
     if kind == "value_error" and isinstance(one.get("input"), Mapping | BaseModel):  # several keys together
-        return Fault(key, message)
+        return SettingFault(key, message)
     message = message.replace("Input should be", "must be").replace("String should", "must")
     if kind in {"model_type", "dict_type"}:
         message = f"must be a section; write [{key}] and its keys below"
-    return Fault(key, message if "; write" in message else message + _instead(place, root), value)
+    return SettingFault(key, message if "; write" in message else message + _instead(place, root), value)
 
 
 def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from include.settings.refusals import MOVED, Fault, model_in, show_value, write_path
+from include.settings.refusals import MOVED, SettingFault, model_in, show_value, write_path
 
 Path = tuple[str, ...]
 _OF_RIVALS = "only policies of lab/ that plan ahead ask it, and their published costs are with this value"
@@ -45,10 +45,12 @@ class Constant:
     value: object
     because: str
 
-    def refuse(self, path: Path, given: object) -> Fault:
+    def refuse(self, path: Path, given: object) -> SettingFault:
         """Return the fault of settings that set it."""
         reason = f"is a constant now: {write_constant(self.value)}, because {self.because}"
-        return Fault(write_path(path), f"{reason}; remove it (tidewise settings --migrate does)", show_value(given))
+        return SettingFault(
+            write_path(path), f"{reason}; remove it (tidewise settings --migrate does)", show_value(given)
+        )
 
 
 def write_constant(value: object) -> str:
@@ -74,7 +76,7 @@ def _list_frozen(model: type[BaseModel], within: Path = (), because: str | None 
             yield Constant(path, field.get_default(call_default_factory=True), why)
 
 
-def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Path, Fault, bool]]:
+def find_constants(values: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Path, SettingFault, bool]]:
     """Yield path and fault of each key of nested values that became a constant, and whether it says another value."""
     for one in list_constants(model):
         for path, given in _matches(values, one.path):

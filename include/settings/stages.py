@@ -42,7 +42,7 @@ class Backtest(Section):
     )
 
 
-class Memory(Section):
+class MemoryGuard(Section):
     """What the memory of the TaskManagers must be like before slots are given back."""
 
     heap_share_max: float = Field(
@@ -95,7 +95,7 @@ class Apply(Section):
     foreign_change_hold_h: Hours = Field(
         4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"
     )
-    memory: Memory = Field(default_factory=Memory)
+    memory: MemoryGuard = Field(default_factory=MemoryGuard)
     block_h: Hours = Field(6.0, description="h; a parallelism that did harm or was refused is not tried for so long")
     tick_s: int = Field(
         60, ge=1, le=HOUR_S, description="s; between two ticks, at which requests are followed; divides an hour"

@@ -19,7 +19,7 @@ from models.arrays import Floats, Ints
 from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
 from models.forecasting.batch import ForecastSettings, default_registry
-from models.forecasting.boosting import Fit, GlobalBoosting, fit
+from models.forecasting.boosting import BoostingFit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
@@ -28,7 +28,7 @@ from models.forecasting.rate_history import (
     MOST_PER_S,
     NOTHING_SHARE,
     SPIKE_FACTOR,
-    History,
+    RateHistory,
     fill_causally,
     first_observed_bin,
     prepare,
@@ -114,7 +114,7 @@ def _predict(
     window = settings.history_days * day
     clean = np.full((1, len(rates)), np.nan)
     parts: list[Floats] = []
-    fits: tuple[Fit, ...] = ()
+    fits: tuple[BoostingFit, ...] = ()
     names: tuple[str, ...] = ()
     for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
         start = max(0, begin - window)
@@ -133,7 +133,7 @@ def _predict(
     return names, np.concatenate(parts, axis=1), clean
 
 
-def append_rates(history: History, rates_per_s: Floats) -> History:
+def append_rates(history: RateHistory, rates_per_s: Floats) -> RateHistory:
     """Append bins that came later, shape (n, t), without cleaning the earlier ones again.
 
     An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
@@ -153,7 +153,9 @@ def append_rates(history: History, rates_per_s: Floats) -> History:
             spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
             rates = np.where(nothing | spike, np.nan, rates)
     observed = np.concatenate([history.observed, rates], axis=1)
-    return History(history.calendar, observed, fill_causally(observed, history.calendar), first_observed_bin(observed))
+    return RateHistory(
+        history.calendar, observed, fill_causally(observed, history.calendar), first_observed_bin(observed)
+    )
 
 
 def _hold_contest(

@@ -11,17 +11,17 @@ from lab.replay.failures import Downtime
 from models.bundle.job_models import CauseKind, EventKind
 from models.capacity.held_up import find_held_up_share
 from models.policies.observations import Observations
-from models.training.job_windows import JobHistory, JobWindows, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
 from models.training.recovery_fits import RECENT_EVENTS, Events
 
 CLUSTER = "replay"
 _CAUSES: dict[EventKind, CauseKind] = {"rescale": "rescale", "restart": "job_failure"}
 
 
-def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: int) -> JobHistory:
+def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: int) -> TrainingHistory:
     """Return the history of a row; what arrives is known at the broker, and single subtasks are not measured."""
     unknown = np.full(observed.parallelism.shape, np.nan)
-    windows = JobWindows(
+    windows = TrainingWindows(
         operators=graph.names,
         start_s=observed.window_start_s.astype(np.int64),
         window_s=np.full(len(observed), float(observed.window_s)),
@@ -38,7 +38,7 @@ def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: 
         idle_share=observed.idle_share,
     )
     operators = tuple(KnownOperator(one.name, one.upstream, one.max_parallelism) for one in graph.operators)
-    return JobHistory((CLUSTER, job), windows, operators, slots_max)
+    return TrainingHistory((CLUSTER, job), windows, operators, slots_max)
 
 
 def list_events(downtimes: Sequence[Downtime], since_s: float, until_s: float) -> Events:

@@ -19,7 +19,7 @@ from models.arrays import Floats, Ints
 from models.forecasting.blend import HALF_LIFE_S
 from models.forecasting.contest import Contest
 from models.forecasting.fallback import MIN_HISTORY_DAYS
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 FOLLOWED_S = HOUR_S + 900
 """A plan is made a quarter of an hour after its forecast's origin, and followed for an hour."""
@@ -32,7 +32,7 @@ FOLLOWED_FACTOR = 2.0
 
 
 def find_unskilled(
-    contest: Contest, champion: Ints, history: History, *, days: int, error_max: float = ERROR_MAX
+    contest: Contest, champion: Ints, history: RateHistory, *, days: int, error_max: float = ERROR_MAX
 ) -> list[str | None]:
     """Return why each series is no forecast to plan with, None where it is.
 
@@ -55,7 +55,7 @@ def find_unskilled(
     ]
 
 
-def _compute_errors(contest: Contest, champion: Ints, history: History, days: int) -> Floats:
+def _compute_errors(contest: Contest, champion: Ints, history: RateHistory, days: int) -> Floats:
     """Return e, shape (n,), NaN until forecasts that could be planned with have been followed for a day."""
     calendar, now = contest.calendar, history.bins
     leads = np.arange(min(calendar.bins(FOLLOWED_S), contest.predicted.shape[3]))
@@ -73,7 +73,7 @@ def _compute_errors(contest: Contest, champion: Ints, history: History, days: in
     return np.asarray(error / np.where(rate > 0, rate, np.nan))
 
 
-def _compute_changes(history: History, days: int) -> Floats:
+def _compute_changes(history: RateHistory, days: int) -> Floats:
     """Return c, shape (n,), NaN for a series without rates."""
     calendar = history.calendar
     reaction = max(1, REACTION_S // calendar.bin_s)

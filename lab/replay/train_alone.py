@@ -10,8 +10,8 @@ import numpy as np
 from include.settings import Training
 from models.bundle.job_models import JobModels
 from models.training.calibration import Residuals, standardise_ahead
-from models.training.job_facts import JobFacts
-from models.training.job_windows import JobHistory, JobWindows
+from models.training.job_facts import JobEstimates
+from models.training.job_windows import TrainingHistory, TrainingWindows
 from models.training.operator_fits import Fits, OperatorPoints, fit_operators
 from models.training.recovery_fits import Events
 from models.training.train_job import assemble_fleet, learn_job, with_intervals
@@ -20,12 +20,12 @@ ALONE: Final = "alone"
 """Version of the models of a job that is trained without a fleet."""
 
 
-def find_first_s(windows: JobWindows) -> float:
+def find_first_s(windows: TrainingWindows) -> float:
     """Return the begin of the first window with a measurement, epoch seconds; in a far future without one."""
     return float(windows.start_s[windows.is_measured.any(axis=1)].min(initial=2**62))
 
 
-def build_alone(facts: JobFacts, fits: Fits, events: Events, residuals: Residuals | None = None) -> JobModels:
+def build_alone(facts: JobEstimates, fits: Fits, events: Events, residuals: Residuals | None = None) -> JobModels:
     """Return the models of a job that is a fleet of its own.
 
     Args:
@@ -46,7 +46,7 @@ def fit_jobs(points: Sequence[Sequence[OperatorPoints]], *, leaves_out: bool = T
 
 
 def train_alone(
-    histories: Sequence[JobHistory],
+    histories: Sequence[TrainingHistory],
     events: Sequence[Events],
     options: Training,
     as_of_s: float,

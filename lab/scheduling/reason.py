@@ -9,7 +9,7 @@ import numpy as np
 from lab.scheduling.step_placing import JobConditions
 from models.arrays import Floats
 from models.scheduling.figures import format_clock, format_count, format_duration, format_rate
-from models.scheduling.rescale_timing import Step
+from models.scheduling.rescale_timing import ScheduleStep
 from models.scheduling.shortage import explain_limit
 from models.scheduling.slot_counts import count_slots_of_rows
 
@@ -17,7 +17,9 @@ _LARGE = 0.8  # what uses less than this share at the 90% load was too large
 _NAMED = 3  # operators named one by one; of the others only the number
 
 
-def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats, *, is_weighed: bool = False) -> str:
+def explain_step(
+    step: ScheduleStep, since: int, job: JobConditions, load_per_s: Floats, *, is_weighed: bool = False
+) -> str:
     """Return the reason of a step.
 
     Args:
@@ -50,7 +52,7 @@ def _quantile(job: JobConditions) -> str:
     return f"load q{100 * job.options.load_quantile:g}"
 
 
-def _describe_load(step: Step, since: int, job: JobConditions, load: Floats) -> str:
+def _describe_load(step: ScheduleStep, since: int, job: JobConditions, load: Floats) -> str:
     peak = float(load[step.begin : step.end].max())
     if step.begin == 0:
         return f"{_quantile(job)} is up to {format_rate(peak)}/s from now on"
@@ -61,7 +63,7 @@ def _describe_load(step: Step, since: int, job: JobConditions, load: Floats) -> 
     return f"{_quantile(job)} {verb} from {format_rate(before)}/s to {format_rate(peak)}/s at {at}"
 
 
-def _describe_changes(step: Step, names: Sequence[str]) -> str:
+def _describe_changes(step: ScheduleStep, names: Sequence[str]) -> str:
     pairs = zip(names, step.parallelism_from, step.parallelism_to, strict=True)
     slots = (step.slots_from, step.slots)
     changed = sorted(  # first those that decide the slots, then the largest changes
@@ -73,7 +75,7 @@ def _describe_changes(step: Step, names: Sequence[str]) -> str:
     return ", ".join(parts) + (f" and {more} more change" if more > 0 else "")
 
 
-def _describe_excess(step: Step, since: int, job: JobConditions) -> str:
+def _describe_excess(step: ScheduleStep, since: int, job: JobConditions) -> str:
     """Say that what runs is too large already, which no change of the load explains."""
     if step.slots >= step.slots_from:
         return ""
@@ -86,7 +88,7 @@ def _describe_excess(step: Step, since: int, job: JobConditions) -> str:
     return f"was too large: {sustains}, of which load q90 uses {used:.0%}"
 
 
-def _describe_shortfall(step: Step, job: JobConditions) -> str:
+def _describe_shortfall(step: ScheduleStep, job: JobConditions) -> str:
     """Say why a step is planned that sustains less than the 90% load."""
     expected = step.expected
     load, capacity = format_rate(expected.load_q90_per_s), format_rate(expected.capacity_per_s)
@@ -96,7 +98,7 @@ def _describe_shortfall(step: Step, job: JobConditions) -> str:
     return f"sustains {capacity}/s, less than load q90: more slots would cost more than the late minutes they prevent"
 
 
-def _describe_timing(step: Step) -> str:
+def _describe_timing(step: ScheduleStep) -> str:
     if step.lead_time_s:
         return f"applied {format_duration(step.lead_time_s)} ahead"
     if step.slots < step.slots_from:
@@ -104,7 +106,7 @@ def _describe_timing(step: Step) -> str:
     return "due at once" if step.begin == 0 else "applied when it is needed"
 
 
-def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
+def _describe_hold(step: ScheduleStep, job: JobConditions, load: Floats) -> str:
     peak = int(load.argmax())
     at = format_clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
     is_short = job.need.short[:, step.begin : step.end].any()
@@ -116,7 +118,7 @@ def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     return text
 
 
-def _describe_shortage(step: Step, job: JobConditions) -> str:
+def _describe_shortage(step: ScheduleStep, job: JobConditions) -> str:
     rows = np.flatnonzero(job.need.short[:, step.begin : step.end].any(axis=1))
     if not len(rows):
         return ""

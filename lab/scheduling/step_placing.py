@@ -12,7 +12,7 @@ from lab.scheduling.quantiles import quantile_at_level
 from lab.scheduling.segments import Segment
 from models.arrays import Bools, Ints
 from models.scheduling.expectation import Outlook
-from models.scheduling.rescale_timing import Step, expect_checkpoint_s
+from models.scheduling.rescale_timing import ScheduleStep, expect_checkpoint_s
 from models.scheduling.shortage import Doubt
 from models.scheduling.slot_counts import count_slots_of_rows
 
@@ -70,10 +70,10 @@ class JobConditions:
         return int(count_slots_of_rows(parallelism, self.groups))
 
 
-def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
+def place_steps(segments: list[Segment], job: JobConditions) -> list[ScheduleStep]:
     """Turn the segments of a whole horizon into steps; without any change it is one step that holds."""
     demand = job.outlook.demand
-    steps: list[Step] = []
+    steps: list[ScheduleStep] = []
     before = job.current
     for segment in segments:
         if segment.held:
@@ -86,7 +86,7 @@ def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
         end_s = max(demand.bin_start_s(segment.end), effective_s)
         expected = job.outlook.expect(wanted, segment.begin, segment.end)
         steps.append(
-            Step(
+            ScheduleStep(
                 *(effective_s - lead_s, effective_s, end_s, before, wanted, segment.begin, segment.end, expected),
                 groups=job.groups,
             )
@@ -125,14 +125,14 @@ def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: i
     return np.maximum(segment.parallelism, ahead.max(axis=1, initial=1)), lead_s
 
 
-def _end_at_next_step(steps: list[Step]) -> list[Step]:
+def _end_at_next_step(steps: list[ScheduleStep]) -> list[ScheduleStep]:
     """End each step's validity when the next one is due."""
     ends = [step.apply_at_s for step in steps[1:]] + [steps[-1].valid_until_s]
     return [replace(step, valid_until_s=max(end_s, step.apply_at_s)) for step, end_s in zip(steps, ends, strict=True)]
 
 
-def _hold_step(job: JobConditions) -> Step:
+def _hold_step(job: JobConditions) -> ScheduleStep:
     demand = job.outlook.demand
     expected = job.outlook.expect(job.current, 0, demand.bins)
     end_s = demand.bin_start_s(demand.bins)
-    return Step(job.as_of_s, job.as_of_s, end_s, job.current, job.current, 0, demand.bins, expected, job.groups)
+    return ScheduleStep(job.as_of_s, job.as_of_s, end_s, job.current, job.current, 0, demand.bins, expected, job.groups)

@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.capacity.capacity_samples import Samples
+from models.capacity.capacity_samples import CapacitySamples
 from models.capacity.gp import kernel
 from models.capacity.scaling_shapes import LOG_PRIOR, log_shapes
 
@@ -88,7 +88,7 @@ def length_scales(largest: Floats) -> Floats:
     return SHORTEST * (upper[:, None] / SHORTEST) ** np.linspace(0.0, 1.0, LENGTHS)
 
 
-def window_noise(samples: Samples) -> Floats:
+def window_noise(samples: CapacitySamples) -> Floats:
     """Return (B,) variance of the log of one window's capacity within a stay, with a prior of two windows at 3%."""
     present = samples.present
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,7 +98,9 @@ def window_noise(samples: Samples) -> Floats:
     return np.asarray((relative + prior) / (freedom + NOISE_PRIOR_WEIGHT), float)
 
 
-def fit_averaged(samples: Samples, lengths: Floats, ratios: Floats, *, key_groups: Floats, query: Ints) -> Averaged:
+def fit_averaged(
+    samples: CapacitySamples, lengths: Floats, ratios: Floats, *, key_groups: Floats, query: Ints
+) -> Averaged:
     """Fit a batch of operators and predict their capacities.
 
     Args:
@@ -152,12 +154,12 @@ def _look_up(tables: Floats, table: Ints, at: Ints) -> Floats:
     return np.asarray(tables[table[:, None], :, at - 1].transpose(0, 2, 1), float)
 
 
-def _usual_variance(samples: Samples) -> Floats:
+def _usual_variance(samples: CapacitySamples) -> Floats:
     """Return (B, m) the noise of a point without doubt, in units of t^2."""
     return np.asarray(SHARED_VARIANCE + 1.0 / np.maximum(samples.count, 1.0), float)
 
 
-def _whiten(samples: Samples, at: Floats, away: Floats, length_scale: Floats, noise: Floats) -> _Whitened:
+def _whiten(samples: CapacitySamples, at: Floats, away: Floats, length_scale: Floats, noise: Floats) -> _Whitened:
     present = samples.present
     variance = _usual_variance(samples) + samples.doubt**2 / noise[:, None]
     weight = np.where(present, 1.0 / np.sqrt(variance), 0.0)
@@ -168,7 +170,7 @@ def _whiten(samples: Samples, at: Floats, away: Floats, length_scale: Floats, no
     return _Whitened(np.maximum(eigenvalues, 0.0), basis, basis.sum(axis=2), away @ basis.transpose(0, 2, 1))
 
 
-def _score(samples: Samples, white: _Whitened, ratios: Floats, noise: Floats) -> _Scores:
+def _score(samples: CapacitySamples, white: _Whitened, ratios: Floats, noise: Floats) -> _Scores:
     """Return the restricted likelihood of every r and shape, with level and noise at their best values."""
     shrink = ratios[:, :, None] * white.eigenvalues[:, None, :] + 1.0  # (B, G, m)
     inverse = 1.0 / shrink

@@ -19,7 +19,7 @@ MIN_NOISE_SCALE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class CapacitySamples:
     """Capacities of B operators at up to m parallelisms each; a count of 0 is padding.
 
     Attributes:
@@ -66,10 +66,12 @@ class Samples:
         scaled = self.squares / self.scale_per_s[:, None] ** 2 / self.noise_scale**2
         return np.asarray(np.where(self.present, scaled, 0.0).sum(axis=1), float)
 
-    def take(self, rows: npt.NDArray[np.bool_] | Ints) -> Samples:
+    def take(self, rows: npt.NDArray[np.bool_] | Ints) -> CapacitySamples:
         """Return the samples of some operators."""
         doubt = np.broadcast_to(self.doubt, self.count.shape)[rows]
-        return Samples(self.parallelism[rows], self.count[rows], self.mean_per_s[rows], self.squares[rows], doubt)
+        return CapacitySamples(
+            self.parallelism[rows], self.count[rows], self.mean_per_s[rows], self.squares[rows], doubt
+        )
 
 
 def pack(
@@ -80,7 +82,7 @@ def pack(
     squares: npt.ArrayLike,
     *,
     doubt: npt.ArrayLike = 0.0,
-) -> Samples:
+) -> CapacitySamples:
     """Arrange one row per (operator, parallelism) into padded arrays.
 
     Args:
@@ -89,7 +91,7 @@ def pack(
         count: (rows,) samples, at least 1.
         mean: (rows,) their mean, records/s, positive.
         squares: (rows,) sum of their squared deviations from it.
-        doubt: (rows,) of :class:`Samples`, or one for all.
+        doubt: (rows,) of :class:`CapacitySamples`, or one for all.
 
     Raises:
         ValueError: a count or a mean is not positive.
@@ -107,4 +109,4 @@ def pack(
         block = np.zeros((len(sizes), int(sizes.max(initial=1))))
         block[rows, place] = values
         padded.append(block)
-    return Samples(*padded)
+    return CapacitySamples(*padded)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.arrays import Floats
-from models.capacity.capacity_samples import Samples
+from models.capacity.capacity_samples import CapacitySamples
 from models.capacity.fit import fit
 from models.capacity.gp import predict
 
@@ -34,7 +34,7 @@ class Curves:
     at_bound: npt.NDArray[np.bool_]
 
 
-def fit_curves(samples: Samples, largest: Floats, top: int, start: Floats | None = None) -> Curves:
+def fit_curves(samples: CapacitySamples, largest: Floats, top: int, start: Floats | None = None) -> Curves:
     """Fit a batch of operators and evaluate their curves.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.arrays import Floats
-from models.capacity.capacity_samples import Samples
+from models.capacity.capacity_samples import CapacitySamples
 from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
 
 RATIOS = np.geomspace(1e-3, 1e5, 17)
@@ -21,7 +21,7 @@ WARM_REFINEMENTS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class KernelFit:
     """The best hyperparameters of each operator.
 
     Attributes:
@@ -51,7 +51,7 @@ def length_scale_bound(largest: Floats) -> Floats:
     return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
 
 
-def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
+def fit(samples: CapacitySamples, largest: Floats, start: Floats | None = None) -> KernelFit:
     """Fit every operator of a batch by restricted marginal likelihood.
 
     Args:
@@ -63,7 +63,7 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
     upper = length_scale_bound(largest)
     alone = samples.points < 2
     warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start) & ~alone
-    parts: list[tuple[npt.NDArray[np.int64], Fit]] = []
+    parts: list[tuple[npt.NDArray[np.int64], KernelFit]] = []
     if alone.any():  # a line, whatever the length scale
         line, shortest = samples.take(alone), np.full(int(alone.sum()), MIN_LENGTH_SCALE)
         parts.append((np.flatnonzero(alone), _best_ratio(line, whiten(line, shortest), np.zeros((len(line), 1)))))
@@ -91,7 +91,7 @@ def _lengths_near(near: Floats, upper: Floats) -> Floats:
     return np.column_stack((near / WARM_STEP, near, near * WARM_STEP, probe))
 
 
-def _search(samples: Samples, lengths: Floats, step: Floats, upper: Floats, refinements: int) -> Fit:
+def _search(samples: CapacitySamples, lengths: Floats, step: Floats, upper: Floats, refinements: int) -> KernelFit:
     """Try (B, L) length scales, then both neighbours of the best at ever smaller steps; sharpen r last."""
     ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
     best = _best_ratio(samples, whiten(samples, np.clip(lengths[:, 0], MIN_LENGTH_SCALE, upper)), ratios)
@@ -105,7 +105,7 @@ def _search(samples: Samples, lengths: Floats, step: Floats, upper: Floats, refi
     return _best_ratio(samples, best.spectrum, np.clip(best.ratio[:, None] * FINE_RATIOS, 0.0, RATIOS[-1]))
 
 
-def _keep_better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floats) -> Fit:
+def _keep_better(best: KernelFit, samples: CapacitySamples, length_scale: Floats, ratios: Floats) -> KernelFit:
     other = _best_ratio(samples, whiten(samples, length_scale), ratios)
     wins = other.log_likelihood > best.log_likelihood
 
@@ -115,10 +115,10 @@ def _keep_better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floa
     return _combine(best, other, choose)
 
 
-def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
+def _best_ratio(samples: CapacitySamples, spectrum: Spectrum, ratios: Floats) -> KernelFit:
     result = profile(samples, spectrum, ratios)
     at = (np.arange(len(samples)), np.argmax(result.log_likelihood, axis=1))
-    return Fit(
+    return KernelFit(
         spectrum,
         ratios[at],
         result.slope[at],
@@ -128,18 +128,18 @@ def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
     )
 
 
-def _combine(one: Fit, other: Fit, combine: Callable[[Floats, Floats], Floats]) -> Fit:
+def _combine(one: KernelFit, other: KernelFit, combine: Callable[[Floats, Floats], Floats]) -> KernelFit:
     names = [field.name for field in fields(Spectrum)]
     spectrum = Spectrum(*(combine(getattr(one.spectrum, name), getattr(other.spectrum, name)) for name in names))
-    rest = [field.name for field in fields(Fit)][1:]
-    return Fit(spectrum, *(combine(getattr(one, name), getattr(other, name)) for name in rest))
+    rest = [field.name for field in fields(KernelFit)][1:]
+    return KernelFit(spectrum, *(combine(getattr(one, name), getattr(other, name)) for name in rest))
 
 
-def _transform(one: Fit, change: Callable[[Floats], Floats]) -> Fit:
+def _transform(one: KernelFit, change: Callable[[Floats], Floats]) -> KernelFit:
     return _combine(one, one, lambda values, _: change(values))
 
 
-def _merge_in_order(parts: list[tuple[npt.NDArray[np.int64], Fit]]) -> Fit:
+def _merge_in_order(parts: list[tuple[npt.NDArray[np.int64], KernelFit]]) -> KernelFit:
     order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
     whole = parts[0][1]
     for _, part in parts[1:]:

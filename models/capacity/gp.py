@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats
-from models.capacity.capacity_samples import Samples
+from models.capacity.capacity_samples import CapacitySamples
 
 # Prior of the noise: worth two samples with a standard deviation of 3%; without it single samples would count as exact.
 NOISE_PRIOR_WEIGHT = 2.0
@@ -68,7 +68,7 @@ def kernel(distance: Floats, length_scale: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * (distance / length_scale) ** 2), float)
 
 
-def whiten(samples: Samples, length_scale: Floats) -> Spectrum:
+def whiten(samples: CapacitySamples, length_scale: Floats) -> Spectrum:
     """Diagonalise the whitened kernel of each operator for its length scale, (B,)."""
     weight = np.sqrt(samples.count) / samples.noise_scale  # D^-1/2, zero in the padding
     at = samples.parallelism
@@ -86,7 +86,7 @@ def whiten(samples: Samples, length_scale: Floats) -> Spectrum:
     )
 
 
-def profile(samples: Samples, spectrum: Spectrum, ratio: Floats) -> Profile:
+def profile(samples: CapacitySamples, spectrum: Spectrum, ratio: Floats) -> Profile:
     """Return the restricted likelihood over r, with slope and noise at their best values.
 
     Args:
@@ -107,7 +107,7 @@ def profile(samples: Samples, spectrum: Spectrum, ratio: Floats) -> Profile:
 
 
 def predict(
-    samples: Samples,
+    samples: CapacitySamples,
     spectrum: Spectrum,
     grid: Floats,
     *,

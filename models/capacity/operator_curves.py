@@ -9,7 +9,7 @@ import numpy as np
 
 from models.arrays import Bools, Floats, Ints
 from models.capacity.averaged_curves import MAX_LOG_SD, RATIOS, fit_averaged, length_scales
-from models.capacity.capacity_samples import Samples
+from models.capacity.capacity_samples import CapacitySamples
 from models.capacity.interval_calibration import Place
 
 MIN_POINTS_REMAINING: Final = 2  # a curve is tried on the hidden points when so many are left
@@ -43,7 +43,7 @@ class OperatorCurves:
 
 
 def fit_operator_curves(
-    samples: Samples,
+    samples: CapacitySamples,
     largest: Floats,
     key_groups: Floats,
     top: int,
@@ -87,7 +87,7 @@ def fit_operator_curves(
     )
 
 
-def leave_out(samples: Samples, length_scale: Floats, ratio: Floats, key_groups: Floats) -> tuple[Floats, Ints]:
+def leave_out(samples: CapacitySamples, length_scale: Floats, ratio: Floats, key_groups: Floats) -> tuple[Floats, Ints]:
     """Return standardised residuals, (B, m), of points hidden from a fit, NaN elsewhere, and the place they had.
 
     Twice some points are hidden: every other one between the smallest and the largest, and all beyond half of the
@@ -118,11 +118,13 @@ def leave_out(samples: Samples, length_scale: Floats, ratio: Floats, key_groups:
     return residuals, place
 
 
-def _standardise(samples: Samples, hidden: Bools, length_scale: Floats, ratio: Floats, *, key_groups: Floats) -> Floats:
+def _standardise(
+    samples: CapacitySamples, hidden: Bools, length_scale: Floats, ratio: Floats, *, key_groups: Floats
+) -> Floats:
     def keep(values: Floats) -> Floats:
         return np.where(hidden, 0.0, values)
 
-    retained = Samples(
+    retained = CapacitySamples(
         samples.parallelism, keep(samples.count), keep(samples.mean_per_s), keep(samples.squares), samples.doubt
     )
     query = np.maximum(samples.parallelism, 1.0).astype(np.int64)

@@ -84,7 +84,7 @@ class StepApproval:
         )
 
 
-class Answers(Protocol):
+class StepApprovals(Protocol):
     """What a person has said, and how far it reaches; :class:`models.control.limits.Limits` has it."""
 
     @property
@@ -97,7 +97,7 @@ class Answers(Protocol):
 
 
 def find_denial(
-    answers: Answers, step_id: str, observed: ObservedJob, target: Parallelism, now_s: float
+    answers: StepApprovals, step_id: str, observed: ObservedJob, target: Parallelism, now_s: float
 ) -> StepApproval | None:
     """Return a no to a step; None when nobody has said no.
 
@@ -120,7 +120,7 @@ def find_denial(
 
 
 def find_yes(
-    answers: Answers, history: JobHistory, observed: ObservedJob, target: Parallelism, now_s: float
+    answers: StepApprovals, history: JobHistory, observed: ObservedJob, target: Parallelism, now_s: float
 ) -> list[StepApproval]:
     """Return all that say yes to a change and have allowed no request yet: together they allow one.
 
@@ -138,7 +138,7 @@ def find_yes(
     ]
 
 
-def describe_void_yes(answers: Answers, history: JobHistory, observed: ObservedJob, now_s: float) -> str:
+def describe_void_yes(answers: StepApprovals, history: JobHistory, observed: ObservedJob, now_s: float) -> str:
     """Return which yes was given and allows nothing now, to be put after another reason; empty without one."""
     used = {one.approval_id for one in _used(history, answers.approvals)}
     given = [one for one in answers.approvals if one.is_approved and one.key not in used and _is_timely(one, now_s)]

@@ -15,7 +15,7 @@ _LARGEST_CHANGE = timedelta(hours=3)  # of clocks in one night
 
 
 @dataclass(frozen=True, slots=True)
-class Blackout:
+class BlackoutPeriod:
     """Times in which nothing is sent.
 
     Attributes:

@@ -38,7 +38,7 @@ class Checkpoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUsage:
     """The TaskManagers' memory, of the one that has least left.
 
     Attributes:
@@ -91,7 +91,7 @@ class Readiness:
     """
 
     checkpoints: Checkpoints | None = None
-    memory: Memory | None = None
+    memory: MemoryUsage | None = None
     failures: tuple[Failure, ...] | None = None
     now_s: float | None = None
     restarts: bool = True

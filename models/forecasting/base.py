@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from models.arrays import Floats, Ints
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 
 class Forecaster(Protocol):
@@ -33,7 +33,7 @@ class Forecaster(Protocol):
     @property
     def rounds_by_batch(self) -> bool: ...  # noqa: D102
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """Predict the middle of the rates in bins ``[origin, origin + horizon)``.
 
         Origins come together so that a method can share work between those of a backtest.

@@ -16,13 +16,13 @@ from models.arrays import Bools, Floats
 from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
 from models.forecasting.batch_record import ForecastBatch, form_unscored_batch, join_batches
-from models.forecasting.boosting import Fit, GlobalBoosting
+from models.forecasting.boosting import BoostingFit, GlobalBoosting
 from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, hold_contest, record_champions
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.past_forecasts import PastForecasts, find_needed, forecast_past
-from models.forecasting.rate_history import History, prepare, select_series
+from models.forecasting.rate_history import RateHistory, prepare, select_series
 from models.forecasting.seasonal_naive import SeasonalNaive
 from models.forecasting.weekday_profile import WeekdayProfile
 
@@ -44,7 +44,7 @@ class ForecastSettings:
     history_days: int = 28
 
 
-def default_registry(fits: Sequence[Fit] = ()) -> Registry:
+def default_registry(fits: Sequence[BoostingFit] = ()) -> Registry:
     """Return the methods that compete, with the global model when it was fitted."""
     methods: list[Forecaster] = [SeasonalNaive(), HarmonicRidge(), WeekdayProfile()]
     return registry([*methods, GlobalBoosting(tuple(fits))] if fits else methods)
@@ -106,7 +106,7 @@ def _pick(values: Sequence[str | None], rows: Bools) -> list[str | None]:
 
 
 def _forecast_by_champion(
-    history: History,
+    history: RateHistory,
     methods: Registry,
     *,
     settings: ForecastSettings,
@@ -130,7 +130,7 @@ def _forecast_by_champion(
 
 
 def _choose(
-    past: PastForecasts, history: History, settings: ForecastSettings, previous: Sequence[str | None]
+    past: PastForecasts, history: RateHistory, settings: ForecastSettings, previous: Sequence[str | None]
 ) -> ForecastBatch:
     """Return the forecasts of series by the champions of a contest of all methods, with its scores."""
     held, days = hold_contest(past), settings.backtest_origins
@@ -168,7 +168,7 @@ def _take_chosen(
     )
 
 
-def _add_fallback(batch: ForecastBatch, history: History, horizon: int) -> ForecastBatch:
+def _add_fallback(batch: ForecastBatch, history: RateHistory, horizon: int) -> ForecastBatch:
     """Return a batch whose series without a complete forecast have the fallback, with a reason where they had none."""
     rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
     if not rest.any():
@@ -190,7 +190,7 @@ def _row_mean(values: Floats) -> Floats:
     return np.asarray(np.nansum(values, axis=1) / np.where(counted > 0, counted, np.nan))
 
 
-def _naive_error(history: History) -> Floats:
+def _naive_error(history: RateHistory) -> Floats:
     """Return the mean absolute error of repeating the day before, in sample: the scale of MASE, shape (n,)."""
     day = history.calendar.day
     scale = _row_mean(np.abs(history.observed[:, day:] - history.observed[:, :-day]))

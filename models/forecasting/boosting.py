@@ -30,7 +30,7 @@ import numpy as np
 from include.utc import HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting.origin_inputs import OriginInputs, sample_leads
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 if TYPE_CHECKING:
     import lightgbm
@@ -62,7 +62,7 @@ LEAST_DAYS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class BoostingFit:
     """A fitted model.
 
     Attributes:
@@ -107,12 +107,12 @@ class GlobalBoosting:
         fits: in order of ``until_s``.
     """
 
-    fits: tuple[Fit, ...] = ()
+    fits: tuple[BoostingFit, ...] = ()
     name: str = "global_boosting"
     min_history_days: float = LEAST_DAYS
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         calendar, n = history.calendar, len(history.begin)
         paths = np.full((len(origins), n, horizon), np.nan)
@@ -129,7 +129,7 @@ class GlobalBoosting:
         return np.where(enough[:, :, None], np.maximum(paths, 0.0), np.nan)
 
 
-def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | None:
+def fit(histories: Sequence[RateHistory], until_s: float, horizon: int) -> BoostingFit | None:
     """Fit on the rates of some series before ``until_s``; None when there are too few.
 
     Args:
@@ -164,4 +164,4 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         return None
     lightgbm = load_lightgbm()
     rows = lightgbm.Dataset(np.concatenate(inputs), np.concatenate(targets), params=PARAMETERS)
-    return Fit(until_s, lightgbm.train(PARAMETERS, rows, num_boost_round=ROUNDS).model_to_string())
+    return BoostingFit(until_s, lightgbm.train(PARAMETERS, rows, num_boost_round=ROUNDS).model_to_string())

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from include.utc import DAY_S
 from models.arrays import Floats
 from models.forecasting.calendar import Calendar
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 NAME = "recent_level"
 SEASON_NAME = "day_before"
@@ -28,7 +28,7 @@ MIN_WIDTH_SHARE = 0.1
 MAX_WIDTH_SHARE = 1.0
 
 
-def find_fallback_reasons(history: History) -> list[str | None]:
+def find_fallback_reasons(history: RateHistory) -> list[str | None]:
     """Return why each series cannot be learnt from, None when it can."""
     calendar, bins = history.calendar, history.bins
     look_back = min(bins, int(LOOK_BACK_DAYS * calendar.day))
@@ -59,7 +59,7 @@ def _duration(seconds: int) -> str:
     return f"{seconds // 3600} hours" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"
 
 
-def forecast_without_scores(history: History, levels: Floats, horizon: int) -> tuple[Floats, list[str]]:
+def forecast_without_scores(history: RateHistory, levels: Floats, horizon: int) -> tuple[Floats, list[str]]:
     """Return quantiles, shape (len(levels), n, horizon), and the name of the method of each series."""
     day = history.calendar.day
     quantiles = hold_level(history, levels, horizon)
@@ -78,7 +78,7 @@ def forecast_without_scores(history: History, levels: Floats, horizon: int) -> t
     return result, [SEASON_NAME if chosen else NAME for chosen in has_season]
 
 
-def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
+def hold_level(history: RateHistory, levels: Floats, horizon: int) -> Floats:
     """Return quantiles around the recent level, shape (len(levels), n, horizon); NaN for a series without any value.
 
     The width starts at the variation of the last measured day, at least LEAST_SPREAD of the level, and grows with the
@@ -98,7 +98,7 @@ def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     return np.asarray(np.maximum.accumulate(np.maximum(held, 0.0), axis=0))
 
 
-def _recent(history: History, count: int) -> Floats:
+def _recent(history: RateHistory, count: int) -> Floats:
     """Return the last ``count`` measured rates of each series, however long ago, shape (n, <= count), NaN-padded."""
     missing = ~np.isfinite(history.observed)
     order = np.argsort(missing, axis=1, kind="stable")  # measured bins first, in time order

@@ -19,7 +19,7 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.forecasting import remainder
 from models.forecasting.calendar import Calendar
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 RIDGE_FLOOR = 1e-6
 """Keeps the solve regular where a short history cannot distinguish two columns."""
@@ -50,7 +50,7 @@ class HarmonicRidge:
     min_history_days: float = 2.0
     rounds_by_batch: bool = True
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         design = _keep_design(self, history.calendar, history.bins + horizon)
         scale = np.maximum(_mean_since_begin(history), np.finfo(float).tiny)[:, None]
@@ -139,6 +139,6 @@ def _prefix_grams(design: Floats, stops: Ints) -> dict[int, Floats]:
     return grams
 
 
-def _mean_since_begin(history: History) -> Floats:
+def _mean_since_begin(history: RateHistory) -> Floats:
     """Return the mean of each series since it began, shape (n,)."""
     return np.asarray(history.filled.sum(axis=1) / np.maximum(history.bins - history.begin, 1))

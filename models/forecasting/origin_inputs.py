@@ -12,7 +12,7 @@ import numpy as np
 from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting.calendar import Calendar
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 from models.forecasting.weekday_profile import compute_profiles, season_after
 
 LEAD_STEP_S = HOUR_S
@@ -41,7 +41,7 @@ class OriginInputs:
         first: bin where ``above`` begins.
     """
 
-    history: History
+    history: RateHistory
     origins: Ints
     leads: Ints
     season: Floats
@@ -50,7 +50,7 @@ class OriginInputs:
     first: int
 
     @classmethod
-    def of(cls, history: History, origins: Ints, horizon: int) -> OriginInputs:
+    def of(cls, history: RateHistory, origins: Ints, horizon: int) -> OriginInputs:
         """Return the inputs of a history from some origins."""
         calendar = history.calendar
         first = max(0, int(origins.min()) - calendar.day)

@@ -12,7 +12,7 @@ from models.arrays import Bools, Floats, Ints
 from models.forecasting import blend
 from models.forecasting.base import Registry
 from models.forecasting.calendar import Calendar
-from models.forecasting.rate_history import History, select_series
+from models.forecasting.rate_history import RateHistory, select_series
 
 ORIGIN_SPACING_S = 6 * HOUR_S
 """Distance of the past origins of a backtest."""
@@ -61,7 +61,7 @@ def find_needed(names: Sequence[str], champions: Sequence[str | None]) -> Bools:
     return np.stack([needs_all | np.array([name == one for one in champions], bool) for name in names])
 
 
-def forecast_past(methods: Registry, history: History, *, days: int, horizon: int, needed: Bools) -> PastForecasts:
+def forecast_past(methods: Registry, history: RateHistory, *, days: int, horizon: int, needed: Bools) -> PastForecasts:
     """Forecast from past origins and from the end of the history, which is the last origin.
 
     The bits are those that all methods have for all series: a method that rounds by what else is in the batch is asked

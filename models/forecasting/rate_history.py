@@ -28,7 +28,7 @@ MOST_PER_S = 1e15
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RateHistory:
     """Rates of n series in T bins, ready for the forecasters.
 
     Attributes:
@@ -49,15 +49,15 @@ class History:
         return int(self.observed.shape[1])
 
 
-def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
+def prepare(rates_per_s: Floats, calendar: Calendar) -> RateHistory:
     """Clean and fill rates of shape (n, T); negative, infinite and impossible values count as missing."""
     rates = np.asarray(rates_per_s, dtype=np.float64)
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
     observed = np.where(_find_errors(rates, calendar), np.nan, rates)
-    return History(calendar, observed, fill_causally(observed, calendar), first_observed_bin(observed))
+    return RateHistory(calendar, observed, fill_causally(observed, calendar), first_observed_bin(observed))
 
 
-def select_series(history: History, rows: Bools) -> History:
+def select_series(history: RateHistory, rows: Bools) -> RateHistory:
     """Return some series of a history, rows (n,)."""
     return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
 

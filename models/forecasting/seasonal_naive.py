@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 WEEKLY_AFTER_DAYS = 7
 """Last week is repeated as soon as there is one; the backtest decides whether it is used."""
@@ -22,12 +22,12 @@ class SeasonalNaive:
     min_history_days: float = 0.0
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         return np.stack([_from_origin(history, int(origin), horizon, self.weekly_after_days) for origin in origins])
 
 
-def _from_origin(history: History, origin: int, horizon: int, weekly_after_days: float) -> Floats:
+def _from_origin(history: RateHistory, origin: int, horizon: int, weekly_after_days: float) -> Floats:
     """Return the repetition from one origin, shape (n, horizon)."""
     calendar, values = history.calendar, history.filled
     length = origin - history.begin[:, None]

@@ -19,7 +19,7 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.forecasting import remainder
 from models.forecasting.calendar import Calendar
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 DAYS = 21
 """Days before a bin that are used; three of each weekday."""
@@ -39,7 +39,7 @@ class WeekdayProfile:
     min_history_days: float = 1.0
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         calendar = history.calendar
         look_back = int(remainder.DAYS * calendar.day)
@@ -57,7 +57,7 @@ class WeekdayProfile:
         return np.where(enough[:, :, None], paths, np.nan)
 
 
-def compute_profiles(history: History, first: int, horizon: int) -> list[Floats]:
+def compute_profiles(history: RateHistory, first: int, horizon: int) -> list[Floats]:
     """Return p of bins ``[first, T + horizon)``, shape (n, T + horizon - first), for each day of the horizon.
 
     The entry of index d leaves out the d days before a bin: it is known d days ahead.  NaN without an observed day.

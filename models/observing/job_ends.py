@@ -26,7 +26,7 @@ _CANCELED = "CANCELED"
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobLifetime:
     """What replies tell of the beginning and the end of a job id; times in epoch milliseconds.
 
     Attributes:
@@ -44,7 +44,7 @@ class JobFacts:
     savepoint_ms: int | None = None
 
 
-def goes_on(former: JobFacts, later: JobFacts, *, ran_since_ms: int, running_ms: int) -> bool:
+def goes_on(former: JobLifetime, later: JobLifetime, *, ran_since_ms: int, running_ms: int) -> bool:
     """Return whether a job goes on in a run under another id; of a former one without an end, it does.
 
     Args:

@@ -15,20 +15,20 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from include.flink.job_states import ENDED_WITHOUT_FAILURE, RUNNING
-from models.observing.job_ends import JobFacts, goes_on
+from models.observing.job_ends import JobLifetime, goes_on
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_JOB_REPLY_S = 10
 # Flink's default `web.refresh-interval`: a reply of the former run that came after the new one ran was as old as this.
 _REFRESH_MS = 3_000
-_NO_FACTS = JobFacts()
+_NO_FACTS = JobLifetime()
 
 Vertices = tuple[tuple[str, int, str], ...]
 """Vertex id, parallelism and operator of each vertex of a job, in order of the ids."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JobRun:
     """A time for which a job ran without a stop, as its replies in state RUNNING show it.
 
     Attributes:
@@ -70,14 +70,14 @@ class Stop:
     started_ms: int
     ended_ms: int | None
     cause: str | None = None
-    before: Run | None = None
-    after: Run | None = None
+    before: JobRun | None = None
+    after: JobRun | None = None
     checkpoint: Checkpoint | None = None
     is_followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class JobHistory:
+class RunHistory:
     """What replies tell of the jobs of one name.
 
     Attributes:
@@ -89,15 +89,15 @@ class JobHistory:
         ahead_ms: by how much the clock of what Flink tells is ahead of that of the replies' times.
     """
 
-    runs: Collection[Run]
+    runs: Collection[JobRun]
     stopped_ms: Collection[int] = ()
     failures: Mapping[int, str] = field(default_factory=dict)
     checkpoints: Mapping[str, Sequence[Checkpoint]] = field(default_factory=dict)
-    facts: Mapping[str, JobFacts] = field(default_factory=dict)
+    facts: Mapping[str, JobLifetime] = field(default_factory=dict)
     ahead_ms: int = 0
 
 
-def find_stops(history: JobHistory) -> list[Stop]:
+def find_stops(history: RunHistory) -> list[Stop]:
     """Return the stops after which a job ran again, in order of time; a job that came to its end did not stop."""
     history = _set_clock(history)
     return [
@@ -108,7 +108,7 @@ def find_stops(history: JobHistory) -> list[Stop]:
     ]
 
 
-def _set_clock(history: JobHistory) -> JobHistory:
+def _set_clock(history: RunHistory) -> RunHistory:
     """Return what Flink tells by the clock of the replies' times."""
     ahead_ms = history.ahead_ms
     if not ahead_ms:
@@ -117,7 +117,7 @@ def _set_clock(history: JobHistory) -> JobHistory:
     def behind(at_ms: int | None) -> int | None:
         return None if at_ms is None else at_ms - ahead_ms
 
-    return JobHistory(
+    return RunHistory(
         runs=[replace(run, running_ms=run.running_ms - ahead_ms) for run in history.runs],
         stopped_ms={at_ms - ahead_ms for at_ms in history.stopped_ms},
         failures={at_ms - ahead_ms: cause for at_ms, cause in history.failures.items()},
@@ -156,12 +156,12 @@ def is_outage(state: str) -> bool:
 class _Transition:
     """From one run to the next; ``at_work_ms``: when the former was last seen at work."""
 
-    before: Run
-    after: Run
+    before: JobRun
+    after: JobRun
     at_work_ms: int
 
 
-def _pair_runs(runs: Collection[Run]) -> Iterator[_Transition]:
+def _pair_runs(runs: Collection[JobRun]) -> Iterator[_Transition]:
     """Yield consecutive runs that differ in their RUNNING time, also across a resubmission under one name."""
     in_order = sorted(runs, key=lambda run: (run.running_ms, run.job_id))
     for before, after in pairwise(in_order):
@@ -173,7 +173,7 @@ def _pair_runs(runs: Collection[Run]) -> Iterator[_Transition]:
         yield _Transition(before, after, max(before.running_ms, at_work_ms))
 
 
-def _continues(between: _Transition, history: JobHistory) -> bool:
+def _continues(between: _Transition, history: RunHistory) -> bool:
     former, later = between.before, between.after
     if former.job_id == later.job_id:
         return True
@@ -186,7 +186,7 @@ def _continues(between: _Transition, history: JobHistory) -> bool:
     )
 
 
-def _split(between: _Transition, history: JobHistory) -> Iterator[Stop]:
+def _split(between: _Transition, history: RunHistory) -> Iterator[Stop]:
     """Split a transition into its stops: several when the job was at work between two of them.
 
     A checkpoint completed between two failures shows that the job ran there; so does a stop that Flink dates well after

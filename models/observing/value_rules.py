@@ -38,7 +38,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class MetricValues:
     """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric, or of any one shape.
 
     Attributes:
@@ -88,7 +88,7 @@ class ValueRule:
 
     reason: Rule
     scope: Scope
-    condition: Callable[[Values, float], Flags]
+    condition: Callable[[MetricValues, float], Flags]
 
 
 VALUE_RULES = (
@@ -117,7 +117,7 @@ def is_watermark(metric: str | None) -> bool:
     return metric == INPUT_WATERMARK
 
 
-def find_broken_rules(values: Values, max_value: float) -> npt.NDArray[np.int8]:
+def find_broken_rules(values: MetricValues, max_value: float) -> npt.NDArray[np.int8]:
     """Return for each value the place in ``VALUE_RULES`` of the first rule that it breaks, ``NO_RULE`` without one.
 
     Args:

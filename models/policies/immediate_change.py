@@ -13,7 +13,7 @@ from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import upper_limits
-from models.scheduling.rescale_timing import Step
+from models.scheduling.rescale_timing import ScheduleStep
 from models.scheduling.slot_bounds import SlotBounds
 
 # Expectation of a step that was made without looking ahead.
@@ -39,7 +39,7 @@ def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) 
     names, at, groups = situation.graph.names, situation.as_of_s, situation.graph.slot_sharing_groups
     current = np.array([situation.parallelism[name] for name in names], np.int64)
     until_s = at + situation.options.horizon_h * HOUR_S
-    step = Step(at, at, until_s, current, clip_to_limits(situation, wanted), 0, 0, NOT_EXPECTED, groups)
+    step = ScheduleStep(at, at, until_s, current, clip_to_limits(situation, wanted), 0, 0, NOT_EXPECTED, groups)
     return Schedule(names, (Decision(step, reason),))
 
 
@@ -60,7 +60,7 @@ def add_expectations(schedule: Schedule, situation: Situation) -> Schedule:
     return replace(schedule, decisions=decisions)
 
 
-def _expect(step: Step, outlook: Outlook) -> Step:
+def _expect(step: ScheduleStep, outlook: Outlook) -> ScheduleStep:
     bins = outlook.demand.bins
     until_s = max(outlook.demand.bin_start_s(bins), step.apply_at_s)
     expected = outlook.expect(step.parallelism_to, step.begin, bins)
@@ -70,7 +70,7 @@ def _expect(step: Step, outlook: Outlook) -> Step:
 def name_schedules(schedule: Schedule, bounds: SlotBounds) -> Schedule:
     """Return a schedule whose reasons name the windows that are on in the first hour of a step."""
 
-    def name(step: Step) -> str:
+    def name(step: ScheduleStep) -> str:
         begin_s = step.effective_at_s
         return bounds.describe(begin_s, min(begin_s + HOUR_S, max(step.valid_until_s, begin_s + 1)))
 

@@ -17,7 +17,7 @@ from models.bundle.job_models import JobModels
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
-from models.scheduling.rescale_timing import Step
+from models.scheduling.rescale_timing import ScheduleStep
 from models.scheduling.slot_bounds import SlotBounds
 from models.scheduling.slot_prices import SlotPrices
 from models.scheduling.step_band import StepBand
@@ -185,7 +185,7 @@ class Decision:
         safer, cheaper: its neighbours; None where none was priced.
     """
 
-    step: Step
+    step: ScheduleStep
     reason: str
     band: StepBand | None = None
     safer: Neighbour | None = None

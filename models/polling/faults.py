@@ -10,7 +10,7 @@ _LONGEST_DETAIL = 200  # characters: a reply may be an error page of any length
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ReplyFault:
     """One reply, or one part of it, that was not used.
 
     Attributes:

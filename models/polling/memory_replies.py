@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping
 
 from include.domain.quarantine_rules import Rule
-from models.control.readiness import Memory
+from models.control.readiness import MemoryUsage
 from models.polling.faults import ReplyError, shorten
 
-HEAP_USED, HEAP_MAX = "Status.JVM.Memory.Heap.Used", "Status.JVM.Memory.Heap.Max"
+HEAP_USED, HEAP_MAX = "Status.JVM.MemoryUsage.Heap.Used", "Status.JVM.MemoryUsage.Heap.Max"
 GC_TIME = "Status.JVM.GarbageCollector.All.TimeMsPerSecond"
 HEAP_METRICS, GC_METRICS = (HEAP_USED, HEAP_MAX), (GC_TIME,)
 """Names that are asked for in one request each: where a TaskManager lacks one of them, Flink 1.18 tells none of all."""
 
 
-def read_memory(heap: object, gc: object) -> Memory:
+def read_memory(heap: object, gc: object) -> MemoryUsage:
     """Read two ``/taskmanagers/metrics`` replies, aggregated over all TaskManagers.
 
     Where they differ in size, the fullest is taken to be the smallest: too full rather than too empty.
@@ -36,7 +36,7 @@ def read_memory(heap: object, gc: object) -> Memory:
     if used is None or most is None or most <= 0:  # the JVM tells -1 where it has no maximum
         raise ReplyError(Rule.MISSING_FIELD, f"{HEAP_USED}, {HEAP_MAX}")
     gc_ms_per_s = _read(metrics, GC_TIME, "max")
-    return Memory(used / most, None if gc_ms_per_s is None else gc_ms_per_s / 1000.0)
+    return MemoryUsage(used / most, None if gc_ms_per_s is None else gc_ms_per_s / 1000.0)
 
 
 def _read(metrics: Mapping[str, Mapping[str, object]], name: str, aggregate: str) -> float | None:

@@ -16,7 +16,7 @@ from models.observing.value_rules import (
     NO_RULE,
     SUBTASK_AGGREGATIONS,
     VALUE_RULES,
-    Values,
+    MetricValues,
     find_broken_rules,
     is_time,
     is_time_share,
@@ -74,7 +74,7 @@ def read_replies(
         np.array([*map(rule, names)], bool)[name] for rule in (is_time_share, is_time, is_watermark)
     )
     given = (is_given.reshape(shape), is_number.reshape(shape), number.reshape(shape))
-    values = Values(shares, times, watermarks, *given, _IS_OF_SUBTASK)
+    values = MetricValues(shares, times, watermarks, *given, _IS_OF_SUBTASK)
     broken = find_broken_rules(values, max_value)
     faults = [
         (int(reply[at]), ValueFault(VALUE_RULES[broken[how, at]].reason, f"{names[name[at]]}.{text}"))

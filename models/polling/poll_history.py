@@ -17,12 +17,12 @@ from models.observing.ages import JobRows
 from models.observing.outstanding import Outstanding
 from models.observing.samples import Samples, Vertices
 from models.polling import job_replies
-from models.polling.faults import Fault, ReplyError, shorten
+from models.polling.faults import ReplyError, ReplyFault, shorten
 from models.polling.job_layout import lay_out
 from models.polling.job_replies import JobReply, Node, Slots
 from models.polling.job_windows import JobWindows, Rows, by_job
 from models.polling.metric_values import MetricReply, read_replies, select_metrics
-from models.polling.seen_job import JobRecord, SeenJob
+from models.polling.seen_job import JobRecord, PolledJob
 from models.polling.vertex_arrays import VertexArrays
 from models.polling.windows import count_polls, row_windows
 
@@ -73,9 +73,9 @@ class PollHistory:
         """Return the memory of the arrays, bytes."""
         return self._arrays.nbytes
 
-    def add(self, records: Iterable[RawRecord]) -> list[Fault]:
+    def add(self, records: Iterable[RawRecord]) -> list[ReplyFault]:
         """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
-        faults: list[Fault] = []
+        faults: list[ReplyFault] = []
         measured: list[_Measured] = []
         self._polled = None
         reported = (record for record in records if record.kind not in _OF_INGESTION)
@@ -88,7 +88,7 @@ class PollHistory:
             self._add_measured(measured, faults)
         return faults
 
-    def jobs(self) -> list[SeenJob]:
+    def jobs(self) -> list[PolledJob]:
         """Return what is seen of each job, in the order of :meth:`windows`."""
         rows, samples = self._known_rows(), self._arrays.samples
         measured_ms = np.zeros(len(self._jobs), np.int64)
@@ -144,7 +144,7 @@ class PollHistory:
         self._rows = None
         return gone
 
-    def _add_record(self, record: RawRecord, measured: list[_Measured], faults: list[Fault]) -> None:
+    def _add_record(self, record: RawRecord, measured: list[_Measured], faults: list[ReplyFault]) -> None:
         if record.status != HTTP_OK:
             raise ReplyError(Rule.HTTP_ERROR, f"{record.status}: {shorten(record.body)}")
         if record.kind not in _KINDS:
@@ -175,7 +175,7 @@ class PollHistory:
             case _:
                 self._add_metrics(record, job, result, measured)
 
-    def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[Fault]) -> None:
+    def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[ReplyFault]) -> None:
         job = self._jobs.setdefault(key, JobRecord(reply))
         if record.observed_at_ms <= job.polled_ms:
             raise ReplyError(Rule.NOT_NEWER, f"observed at {record.observed_at_ms}, the one before at {job.polled_ms}")
@@ -227,7 +227,7 @@ class PollHistory:
         if metrics is not None:  # else a vertex that is being deployed: no measurement
             measured.append((row, record, metrics))
 
-    def _add_measured(self, measured: Sequence[_Measured], faults: list[Fault]) -> None:
+    def _add_measured(self, measured: Sequence[_Measured], faults: list[ReplyFault]) -> None:
         records = [record for _, record, _ in measured]
         columns, unusable = read_replies([metrics for _, _, metrics in measured], self._max_value)
         for number, one in unusable:
@@ -263,13 +263,13 @@ class PollHistory:
         vertices = Vertices(lengths[job_of] if count else job_of, is_source, is_chained)
         return Rows(job_of, position, vertices, lengths, np.array(operators, np.int64))
 
-    def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
+    def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> ReplyFault:
         return self._fault(record, rule, f"vertex {record.vertex_id}: {detail}")
 
-    def _fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
+    def _fault(self, record: RawRecord, rule: Rule, detail: str) -> ReplyFault:
         job = self._jobs.get((record.cluster, str(record.job_id)))
         name = job.reply.name if job is not None else shorten(record.job_id or "")
-        return Fault(record.cluster, name, rule, f"{record.kind}: {detail}")
+        return ReplyFault(record.cluster, name, rule, f"{record.kind}: {detail}")
 
 
 def _hex_id(given: str | None, field: str) -> str:

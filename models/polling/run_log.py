@@ -10,7 +10,7 @@ from include.domain.finished_operators import RESTORING
 from include.flink.job_states import RUNNING
 from models.observing.clocks import find_ahead_ms
 from models.observing.disturbances import find_restores, is_fresh_start
-from models.observing.stops import Checkpoint, JobHistory, Run, Stop, find_open_stop, find_stops, is_outage
+from models.observing.stops import Checkpoint, JobRun, RunHistory, Stop, find_open_stop, find_stops, is_outage
 from models.polling.job_replies import CompletedCheckpoint, JobReply
 
 _RETAINED = 64  # runs, stops, failures and checkpoints of a job: more than any span of polls needs
@@ -34,7 +34,7 @@ class RunLog:
         differences_ms: of the last replies: the JobManager's clock less that of the polls.
     """
 
-    runs: dict[int, Run] = field(default_factory=dict)
+    runs: dict[int, JobRun] = field(default_factory=dict)
     stopped_ms: set[int] = field(default_factory=set)
     failures: dict[int, str] = field(default_factory=dict)
     checkpoints: dict[int, int | None] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class RunLog:
             return
         self.ran_ms = at_ms
         if reply.running_ms is not None:
-            run = self.runs.get(reply.running_ms, Run(reply.running_ms, at_ms, at_ms))
+            run = self.runs.get(reply.running_ms, JobRun(reply.running_ms, at_ms, at_ms))
             self.runs[reply.running_ms] = replace(run, last_seen_ms=at_ms)
             if len(self.runs) > _RETAINED:
                 del self.runs[min(self.runs)]
@@ -148,7 +148,7 @@ class RunLog:
         start_ms, ahead_ms = self.started_ms, find_ahead_ms(self.differences_ms)
         starts = [Stop(start_ms, start_ms)] if self.has_fresh_start and start_ms is not None else []
         completed = [Checkpoint(at_ms) for at_ms in sorted(self.checkpoints)]
-        history = JobHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed}, ahead_ms=ahead_ms)
+        history = RunHistory(self.runs.values(), self.stopped_ms, self.failures, {"": completed}, ahead_ms=ahead_ms)
         return [*starts, *find_stops(history)]
 
     def _open_stops(self) -> list[Stop]:

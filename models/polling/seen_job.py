@@ -15,7 +15,7 @@ from models.polling.run_log import RunLog
 
 
 @dataclass(frozen=True, slots=True)
-class SeenJob:
+class PolledJob:
     """A job as it was last seen.
 
     Attributes:
@@ -84,13 +84,13 @@ class JobRecord:
         """Return the rows of its operators, in the order of the layout."""
         return [self.rows[vertex_id] for vertex_id in self.layout.vertex_ids]
 
-    def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> SeenJob:
+    def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> PolledJob:
         """Return what is seen of it."""
         has_run = self.log.ran_ms is not None
         reported = {vertex.vertex_id: vertex.parallelism for vertex in self.reply.vertices}
         shown = self.parallelism if has_run else reported
         names = dict(zip(self.layout.vertex_ids, self.layout.operators, strict=True))
-        return SeenJob(
+        return PolledJob(
             cluster=cluster,
             job=self.reply.name,
             job_id=job_id,

@@ -11,7 +11,7 @@ import numpy as np
 from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
-from models.programme.problem import Sizes, Terms, Values
+from models.programme.problem import CostsToGo, Sizes, Terms
 from models.scheduling.figures import format_clock, format_count, format_duration, format_late, format_rate
 
 _SHOWN: Final = 24  # steps: two hours
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ProgrammeDecision:
     """A decision.
 
     Attributes:
@@ -88,20 +88,20 @@ class Choice:
     saved_slot_hours: float = 0.0
 
 
-def find_best(values: Values) -> int:
+def find_best(values: CostsToGo) -> int:
     """Return the place of the cheapest decision, 0 to stay."""
     best = _find_best_change(values)
     return best if best and values.stay > values.go[best] else 0
 
 
-def _find_best_change(values: Values) -> int:
+def _find_best_change(values: CostsToGo) -> int:
     """Return the place of the cheapest change, whatever staying costs; 0 where only staying is possible."""
     return 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
 
 
 def choose_size(
     sizes: Sizes,
-    values: Values,
+    values: CostsToGo,
     outlook: LoadOutlook,
     terms: Terms,
     *,
@@ -110,7 +110,7 @@ def choose_size(
     age_s: float,
     now_s: int,
     place: int,
-) -> Choice:
+) -> ProgrammeDecision:
     """Return a decision with its figures.
 
     Args:
@@ -129,7 +129,7 @@ def choose_size(
     saved = values.stay - float(values.go[place]) if place else -gain
     unit, price = ("slot-hours", 60 * terms.slot_price) if terms.slot_price else ("late minutes", terms.late_price)
     after, staying = expected
-    return Choice(
+    return ProgrammeDecision(
         place=place,
         slots_from=round(float(sizes.slots[0])),
         slots_to=round(float(sizes.slots[place])),
@@ -155,7 +155,7 @@ def choose_size(
     )
 
 
-def describe_choice(choice: Choice, now_s: int) -> str:
+def describe_choice(choice: ProgrammeDecision, now_s: int) -> str:
     """Return the reason of a decision: a short sentence, and after it the figures that it was made from."""
     low, high = format_rate(choice.load_low_per_s), format_rate(choice.load_high_per_s)
     followed = _SOURCES[choice.path]
@@ -179,7 +179,7 @@ def describe_choice(choice: Choice, now_s: int) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _describe_purpose(choice: Choice, high: str) -> str:
+def _describe_purpose(choice: ProgrammeDecision, high: str) -> str:
     """Return what is done, why, and what that saves or prevents, in twelve words at most."""
     if not choice.place:
         stays = f"{format_count(choice.slots_to, 'slot')} {'stays' if choice.slots_to == 1 else 'stay'}"
@@ -194,7 +194,7 @@ def _describe_purpose(choice: Choice, high: str) -> str:
     return f"{change}: load up to {high}/s, {gain}"
 
 
-def _describe_cost(choice: Choice, now_s: int) -> str:
+def _describe_cost(choice: ProgrammeDecision, now_s: int) -> str:
     """Return what the other decision would cost; empty where there is none."""
     if not choice.place and choice.other_slots == choice.slots_to:
         return ""

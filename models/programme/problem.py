@@ -106,7 +106,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class CostsToGo:
     """Expected costs over the horizon.
 
     Attributes:

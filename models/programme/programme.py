@@ -22,7 +22,7 @@ import numpy as np
 
 from models.programme.error_shapes import Weights
 from models.programme.horizon import EXPECTED, Levels
-from models.programme.problem import Costs, Problem, Sizes, Terms, Values
+from models.programme.problem import Costs, CostsToGo, Problem, Sizes, Terms
 from models.programme.waits import Changes, price_changes
 from models.programme.window_tables import WORK_OFF, weigh_age
 
@@ -42,11 +42,11 @@ class Solution:
     costs: Costs
 
     @property
-    def values(self) -> Values:
+    def values(self) -> CostsToGo:
         """What staying and going cost from now on."""
         problem, now = self.problem, weigh_age(self.age_s, self.problem.ages)
         going = price_changes(problem, self.costs, step=0, place=0, begin=now[None, None])[0]
-        return Values(float(self.costs[0][0][0, 0] @ now), going + problem.terms.rescale_price)
+        return CostsToGo(float(self.costs[0][0][0, 0] @ now), going + problem.terms.rescale_price)
 
     def decide(self, step: int, place: int, age_s: float) -> int:
         """Return the size after a step's begin, where its change could stop the job, under the expected load.

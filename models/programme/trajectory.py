@@ -20,7 +20,7 @@ from models.programme.horizon import EXPECTED, LEVELS, Levels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.path_costs import PathCosts, charge
-from models.programme.problem import Costs, Problem, Sizes, Terms, Values
+from models.programme.problem import Costs, CostsToGo, Problem, Sizes, Terms
 from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps, price_changes
 from models.programme.window_tables import weigh_age
@@ -50,7 +50,7 @@ class Turn:
     place_from: int
     place_to: int
     age_s: float
-    values: Values
+    values: CostsToGo
     band: StepBand
 
 
@@ -66,7 +66,7 @@ class Trajectory:
     """
 
     turns: tuple[Turn, ...]
-    values: Values
+    values: CostsToGo
     ages_s: tuple[float, ...]
     path: tuple[int, ...]
 
@@ -148,7 +148,7 @@ def _follow(
             stay = costs[step][0][place, 0 if step == 0 else EXPECTED] @ weigh_age(age, ages)
             start = _begin(problem, step, age)
             going = price_changes(problem, costs, step=step, place=place, begin=start)[0] + terms.rescale_price
-            values = Values(float(stay), going)
+            values = CostsToGo(float(stay), going)
             begin = begin or values
             each = np.where(every != place, values.go, values.stay)
             last = step + count_waiting_steps(terms.wait_s + terms.slots_wait_s, levels.steps, step)[0]

@@ -13,7 +13,7 @@ from models.scheduling.slot_counts import count_slots_of_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduleStep:
     """One configuration and when it begins; times in epoch seconds.
 
     Attributes:

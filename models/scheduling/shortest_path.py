@@ -16,7 +16,7 @@ from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class ShortestPaths:
     """Solutions of J dynamic programmes.
 
     Attributes:
@@ -55,7 +55,7 @@ def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
 _MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
 
 
-def solve(bin_cost: Floats, switch: Floats, start: Ints) -> Paths:
+def solve(bin_cost: Floats, switch: Floats, start: Ints) -> ShortestPaths:
     """Solve J dynamic programmes at once.
 
     Among equals a path that changes later, or not at all, wins.
@@ -87,4 +87,4 @@ def solve(bin_cost: Floats, switch: Floats, start: Ints) -> Paths:
     for t in range(bins):
         at = np.where(leaves[rows, t, at], target[:, t], at)
         choice[:, t] = at
-    return Paths(choice, ahead[rows, start])
+    return ShortestPaths(choice, ahead[rows, start])

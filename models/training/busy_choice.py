@@ -11,7 +11,7 @@ from models.arrays import Bools, Floats, Ints
 from models.capacity.busy_windows import OF_BUSIEST, TRUSTED, find_slow, find_telling
 from models.capacity.held_up import SATURATED
 from models.capacity.robust_means import number_points, select_recent
-from models.training.job_windows import JobWindows
+from models.training.job_windows import TrainingWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class BusyWindows:
         return self.take(select_recent(self.operator, self.parallelism, self.start_s.astype(float), keep))
 
 
-def choose_busy(windows: JobWindows, used: Bools, options: Training) -> BusyWindows:
+def choose_busy(windows: TrainingWindows, used: Bools, options: Training) -> BusyWindows:
     """Return the windows, of those that may be used, (W,), that tell a capacity.
 
     They are those above ``min_busy_share``, unless the operator is never busier, and of them the busiest of each

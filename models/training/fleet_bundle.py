@@ -13,7 +13,7 @@ from models.bundle.job_models import LatencyModel
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
 from models.recovery.latency import pool_latency
-from models.training.job_facts import JobFacts
+from models.training.job_facts import JobEstimates
 from models.training.operator_fits import Fits, OperatorFit
 
 _NO_FIT = (float("nan"),) * 4
@@ -29,7 +29,7 @@ class _Operator:
 
 
 def assemble_bundle(
-    model_version: str, jobs: Sequence[JobFacts], fits: Sequence[Fits], recovery: Floats
+    model_version: str, jobs: Sequence[JobEstimates], fits: Sequence[Fits], recovery: Floats
 ) -> FleetBundle:
     """Put a fleet's fits together; intervals of capacities are not calibrated yet.
 
@@ -62,7 +62,7 @@ def number_clusters(jobs: Iterable[JobKey]) -> Ints:
     return np.unique(np.array(clusters, str), return_inverse=True)[1].astype(np.int64)
 
 
-def _operator(facts: JobFacts, name: str, fits: Fits) -> _Operator:
+def _operator(facts: JobEstimates, name: str, fits: Fits) -> _Operator:
     # An operator through which nothing flowed yet: one record out per record in is assumed until it is measured.
     kind = KINDS.index(facts.kinds[name]) if name in facts.kinds else -1
     return _Operator(kind, facts.selectivity.get(name, 1.0), fits.get(name))

@@ -18,7 +18,7 @@ from models.recovery.latency import fit_windows
 from models.topology import Edge, learn_edge_ratios
 from models.training.busy_choice import choose_busy
 from models.training.held_out import find_held
-from models.training.job_windows import JobHistory, JobWindows, KnownOperator, find_kinds
+from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows, find_kinds
 from models.training.operator_fits import OperatorPoints, list_points
 
 EDGE_DAYS: Final = 7
@@ -26,7 +26,7 @@ EDGE_DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobEstimates:
     """What is learnt of one job alone.
 
     Attributes:
@@ -55,7 +55,9 @@ class JobFacts:
         return tuple(sorted({*self.kinds, *self.selectivity, *(one.operator for one in self.points)}))
 
 
-def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, usable: Bools | None = None) -> JobFacts:
+def learn_facts(
+    history: TrainingHistory, options: Training, as_of_s: float, *, usable: Bools | None = None
+) -> JobEstimates:
     """Return what is learnt of a job as of an epoch second.
 
     Args:
@@ -68,7 +70,7 @@ def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, usabl
     usable = np.ones(len(windows.start_s), bool) if usable is None else usable
     used = usable & ~find_held(history.job, windows.start_s, options.holdout_share)
     rates, resolution_s = _measure_sources(windows, usable)
-    return JobFacts(
+    return JobEstimates(
         history.job,
         kinds=find_kinds(history.operators),
         points=list_points(history, choose_busy(windows, used, options), options),
@@ -80,13 +82,13 @@ def learn_facts(history: JobHistory, options: Training, as_of_s: float, *, usabl
     )
 
 
-def learn_nothing(job: JobKey, operators: tuple[KnownOperator, ...]) -> JobFacts:
+def learn_nothing(job: JobKey, operators: tuple[KnownOperator, ...]) -> JobEstimates:
     """Return what is known of a job by its graph alone."""
     nothing = LatencyModel(np.zeros(0), np.zeros(0))
-    return JobFacts(job, find_kinds(operators), (), {}, {}, nothing, {}, float("nan"))
+    return JobEstimates(job, find_kinds(operators), (), {}, {}, nothing, {}, float("nan"))
 
 
-def _measure_selectivity(windows: JobWindows, used: Bools) -> dict[str, float]:
+def _measure_selectivity(windows: TrainingWindows, used: Bools) -> dict[str, float]:
     """Return records out per record in; of a source per record that it takes in."""
     with np.errstate(invalid="ignore"):
         known = used[:, None] & windows.is_measured & (windows.rate_per_s > 0) & np.isfinite(windows.output_per_s)
@@ -98,7 +100,7 @@ def _measure_selectivity(windows: JobWindows, used: Bools) -> dict[str, float]:
     return result
 
 
-def _learn_edges(windows: JobWindows, graph: JobGraph | None, used: Bools) -> dict[Edge, float]:
+def _learn_edges(windows: TrainingWindows, graph: JobGraph | None, used: Bools) -> dict[Edge, float]:
     if graph is None:
         return {}
     taken, sent, idle = (np.full((int(used.sum()), len(graph.names)), np.nan) for _ in range(3))
@@ -128,7 +130,7 @@ def _drop_sent_as_taken(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats
     return taken
 
 
-def measure_utilisation(windows: JobWindows) -> tuple[Floats, Floats]:
+def measure_utilisation(windows: TrainingWindows) -> tuple[Floats, Floats]:
     """Return the busy share of the busiest operator and the worst latency of the sources in each window, (W,).
 
     Both are NaN in a window that lacks one of them.
@@ -141,13 +143,13 @@ def measure_utilisation(windows: JobWindows) -> tuple[Floats, Floats]:
     return np.where(known, busiest, np.nan), np.where(known, worst, np.nan)
 
 
-def _fit_latency(windows: JobWindows, used: Bools) -> LatencyModel:
+def _fit_latency(windows: TrainingWindows, used: Bools) -> LatencyModel:
     utilisation, latency_ms = measure_utilisation(windows)
     known = used & np.isfinite(latency_ms)
     return fit_windows(utilisation[known], latency_ms[known])
 
 
-def _measure_sources(windows: JobWindows, used: Bools) -> tuple[dict[str, float], float]:
+def _measure_sources(windows: TrainingWindows, used: Bools) -> tuple[dict[str, float], float]:
     """Return the mean rate of each source and the length of a window.
 
     Windows in which a source was held up by backpressure do not tell its share, unless there are no others.

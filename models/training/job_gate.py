@@ -27,7 +27,7 @@ NAMES_SHOWN: Final = 3
 _ROUNDING: Final = 1e-9
 
 
-class Choice(StrEnum):
+class ModelChoice(StrEnum):
     """Whose models a job has in a new version."""
 
     NEW = "new"  # those of this training
@@ -71,7 +71,7 @@ class JobJudgement:
     """
 
     job: JobKey
-    choice: Choice
+    choice: ModelChoice
     detail: str = ""
     is_worse: bool = False
     compared: int = 0
@@ -102,7 +102,8 @@ def judge_jobs(
         for at in np.flatnonzero(beyond).tolist():
             worse[at].append(one.name_criterion(at, "champion" if known[at] else "linear model", float(chance[at])))
     chosen = [
-        Choice.NEW if not mine else Choice.KEPT if known[at] else Choice.LEFT_OUT for at, mine in enumerate(worse)
+        ModelChoice.NEW if not mine else ModelChoice.KEPT if known[at] else ModelChoice.LEFT_OUT
+        for at, mine in enumerate(worse)
     ]
     return [
         JobJudgement(job, choice, "; ".join(each.reason for each in mine), bool(mine), int(count))
@@ -128,15 +129,15 @@ def judge_with_jobs(
         worse_max: with a larger share of worse jobs among those that could be compared with a champion, the whole
             challenger is refused.
     """
-    of_champion = [one for one in judged if one.choice is not Choice.LEFT_OUT and one.source is None]
+    of_champion = [one for one in judged if one.choice is not ModelChoice.LEFT_OUT and one.source is None]
     worse, compared = sum(one.is_worse for one in of_champion), sum(bool(one.compared) for one in of_champion)
-    retained, excluded = describe_jobs(judged, Choice.KEPT), describe_jobs(judged, Choice.LEFT_OUT)
+    retained, excluded = describe_jobs(judged, ModelChoice.KEPT), describe_jobs(judged, ModelChoice.LEFT_OUT)
     if champion_knows and worse > math.floor(worse_max * compared + _ROUNDING):
         why = (
             f"{worse} of {compared} jobs are worse, more than training.gate_worse_jobs_max = {worse_max:g}: {retained}"
         )
         return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
-    if judged and all(one.choice is Choice.LEFT_OUT for one in judged):
+    if judged and all(one.choice is ModelChoice.LEFT_OUT for one in judged):
         why = f"no job has models that may be used: {excluded}"
         return Gate(Verdict.FAILED, why, sum(one.compared for one in judged), tuple(criteria))
     gate = judge(criteria, has_champion=has_champion, champion_knows=champion_knows)
@@ -146,7 +147,7 @@ def judge_with_jobs(
     return replace(gate, detail="; ".join(parts))
 
 
-def describe_jobs(judged: Sequence[JobJudgement], choice: Choice) -> str:
+def describe_jobs(judged: Sequence[JobJudgement], choice: ModelChoice) -> str:
     """Return the names of the jobs with a choice, the first with its reason; empty where there is none."""
     mine = [one for one in judged if one.choice is choice]
     if not mine:
@@ -203,6 +204,6 @@ def apply_orders(judged: Sequence[JobJudgement], orders: Mapping[JobKey, tuple[i
             result.append(one)
             continue
         number, why = orders[one.job]
-        choice = Choice.LEFT_OUT if number is None else Choice.KEPT
+        choice = ModelChoice.LEFT_OUT if number is None else ModelChoice.KEPT
         result.append(JobJudgement(one.job, choice, why, False, one.compared, number))
     return result

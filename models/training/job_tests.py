@@ -14,7 +14,7 @@ from models.capacity.robust_means import number_points
 from models.training.busy_choice import BusyWindows, choose_busy, keep_trusted
 from models.training.held_out import find_held, hash_numbers
 from models.training.job_facts import measure_utilisation
-from models.training.job_windows import JobHistory, JobWindows
+from models.training.job_windows import TrainingHistory, TrainingWindows
 
 RECENT_HELD: Final = 20
 """Held-back windows per operator and parallelism on which models are scored."""
@@ -29,7 +29,7 @@ LEAST_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCapacities:
     """Capacities that were measured, (n,) each: place of the operator, parallelism, begin, records/s, idle or not."""
 
     operator: Ints
@@ -52,11 +52,11 @@ class JobTests:
     """
 
     operators: tuple[str, ...]
-    held: Measured
+    held: MeasuredCapacities
     held_utilisation: Floats
     held_latency_ms: Floats
-    hours: Measured
-    ahead: Measured
+    hours: MeasuredCapacities
+    ahead: MeasuredCapacities
 
 
 def find_since(first_s: float, as_of_s: float, champion_s: float | None, options: Training) -> float | None:
@@ -75,7 +75,7 @@ def find_since(first_s: float, as_of_s: float, champion_s: float | None, options
     return since_s if as_of_s - since_s >= LEAST_S else None
 
 
-def list_tests(history: JobHistory, options: Training, since_s: float | None) -> JobTests:
+def list_tests(history: TrainingHistory, options: Training, since_s: float | None) -> JobTests:
     """Return the windows that judge models; ``since_s`` of :func:`find_since`."""
     windows = history.windows
     held = find_held(history.job, windows.start_s, options.holdout_share)
@@ -93,7 +93,7 @@ def list_tests(history: JobHistory, options: Training, since_s: float | None) ->
     )
 
 
-def draw_ahead(later: BusyWindows) -> Measured:
+def draw_ahead(later: BusyWindows) -> MeasuredCapacities:
     """Return a few windows of each operator and parallelism by which intervals are calibrated.
 
     Windows of an operator that is lightly used would show how little it varies, not how far off it is near saturation:
@@ -107,7 +107,7 @@ def draw_ahead(later: BusyWindows) -> Measured:
     return _measured(later.take(np.sort(drawn)))
 
 
-def _average_hours(later: BusyWindows) -> Measured:
+def _average_hours(later: BusyWindows) -> MeasuredCapacities:
     """Return one row per operator, parallelism and hour."""
     hour_s = later.start_s // 3600 * 3600
     keys, place = np.unique(np.stack([later.operator, later.parallelism, hour_s]), axis=1, return_inverse=True)
@@ -115,14 +115,14 @@ def _average_hours(later: BusyWindows) -> Measured:
     mean = np.bincount(place, later.capacity_per_s, minlength=keys.shape[1]) / count
     idle = np.zeros(keys.shape[1], bool)
     idle[place] = later.idle
-    return Measured(keys[0], keys[1], keys[2], np.asarray(mean, float), idle)
+    return MeasuredCapacities(keys[0], keys[1], keys[2], np.asarray(mean, float), idle)
 
 
-def _measured(rows: BusyWindows) -> Measured:
-    return Measured(rows.operator, rows.parallelism, rows.start_s, rows.capacity_per_s, rows.idle)
+def _measured(rows: BusyWindows) -> MeasuredCapacities:
+    return MeasuredCapacities(rows.operator, rows.parallelism, rows.start_s, rows.capacity_per_s, rows.idle)
 
 
-def measure_sustained(windows: JobWindows, from_s: Floats, until_s: Floats) -> Floats:
+def measure_sustained(windows: TrainingWindows, from_s: Floats, until_s: Floats) -> Floats:
     """Return what all sources emitted over the share that the busiest operator was busy, (n,) records/s.
 
     It is the mean of the windows that began in each span, NaN without one.

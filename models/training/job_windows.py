@@ -17,7 +17,7 @@ EVEN_LOAD = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class JobWindows:
+class TrainingWindows:
     """Undisturbed windows of a job: W windows, O operators.
 
     Attributes:
@@ -96,7 +96,7 @@ class KnownOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class JobHistory:
+class TrainingHistory:
     """What is known of one job.
 
     Attributes:
@@ -107,7 +107,7 @@ class JobHistory:
     """
 
     job: JobKey
-    windows: JobWindows
+    windows: TrainingWindows
     operators: tuple[KnownOperator, ...]
     slots_max: int
 

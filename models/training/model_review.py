@@ -35,7 +35,7 @@ def name_missing(name: str, known: Iterable[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewedVersion:
     """A registered version.
 
     Attributes:
@@ -63,7 +63,7 @@ class Reviewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewOrders:
     """What a training has to keep to.
 
     Attributes:
@@ -120,11 +120,11 @@ def write_names(is_whole: bool, jobs: Iterable[JobKey]) -> str:
 
 
 def read_review(
-    versions: Sequence[Reviewed],
+    versions: Sequence[ReviewedVersion],
     champion: int | None,
     pinned: int | None = None,
     is_usable: Callable[[int], bool] = lambda _: True,
-) -> Review:
+) -> ReviewOrders:
     """Return what a training has to keep to.
 
     Args:
@@ -168,11 +168,11 @@ def read_review(
     orders = {job: _find_source(rejects, ours, rejected, champion) for job, rejects in rejected_jobs.items()}
     orders |= {job: (number, f"{_PINNED_TO}{number}") for job, number in pinned_jobs.items()}
     hold = _find_hold(ours, rejected, champion, pin, is_usable)
-    return Review(hold, frozenset(rejected), pin, orders, tuple(problems))
+    return ReviewOrders(hold, frozenset(rejected), pin, orders, tuple(problems))
 
 
 def _find_source(
-    rejects: set[int], ours: Mapping[int, Reviewed], rejected: set[int], champion: int | None
+    rejects: set[int], ours: Mapping[int, ReviewedVersion], rejected: set[int], champion: int | None
 ) -> tuple[int | None, str]:
     newest, oldest = max(rejects), min(rejects)
     usable = [
@@ -184,7 +184,7 @@ def _find_source(
 
 
 def _find_hold(
-    ours: Mapping[int, Reviewed],
+    ours: Mapping[int, ReviewedVersion],
     rejected: set[int],
     champion: int | None,
     pin: int | None,
@@ -200,7 +200,7 @@ def _find_hold(
     return None
 
 
-def drop_impossible(review: Review, jobs_of: Mapping[int, Collection[JobKey]]) -> Review:
+def drop_impossible(review: ReviewOrders, jobs_of: Mapping[int, Collection[JobKey]]) -> ReviewOrders:
     """Return the review without pins of jobs to versions that have no models of them.
 
     Args:
@@ -218,7 +218,7 @@ def drop_impossible(review: Review, jobs_of: Mapping[int, Collection[JobKey]]) -
     return replace(review, orders=orders, problems=tuple(problems))
 
 
-def rank_usable(versions: Sequence[Reviewed], champion: int | None, pinned: int | None = None) -> list[int]:
+def rank_usable(versions: Sequence[ReviewedVersion], champion: int | None, pinned: int | None = None) -> list[int]:
     """Return the numbers of the versions that plans may use, the wanted one first; empty where nobody named one.
 
     The others stand in where the first cannot be used: what an alias names may be no model of this project.
@@ -246,7 +246,7 @@ def rank_usable(versions: Sequence[Reviewed], champion: int | None, pinned: int 
 
 
 def decide_promotion(
-    verdict: str, number: int, review: Review, champion: int | None, *, is_unmoved: bool, promotion: str
+    verdict: str, number: int, review: ReviewOrders, champion: int | None, *, is_unmoved: bool, promotion: str
 ) -> tuple[bool, str]:
     """Return whether a version becomes champion by itself, and why it does not, one clause.
 

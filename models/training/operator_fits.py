@@ -15,7 +15,7 @@ from models.capacity.capacity_samples import pack
 from models.capacity.operator_curves import fit_operator_curves
 from models.capacity.robust_means import reduce_windows
 from models.training.busy_choice import BusyWindows
-from models.training.job_windows import JobHistory
+from models.training.job_windows import TrainingHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class OperatorFit:
     left_out_place: Ints
 
 
-def list_points(history: JobHistory, chosen: BusyWindows, options: Training) -> tuple[OperatorPoints, ...]:
+def list_points(history: TrainingHistory, chosen: BusyWindows, options: Training) -> tuple[OperatorPoints, ...]:
     """Return the points of each operator that shows a capacity: of the K most recent windows per parallelism.
 
     A curve reaches as far as slots and key groups allow, and what was observed.

@@ -10,9 +10,9 @@ from models.arrays import Floats
 from models.bundle.fleet_bundle import FleetBundle
 from models.training.calibration import Residuals, scale_intervals
 from models.training.fleet_bundle import assemble_bundle, list_fits, number_clusters
-from models.training.job_facts import JobFacts, learn_facts
+from models.training.job_facts import JobEstimates, learn_facts
 from models.training.job_tests import JobTests, list_tests
-from models.training.job_windows import JobHistory
+from models.training.job_windows import TrainingHistory
 from models.training.operator_fits import Fits
 from models.training.recovery_fits import Events, RecoveryFits, fit_recoveries, set_factors
 
@@ -27,12 +27,12 @@ class Learnt:
         tests: windows that judge models.
     """
 
-    facts: JobFacts
-    before: JobFacts | None
+    facts: JobEstimates
+    before: JobEstimates | None
     tests: JobTests
 
 
-def learn_job(history: JobHistory, options: Training, as_of_s: float, since_s: float | None) -> Learnt:
+def learn_job(history: TrainingHistory, options: Training, as_of_s: float, since_s: float | None) -> Learnt:
     """Return what a job's windows tell.
 
     Args:
@@ -48,7 +48,7 @@ def learn_job(history: JobHistory, options: Training, as_of_s: float, since_s: f
 
 
 def assemble_fleet(
-    model_version: str, jobs: Sequence[JobFacts], fits: Sequence[Fits], events: Events
+    model_version: str, jobs: Sequence[JobEstimates], fits: Sequence[Fits], events: Events
 ) -> tuple[FleetBundle, RecoveryFits]:
     """Return the bundle of jobs that learn from each other, without its intervals, and what was expected of events.
 

@@ -16,7 +16,7 @@ from include import tables
 from include.arrow_rows import arrow_columns, arrow_rows
 from include.stages import StageRequest
 from models.arrays import Ints
-from models.forecasting.boosting import Fit
+from models.forecasting.boosting import BoostingFit
 from models.training.held_out import hash_texts
 from spark_jobs.by_job import Job
 from spark_jobs.forecast import forecast_rows
@@ -84,7 +84,7 @@ def forecast_sources(
     hashes = np.array([hash_texts(name) for name in names], np.int64)
     order = sorted(range(len(names)), key=list(zip(hashes.tolist(), names, strict=True)).__getitem__)
     sample = [names[place] for place in order[:SAMPLE_SERIES]]
-    made, fits = list[Forecasts](), tuple[Fit, ...]()
+    made, fits = list[Forecasts](), tuple[BoostingFit, ...]()
     for count, batches in enumerate(group_batches(hashes, 8 * task.history_bins)):
         is_own = np.isin(hashes % BATCHES, list(batches))
         own = [names[place] for place in np.flatnonzero(is_own)]
@@ -167,7 +167,9 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
     return [whole.take(pa.array(rows)) for rows in chosen if len(rows)]
 
 
-def forecast_parts(spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[Fit, ...]) -> Forecasts:
+def forecast_parts(
+    spark: SparkSession, parts: list[pa.Table], task: ForecastTask, fits: tuple[BoostingFit, ...]
+) -> Forecasts:
     """Forecast parts of the series, one at least, each in a task of its own."""
     worker = make_worker(make_forecaster(task, fits), arrow_columns(RESULT_COLUMNS), forecast_rows.list_keys)
     cells = keep(map_to_rows(send_objects(spark, parts), worker, _CELLS))

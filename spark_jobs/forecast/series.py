@@ -17,7 +17,7 @@ import pyarrow as pa
 from include.utc import DAY_S
 from models.arrays import Floats
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
-from models.forecasting.boosting import Fit, fit
+from models.forecasting.boosting import BoostingFit, fit
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.forecasting.rate_history import prepare
 from spark_jobs.packed_objects import PACKED, pack_cells
@@ -87,7 +87,7 @@ class ForecastTask(HistoryFrame):
         return [list_events(self.events, f"{cluster}/{job}", source) for cluster, job, source in names]
 
 
-def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_forecaster(task: ForecastTask, fits: tuple[BoostingFit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to each batch of series; ``fits`` are those of the global model."""
 
     def forecast(series: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def make_worker(
     return apply
 
 
-def forecast_apart(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...]) -> list[pd.DataFrame]:
+def forecast_apart(series: pd.DataFrame, task: ForecastTask, fits: tuple[BoostingFit, ...]) -> list[pd.DataFrame]:
     """Return the forecasts of a chunk, in one frame unless some series of it fails."""
     names = list(zip(*(series[name] for name in SERIES), strict=True))
     rows = range(len(series))
@@ -139,7 +139,7 @@ def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:
     return [series.iloc[mine] for mine in rows.values()]
 
 
-def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
+def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[BoostingFit, ...]:
     """Fit the global model on some series: once on all they have, once without the days of the backtest."""
     histories = []
     for part in by_calendar(series, task):
@@ -151,7 +151,7 @@ def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
         return tuple(each for each in made if each is not None)
 
 
-def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...] = ()) -> pd.DataFrame:
+def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[BoostingFit, ...] = ()) -> pd.DataFrame:
     """Forecast some series of one calendar.
 
     Args:

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from include.flink.job_states import BATCH, ENDED_WITHOUT_FAILURE, RUNNING
 from models.observing import stop_kinds, stops
 from models.observing.clocks import find_ahead_ms
-from models.observing.job_ends import JobFacts
-from models.observing.stops import Checkpoint, JobHistory, Run, Stop, Vertices
+from models.observing.job_ends import JobLifetime
+from models.observing.stops import Checkpoint, JobRun, RunHistory, Stop, Vertices
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.job_history.arrow_rows import micros, times_in_ms, to_table
 
@@ -90,7 +90,7 @@ def _stops_by_job(schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
         # An id may have borne another name: what it was polled under that tells of its end alone.
         polls = [row for row in by_kind["polls"] if row["named"] == row["job"]]
         ahead_ms = find_ahead_ms([row["ahead_ms"] for row in by_kind["polls"] if row["ahead_ms"] is not None])
-        history = JobHistory(
+        history = RunHistory(
             runs=list(_read_runs(polls)),
             stopped_ms={at for row in polls for at in row["stopped_ms"] if at is not None},
             failures=_read_failures(by_kind["failure"]),
@@ -105,10 +105,10 @@ def _stops_by_job(schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
     return find
 
 
-def _read_runs(polls: _Rows) -> Iterator[Run]:
+def _read_runs(polls: _Rows) -> Iterator[JobRun]:
     for row in polls:
         if row["state"] == RUNNING and row["running_at"] is not None:
-            yield Run(
+            yield JobRun(
                 row["running_at"], row["first_seen"], row["last_seen"], row["job_id"], _read_vertices(row["vector"])
             )
 
@@ -134,14 +134,14 @@ def _read_checkpoints(rows: _Rows) -> dict[str, list[Checkpoint]]:
     return dict(result)
 
 
-def _read_facts(polls: _Rows, states: _Rows) -> dict[str, JobFacts]:
+def _read_facts(polls: _Rows, states: _Rows) -> dict[str, JobLifetime]:
     reported = {row["job_id"]: row for row in states}
     return {job_id: _read_facts_of(rows, reported.get(job_id, {})) for job_id, rows in _by_id(polls)}
 
 
-def _read_facts_of(polls: _Rows, state: _Row) -> JobFacts:
+def _read_facts_of(polls: _Rows, state: _Row) -> JobLifetime:
     ends = [row for row in polls if row["state"] in ENDED_WITHOUT_FAILURE]
-    return JobFacts(
+    return JobLifetime(
         is_batch=any(row["is_batch"] for row in polls),
         end_state=max(ends, key=lambda row: row["last_seen"])["state"] if ends else None,
         ended_ms=min((row["ended_at"] for row in ends if row["ended_at"] is not None), default=None),
@@ -182,7 +182,7 @@ def _closed_rows(result: Iterable[Stop]) -> Iterator[_Row]:
         }
 
 
-def _vertex_rows(run: Run) -> list[_Row] | None:
+def _vertex_rows(run: JobRun) -> list[_Row] | None:
     if run.vertices is None:
         return None
     return [dict(zip(("vertex_id", "parallelism", "operator"), one, strict=True)) for one in run.vertices]

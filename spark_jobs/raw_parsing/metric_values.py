@@ -15,7 +15,7 @@ from models.observing.value_rules import (
     NO_RULE,
     VALUE_RULES,
     Flags,
-    Values,
+    MetricValues,
     find_broken_rules,
     is_time,
     is_time_share,
@@ -95,13 +95,13 @@ def _rows(metrics: pa.ListArray) -> npt.NDArray[np.int64]:
     return np.asarray(pc.list_parent_indices(metrics))
 
 
-def _values(fields: Mapping[str, pa.Array], received: Mapping[str, pa.Array]) -> Values:
+def _values(fields: Mapping[str, pa.Array], received: Mapping[str, pa.Array]) -> MetricValues:
     """Return all values; ``received`` says where anything was received."""
     names = fields["id"].dictionary_encode()
     known = names.dictionary.to_pylist()
     place = np.asarray(pc.fill_null(names.indices, len(known)))  # the last for metrics without a name
     numbers = [fields[name].to_numpy(zero_copy_only=False) for name in AGGREGATIONS]
-    return Values(
+    return MetricValues(
         is_share=np.array([*map(is_time_share, known), False])[place],
         is_time=np.array([*map(is_time, known), False])[place],
         is_watermark=np.array([*map(is_watermark, known), False])[place],

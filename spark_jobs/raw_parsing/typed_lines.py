@@ -61,7 +61,7 @@ Bounds = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReplyLimits:
     """What a reply may say.
 
     Attributes:
@@ -86,7 +86,7 @@ def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
         contents: the files.
         rules: the settings of ingestion.
     """
-    limits = Limits(rules.max_value, 1000 * rules.max_clock_skew_s)
+    limits = ReplyLimits(rules.max_value, 1000 * rules.max_clock_skew_s)
     return contents.read_all(partial(_read_together, schema=read_schema(), limits=limits), READ_COLUMNS)
 
 
@@ -109,7 +109,7 @@ _Piece = tuple[_Reading, int, pa.StringArray]
 """Lines of a file, and the number of the first."""
 
 
-def _read_together(files: Iterator[FileChunks], schema: pa.Schema, limits: Limits) -> Iterator[pa.RecordBatch]:
+def _read_together(files: Iterator[FileChunks], schema: pa.Schema, limits: ReplyLimits) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files; whatever is wrong with one is said in a row about it, and harms no other.
 
     Lines of several files are read at once: a file of nine lines would take as long as one of a thousand.
@@ -152,7 +152,7 @@ def _describe(error: Exception) -> dict[str, str]:
     return {"reason": str(UNREADABLE), "detail": show_error(error)}
 
 
-def _read_pieces(pieces: list[_Piece], schema: pa.Schema, limits: Limits) -> Iterator[pa.RecordBatch]:
+def _read_pieces(pieces: list[_Piece], schema: pa.Schema, limits: ReplyLimits) -> Iterator[pa.RecordBatch]:
     """Yield the rows of pieces of files of which the same time is wanted; one by one where that fails together."""
     left = [piece for piece in pieces if not piece[0].is_left]
     if not left:
@@ -195,7 +195,7 @@ def _batch(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch
 
 
 def read_columns(
-    lines: pa.StringArray, places: Mapping[str, pa.Array], wanted: Bounds, schema: pa.Schema, limits: Limits
+    lines: pa.StringArray, places: Mapping[str, pa.Array], wanted: Bounds, schema: pa.Schema, limits: ReplyLimits
 ) -> dict[str, pa.Array]:
     """Read lines; see :func:`read_files`.
 

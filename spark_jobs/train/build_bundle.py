@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from models.bundle.fleet_bundle import FleetBundle, JobKey
-from models.training.job_facts import JobFacts, learn_nothing
+from models.training.job_facts import JobEstimates, learn_nothing
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import Fits
 from models.training.train_job import assemble_fleet
@@ -40,7 +40,7 @@ class Assembled:
 
 def assemble(
     model_version: str,
-    jobs: Sequence[JobFacts],
+    jobs: Sequence[JobEstimates],
     fits: Sequence[Fits],
     events: pd.DataFrame,
     operators: Mapping[JobKey, tuple[KnownOperator, ...]],
@@ -64,7 +64,7 @@ def assemble(
     return Assembled(bundle, own, _operator_rows(every, own), known.assign(**expected))
 
 
-def _operator_rows(jobs: Sequence[JobFacts], fits: Sequence[Fits]) -> pd.DataFrame:
+def _operator_rows(jobs: Sequence[JobEstimates], fits: Sequence[Fits]) -> pd.DataFrame:
     """Return one row per operator; scalars of those without a curve are null."""
     rows = [
         {

@@ -11,7 +11,7 @@ import pandas as pd
 
 from include.short_names import shorten_name
 from models.training.gate import Criterion
-from models.training.job_gate import Choice
+from models.training.job_gate import ModelChoice
 from spark_jobs.train.day_windows import JOB, OPERATOR
 from spark_jobs.train.train_fleet import Trained
 
@@ -62,7 +62,7 @@ def list_jobs(trained: Trained) -> list[dict[str, str]]:
     """Return the rows of all jobs, those without new models first."""
     coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
     rows = []
-    for judged in sorted(trained.judged, key=lambda judged: (judged.choice is Choice.NEW, judged.job)):
+    for judged in sorted(trained.judged, key=lambda judged: (judged.choice is ModelChoice.NEW, judged.job)):
         known = coverage.get(judged.job, {"windows": 0, "inside": math.nan, "champion_inside": math.nan})
         rows.append(
             {

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from models.capacity.held_up import find_held_up_share
-from models.training.job_windows import JobWindows, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingWindows
 
 
-def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> JobWindows:
+def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> TrainingWindows:
     """Return the windows of one job.
 
     Args:
@@ -28,7 +28,7 @@ def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> Jo
     np.logical_or.at(is_source, column, _numbers(table, "is_source") > 0)
     ordered = names[order].tolist()
     busy, backpressured = spread(_numbers(table, "busy_share")), spread(_numbers(table, "backpressured_share"))
-    return JobWindows(
+    return TrainingWindows(
         operators=tuple(ordered),
         start_s=start_s,
         window_s=np.nanmax(spread(_numbers(table, "window_s")), axis=1, initial=0.0),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from models.training.job_tests import Measured
+from models.training.job_tests import MeasuredCapacities
 from models.training.train_job import Learnt
 from spark_jobs.train.day_windows import JOB, OPERATOR
 
@@ -27,7 +27,7 @@ def hour_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _rows_of(learnt: Learnt, measured: Measured) -> pd.DataFrame:
+def _rows_of(learnt: Learnt, measured: MeasuredCapacities) -> pd.DataFrame:
     names = np.array(learnt.tests.operators, object)[measured.operator]
     return pd.DataFrame(
         {

@@ -16,7 +16,7 @@ from include.short_names import shorten_name
 from models.arrays import Floats
 from models.bundle.fleet_bundle import JobKey
 from models.training.job_tests import measure_sustained
-from models.training.job_windows import JobHistory, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingHistory
 from models.training.train_job import Learnt, learn_job
 from spark_jobs.packed_objects import PACKED, collect_objects, pack
 from spark_jobs.train.day_windows import JOB, unpack_windows
@@ -48,7 +48,7 @@ class LearnTask:
         """Return what the windows of one job tell, and the (n,) capacity that was measured after its events."""
         cluster = self.settings.clusters.get(job[0], Cluster())
         operators = self.operators.get(job, ())
-        history = JobHistory(job, read_windows(table, operators), operators, cluster.slots_max)
+        history = TrainingHistory(job, read_windows(table, operators), operators, cluster.slots_max)
         spans = self.spans.get(job, np.zeros((0, 2)))
         learnt = learn_job(history, self.settings.training, self.as_of_s, self.since_s)
         return learnt, measure_sustained(history.windows, spans[:, 0], spans[:, 1])

@@ -24,7 +24,7 @@ from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle.fleet_bundle import FleetBundle
-from models.training.model_review import Review, Reviewed, decide_promotion
+from models.training.model_review import ReviewedVersion, ReviewOrders, decide_promotion
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import Champion, ModelStore
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
@@ -62,7 +62,7 @@ class Registry:
     """
 
     champion: Champion
-    review: Review
+    review: ReviewOrders
     bundles: Mapping[int, FleetBundle]
 
     @property
@@ -138,7 +138,9 @@ def find_trained_at(champion: FleetBundle | None, lake: Lake) -> datetime | None
     return min(trained, default=None)
 
 
-def promote(store: ModelStore, made: Reviewed, result: Mapping[str, object], promotion: str, as_of: datetime) -> str:
+def promote(
+    store: ModelStore, made: ReviewedVersion, result: Mapping[str, object], promotion: str, as_of: datetime
+) -> str:
     """Move the aliases, unless a later training or a person has; returns why the model is not in use, or nothing."""
     challenger = store.find_aliased(CHALLENGER)
     if challenger is None or challenger.number < made.number:

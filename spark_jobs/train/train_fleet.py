@@ -18,8 +18,8 @@ from models.bundle.merging import merge_jobs
 from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
 from models.training.gate import Gate, Verdict, warn_of_errors
-from models.training.job_facts import JobFacts
-from models.training.job_gate import Choice, JobJudgement, apply_orders, judge_jobs, judge_with_jobs
+from models.training.job_facts import JobEstimates
+from models.training.job_gate import JobJudgement, ModelChoice, apply_orders, judge_jobs, judge_with_jobs
 from models.training.job_tests import find_since
 from models.training.job_windows import KnownOperator
 from models.training.train_job import Learnt, with_intervals
@@ -95,7 +95,7 @@ class Trainer:
     operators: Mapping[JobKey, tuple[KnownOperator, ...]]
     batch_count: int
 
-    def predict(self, events: pd.DataFrame, jobs: Sequence[JobFacts], bundle: FleetBundle) -> pd.DataFrame:
+    def predict(self, events: pd.DataFrame, jobs: Sequence[JobEstimates], bundle: FleetBundle) -> pd.DataFrame:
         """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries.
 
         Args:
@@ -113,7 +113,7 @@ class Trainer:
         )
 
     def fit(
-        self, model_version: str, jobs: Sequence[JobFacts], events: pd.DataFrame, *, leaves_out: bool = True
+        self, model_version: str, jobs: Sequence[JobEstimates], events: pd.DataFrame, *, leaves_out: bool = True
     ) -> Assembled:
         """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
 
@@ -246,10 +246,10 @@ def choose_models(
     is_refused = gate.verdict is Verdict.FAILED
     sources: dict[JobKey, FleetBundle | None] = {}
     for one in judged:
-        if one.choice is Choice.NEW or (is_refused and one.is_worse):
+        if one.choice is ModelChoice.NEW or (is_refused and one.is_worse):
             continue
         chosen = champion if one.source is None else orders.bundles[one.source]
-        sources[one.job] = chosen if one.choice is Choice.KEPT else None
+        sources[one.job] = chosen if one.choice is ModelChoice.KEPT else None
     return merge_jobs(fitted, sources)
 
 
@@ -263,7 +263,7 @@ def judge_fleet(
     judged: Sequence[JobJudgement],
 ) -> Gate:
     """Judge the challenger by everything that plans use, on the jobs that have new models."""
-    scores = drop_jobs(scores, {one.job for one in judged if one.choice is not Choice.NEW})
+    scores = drop_jobs(scores, {one.job for one in judged if one.choice is not ModelChoice.NEW})
     known = set(champion.jobs()) if champion else set()
     knows = len(known & content.running)
     criteria = list_criteria(

@@ -15,7 +15,7 @@ from include.settings import Settings
 from include.stage_names import Stage
 from include.tables import OBSERVATIONS
 from include.version import stage_version
-from models.training.job_gate import Choice, JobJudgement
+from models.training.job_gate import JobJudgement, ModelChoice
 from spark_jobs.comparison_page import COMPARISON_PAGE, COMPARISON_ROWS, render_comparison
 from spark_jobs.model_store import GATE_TAG, JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
@@ -123,7 +123,7 @@ def log_training(
 def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
     """Return one row per job, those without new models first: whose models it has, and why."""
     columns = ("cluster", "job", "models", "detail", "rows")
-    ordered = sorted(judged, key=lambda one: (one.choice is Choice.NEW, one.job))
+    ordered = sorted(judged, key=lambda one: (one.choice is ModelChoice.NEW, one.job))
     rows = [(*one.job, str(one.choice), one.detail, one.compared) for one in ordered]
     return pd.DataFrame(rows, columns=list(columns))
 

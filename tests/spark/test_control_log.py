@@ -22,7 +22,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from models.control.history import end_unsent_request
 from models.control.limits import Limits
-from models.control.readiness import Checkpoints, Failure, Memory, Readiness
+from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness
 from models.control.reconcile import OutcomeCheck, reconcile
 from models.control.state import Mode, ObservedJob, Origin
 from spark_jobs.lake import Lake, rows_of
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.spark
 NOW = datetime.fromtimestamp(NOW_S, UTC)
 DAY = timedelta(days=1)
 RUNS_TWO = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8)
-WAITS = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), Memory(0.5, 0.0), (), checkpoint_wait_s=180.0)
+WAITS = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), MemoryUsage(0.5, 0.0), (), checkpoint_wait_s=180.0)
 RUNS_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 NAMES = Provenance({"a": "Source: orders", "b": "enrich"})
 

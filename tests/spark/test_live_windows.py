@@ -23,7 +23,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from include.tables import OBSERVATIONS
 from lab.commands.history import HistoryRequest, write_history
-from models.polling.faults import Fault, Rule
+from models.polling.faults import ReplyFault, Rule
 from models.polling.poll_history import PollHistory
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
@@ -117,7 +117,7 @@ def records(raw: Path, cluster: str) -> list[RawRecord]:
     return sorted(lines, key=lambda record: record.observed_at_ms)
 
 
-def other_faults(faults: list[Fault]) -> list[Fault]:
+def other_faults(faults: list[ReplyFault]) -> list[ReplyFault]:
     """Return the faults but those of replies that lack a subtask, which Spark leaves out without a word."""
     return [fault for fault in faults if fault.rule is not Rule.MISSING_SUBTASKS]
 

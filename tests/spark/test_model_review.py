@@ -22,7 +22,7 @@ from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
 from models.training.gate import Gate, Verdict
-from models.training.job_gate import Choice, JobJudgement, apply_orders
+from models.training.job_gate import JobJudgement, ModelChoice, apply_orders
 from models.training.model_review import PINNED_TAG, REJECTED_TAG
 from spark_jobs.model_acts import ActRefusedError, ModelActs
 from spark_jobs.model_store import ModelStore
@@ -56,7 +56,7 @@ class Deployment:
         known = read_registry(self.store, as_of)
         fitted = bundle(f"night-{night}", 100.0 + night)
         judged = [
-            JobJudgement(job, Choice.KEPT if job == worse else Choice.NEW, is_worse=job == worse)
+            JobJudgement(job, ModelChoice.KEPT if job == worse else ModelChoice.NEW, is_worse=job == worse)
             for job in fitted.jobs()
         ]
         orders = Orders(known.review.orders, known.bundles)

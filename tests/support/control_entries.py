@@ -10,7 +10,7 @@ from controller.log.control_log import LogEntry, Provenance
 from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
-from models.control.readiness import Checkpoints, Failure, Guards, Memory, Readiness
+from models.control.readiness import Checkpoints, Failure, Guards, MemoryUsage, Readiness
 from models.control.reconcile import Case, OutcomeCheck, reconcile
 from models.control.state import (
     BlockedTarget,
@@ -59,7 +59,7 @@ def cases(draw: st.DrawFn) -> Case:
     readiness = st.builds(
         Readiness,
         checkpoints=st.one_of(st.none(), checkpoints),
-        memory=st.one_of(st.none(), st.builds(Memory, st.floats(0, 2), st.one_of(st.none(), st.floats(0, 2)))),
+        memory=st.one_of(st.none(), st.builds(MemoryUsage, st.floats(0, 2), st.one_of(st.none(), st.floats(0, 2)))),
         failures=some_failures,
         now_s=st.one_of(st.none(), _times),
         restarts=st.booleans(),

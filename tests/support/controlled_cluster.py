@@ -21,7 +21,7 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.view.job_view import JobView
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from models.control.state import Intention, Origin
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 _FILE = """
 [paths]
@@ -66,10 +66,10 @@ class ControlledCluster:
         assert isinstance(result, Counter)
         return next(iter(result), "")
 
-    def poll(self) -> SeenJob:
+    def poll(self) -> PolledJob:
         """Return what polls would show of the job, with the names of its operators."""
         names, now_ms = self.job.names, round(1000 * time.time())
-        return SeenJob(
+        return PolledJob(
             *("live", self.job.name, self.job.job_id, self.job.state, now_ms, now_ms, now_ms),
             running={names[vertex]: count for vertex, count in self.job.parallelism.items()},
             restarting=False,

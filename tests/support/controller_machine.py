@@ -21,7 +21,7 @@ from controller.leases.lease import LeaseLostError
 from controller.log.control_log import LogEntry
 from controller.log.log_codec import RowStamp, row_of
 from fleet.decisions import decision_of
-from fleet.facts import JobFacts
+from fleet.facts import JobStatus
 from fleet.health import Fault, judge_jobs
 from include.arrow_rows import arrow_rows
 from include.settings import Health
@@ -610,7 +610,7 @@ def _tell_person(last: LogEntry | None, now_s: float) -> list[str]:
         return []
     (row,) = arrow_rows(CONTROL_LOG, [row_of(last, RowStamp(1, 1, ""))]).to_pylist()
     cluster, _, job = JOB.partition("/")
-    facts = JobFacts(cluster, job, "auto", "", None, decision_of(row), None, "", "", None)
+    facts = JobStatus(cluster, job, "auto", "", None, decision_of(row), None, "", "", None)
     return [one.detail for one in judge_jobs([facts], [], HEALTH, now_s) if one.name == Fault.JOB_LATE]
 
 

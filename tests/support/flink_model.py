@@ -10,7 +10,7 @@ from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, Asked, ChangeLedger
 from controller.actuators.actuator import Actuator, RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import LogEntry
-from models.control.readiness import Checkpoints, Failure, Memory, Readiness
+from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load
 
@@ -146,7 +146,7 @@ class FlinkModel:
         )
         autoscaler = self.other_autoscaler
         failures = tuple(self.failures)
-        return Readiness(reported, Memory(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
+        return Readiness(reported, MemoryUsage(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
         return tuple(self.failures)

@@ -10,7 +10,7 @@ import numpy as np
 from include.flink.raw_format import RawRecord
 from include.metric_sources.prometheus.client import Grid
 from include.metric_sources.prometheus.graphs import GraphBook
-from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements
+from include.metric_sources.prometheus.measurements import ClusterMeasurements, JobMeasurements
 from include.metric_sources.prometheus.replies import ReplyWriter
 from include.metric_sources.prometheus.targets import Target
 
@@ -48,7 +48,7 @@ def write(
     known = options.pop("known", {})
     job = JobMeasurements(JOB, "my_orders", managers, tasks)
     made = ReplyWriter("c", book or GraphBook(), **{"max_age_s": 15.0, **options})
-    return list(made.write(Measurements(grid(steps), {JOB: job}, {}), 0, 10**15, known))
+    return list(made.write(ClusterMeasurements(grid(steps), {JOB: job}, {}), 0, 10**15, known))
 
 
 def bodies(records: list[RawRecord], kind: str, vertex: str | None = None) -> list[tuple[float, Any]]:

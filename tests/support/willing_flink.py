@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.control.readiness import Checkpoints, Failure, Memory, Readiness
+from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness
 
 
 class WillingFlink:
@@ -10,7 +10,7 @@ class WillingFlink:
 
     def inspect(self, job: str, job_id: str) -> Readiness:
         reported = Checkpoints(interval_s=60.0, completed_at_s=1_000.0, state_bytes=1_000)
-        return Readiness(reported, Memory(0.5, 0.0), (), now_s=1_030.0)
+        return Readiness(reported, MemoryUsage(0.5, 0.0), (), now_s=1_030.0)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
         return ()

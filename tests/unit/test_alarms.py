@@ -18,7 +18,7 @@ from controller.tick import TickSummary
 from controller.view.job_view import EvaluationState, JobView
 from include.settings import Planner, Settings
 from models.policies.observations import MEASURES, Observations
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 EVALUATED_S = START_S + 300 * 30
 NOW_S = EVALUATED_S + 180
@@ -32,8 +32,8 @@ def form_windows(rows: list[dict[str, Any]], window_s: int, until_s: int) -> Obs
     return Observations(window_start_s=starts, window_s=window_s, parallelism=parallelism, **arrays)
 
 
-def seen(at_s: int) -> SeenJob:
-    return SeenJob(
+def seen(at_s: int) -> PolledJob:
+    return PolledJob(
         cluster="c",
         job="orders",
         job_id="a" * 32,

@@ -15,7 +15,7 @@ from controller.decisions.step_reviews import GROUP, load_reviews
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import EntryRefusedError, LogEntry
 from models.control.limits import Limits
-from models.control.readiness import Checkpoints, Memory, Readiness
+from models.control.readiness import Checkpoints, MemoryUsage, Readiness
 from models.control.reconcile import Action
 from models.control.state import Mode, ObservedJob
 from tests.unit import test_open_requests
@@ -23,7 +23,7 @@ from tests.unit.test_open_requests import AUTO, NOW_S, StoredLog, want
 
 JOB = "c/a"
 CHECKPOINTS = Checkpoints(interval_s=600.0, completed_at_s=1_000.0)
-OLD_CHECKPOINT = Readiness(CHECKPOINTS, Memory(0.5, 0.0), (), now_s=1_500.0, waits_for_checkpoint=False)
+OLD_CHECKPOINT = Readiness(CHECKPOINTS, MemoryUsage(0.5, 0.0), (), now_s=1_500.0, waits_for_checkpoint=False)
 """Of a Flink that does not wait for the next one."""
 
 

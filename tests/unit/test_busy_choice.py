@@ -9,7 +9,7 @@ import pytest
 from include.settings import Training
 from models.training.busy_choice import choose_busy
 from models.training.job_tests import list_tests
-from models.training.job_windows import JobHistory, JobWindows
+from models.training.job_windows import TrainingHistory, TrainingWindows
 from models.training.operator_fits import OperatorPoints, fit_operators, list_points
 from spark_jobs.train.job_tables import read_windows
 
@@ -17,7 +17,7 @@ START_S = 1_780_000_000
 Rows = dict[str, list[tuple[int, float, float]]]
 
 
-def windows(operators: Rows) -> JobWindows:
+def windows(operators: Rows) -> TrainingWindows:
     """Windows of one job as Spark hands them on: operator -> (parallelism, busy share, capacity) every five minutes."""
     rows = [
         {
@@ -52,8 +52,8 @@ _SCHEMA = pa.schema(
 )
 
 
-def history(operators: Rows) -> JobHistory:
-    return JobHistory(("eu", "q"), windows(operators), (), 4)
+def history(operators: Rows) -> TrainingHistory:
+    return TrainingHistory(("eu", "q"), windows(operators), (), 4)
 
 
 def points(operators: Rows) -> dict[str, OperatorPoints]:

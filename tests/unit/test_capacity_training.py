@@ -11,7 +11,7 @@ from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.job_models import LatencyModel
 from models.capacity.interval_calibration import Place
-from models.training.job_facts import JobFacts
+from models.training.job_facts import JobEstimates
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints, fit_operators
 from spark_jobs.train.build_bundle import assemble
@@ -57,8 +57,8 @@ def assembled(batch: list[OperatorPoints]) -> FleetBundle:
     edges = {("parse", "sink"): 0.25, ("source", "parse"): float("nan")}
     latency = LatencyModel(np.array([0.2, 0.9]), np.array([5.0, 50.0]))
     jobs = [
-        JobFacts(EU_ORDERS, {}, tuple(batch[:2]), {"parse": 0.5}, edges, NO_LATENCY, {}, 300.0),
-        JobFacts(EU_RIDES, {}, tuple(batch[2:]), {"map": 2.0}, {}, latency, {}, 300.0),
+        JobEstimates(EU_ORDERS, {}, tuple(batch[:2]), {"parse": 0.5}, edges, NO_LATENCY, {}, 300.0),
+        JobEstimates(EU_RIDES, {}, tuple(batch[2:]), {"map": 2.0}, {}, latency, {}, 300.0),
     ]
     graph = {EU_ORDERS: (KnownOperator("source", (), 128), KnownOperator("parse", ("source",), 128))}
     jobs[0] = replace(jobs[0], kinds={"source": "source", "parse": "map"})

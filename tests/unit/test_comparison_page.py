@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from models.training.gate import compare, judge
-from models.training.job_gate import Choice, JobJudgement
+from models.training.job_gate import JobJudgement, ModelChoice
 from spark_jobs.comparison_page import render_comparison
 from spark_jobs.train.comparison_rows import describe_criterion, list_comparison, measure_job_coverage
 from spark_jobs.train.forward_scores import ForwardScores
@@ -43,7 +43,7 @@ SCORES = pd.concat(
 def rows() -> dict[str, Any]:
     """What a training logs, as it is read again."""
     gate = judge([criterion(0.0163, 0.0170)], has_champion=True, champion_knows=2)
-    judged = [JobJudgement(JOB, Choice.NEW), JobJudgement(OTHER, Choice.KEPT, "worse: 30.0%", is_worse=True)]
+    judged = [JobJudgement(JOB, ModelChoice.NEW), JobJudgement(OTHER, ModelChoice.KEPT, "worse: 30.0%", is_worse=True)]
     scores = Scores(SCORES, pd.DataFrame(), pd.DataFrame(), ForwardScores.none())
     result = {"model_version": "m1", "champion_before": "m0"}
     trained = Trained(None, scores, {}, gate, result, pd.DataFrame(), None, None, judged)  # type: ignore[arg-type]

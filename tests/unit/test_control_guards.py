@@ -11,7 +11,7 @@ from models.control.approval import StepApproval, UsedApproval, describe_void_ye
 from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.partial_rise import fit_back
-from models.control.readiness import Checkpoints, Guards, Memory, Readiness, combine_guards
+from models.control.readiness import Checkpoints, Guards, MemoryUsage, Readiness, combine_guards
 from models.control.reconcile import reconcile
 from models.control.requests import is_waited_with
 from models.control.reviewed_step import is_reviewed, take_review
@@ -42,7 +42,7 @@ def test_answers_without_an_id_are_told_apart_by_step_person_and_time() -> None:
 
 @pytest.mark.parametrize(("guards", "reason"), [(Guards(heap_share_max=1.0), "gc_pressure"), (Guards(), "gc_pressure")])
 def test_a_heap_that_may_be_full_leaves_garbage_collection_a_reason(guards: Guards, reason: str) -> None:
-    ready = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), Memory(0.5, 0.9), ())
+    ready = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), MemoryUsage(0.5, 0.9), ())
     fall = replace(CASE, desired=replace(CASE.desired, parallelism=ONE), observed=replace(RUNS, readiness=ready))
     assert reconcile(replace(fall, limits=replace(AUTO, guards=guards))).reason == reason
     free = replace(guards, heap_share_max=1.0, gc_share_max=1.0)
@@ -103,7 +103,7 @@ def test_a_review_lowers_only_operators_that_the_step_has() -> None:
 def test_what_takes_a_request_back_for_a_savepoint_is_that_flink_would_soon_end_it() -> None:
     """A savepoint that was begun since, while Flink still waits for a checkpoint that nothing forces yet."""
     request = replace(SENT, forced_at_s=NOW_S + 300)
-    sparing = Readiness(Checkpoints(600.0, NOW_S, state_bytes=1, savepoints=1), Memory(0.5, 0.0), ())
+    sparing = Readiness(Checkpoints(600.0, NOW_S, state_bytes=1, savepoints=1), MemoryUsage(0.5, 0.0), ())
     waits = replace(
         CASE,
         history=replace(KNOWN, in_flight=request),

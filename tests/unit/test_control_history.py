@@ -11,7 +11,7 @@ import pytest
 
 from models.control.approval import StepApproval
 from models.control.arrivals import has_arrived
-from models.control.blackout import Blackout
+from models.control.blackout import BlackoutPeriod
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, OutcomeCheck, Verb
 from models.control.clock_steps import bound_times
@@ -528,18 +528,18 @@ def test_what_runs_counts_before_what_was_asked_for() -> None:
 
 
 def test_blackouts_and_what_is_none() -> None:
-    noon = Blackout("0 12 * * *", 3600)
+    noon = BlackoutPeriod("0 12 * * *", 3600)
     times = [datetime(2026, 11, 20, 11, 59, 59, tzinfo=UTC), datetime(2026, 11, 20, 12, tzinfo=UTC)]
     times += [datetime(2026, 11, 20, 12, 59, 59, tzinfo=UTC), datetime(2026, 11, 20, 13, tzinfo=UTC)]
     assert [noon.covers(at) for at in times] == [False, True, True, False]
-    assert Blackout("0 0 * * 1", 7 * 86_400).covers(times[0])  # a week is the longest
+    assert BlackoutPeriod("0 0 * * 1", 7 * 86_400).covers(times[0])  # a week is the longest
     with pytest.raises(ValueError, match=r"^blackout: 'hello' is no cron expression; write 0 8 \* \* 1-5, say$"):
-        Blackout("hello", 60)
+        BlackoutPeriod("hello", 60)
     for duration_s in (0, -1, 7 * 86_400 + 1):
         with pytest.raises(ValueError, match=f"^blackout: duration_s = {duration_s:g} must lie between 0 and a week$"):
-            Blackout("0 22 * * *", duration_s)
+            BlackoutPeriod("0 22 * * *", duration_s)
     with pytest.raises(ValueError, match=r"^blackout: '0 0 \* \* \*' in 'Mars/Olympus' has no times: "):
-        Blackout("0 0 * * *", 60, "Mars/Olympus")
+        BlackoutPeriod("0 0 * * *", 60, "Mars/Olympus")
 
 
 def test_the_first_rule_with_an_answer_gives_it() -> None:

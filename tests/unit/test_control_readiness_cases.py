@@ -8,7 +8,7 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, plain_case
 
 from models.control.limits import Limits
-from models.control.readiness import Checkpoints, Guards, Memory, Readiness
+from models.control.readiness import Checkpoints, Guards, MemoryUsage, Readiness
 from models.control.reconcile import Action, Verb, reconcile
 from models.control.state import Intention, Mode, ObservedJob, Origin
 
@@ -43,7 +43,7 @@ def decide(
 def test_a_rise_for_an_overload_alone_goes_on_with_an_old_checkpoint(
     origin: Origin, target: dict[str, int], reason: str
 ) -> None:
-    assert decide(Readiness(OLD, Memory(0.1, 0.1)), origin, target).reason == reason
+    assert decide(Readiness(OLD, MemoryUsage(0.1, 0.1)), origin, target).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_checkpoint_is_asked_for_where_the_last_is_not_of_just_now(
     assert decide(ready, guards=guards).reason == reason
 
 
-FULL, COLLECTS, SILENT = Memory(0.95, 0.1), Memory(0.5, 0.9), Memory(0.5, None)
+FULL, COLLECTS, SILENT = MemoryUsage(0.95, 0.1), MemoryUsage(0.5, 0.9), MemoryUsage(0.5, None)
 NO_COLLECTION = Guards(gc_share_max=1.0)
 
 
@@ -104,7 +104,7 @@ NO_COLLECTION = Guards(gc_share_max=1.0)
         (Readiness(RECENT, SILENT), Guards(), "memory_unknown"),
         (Readiness(RECENT, SILENT), NO_COLLECTION, "plan"),
         (Readiness(RECENT, SILENT, tells_gc=False), Guards(), "plan"),
-        (Readiness(replace(RECENT, state_bytes=None), Memory(0.5, 0.1)), Guards(), "memory_unknown"),
+        (Readiness(replace(RECENT, state_bytes=None), MemoryUsage(0.5, 0.1)), Guards(), "memory_unknown"),
         (Readiness(RECENT, FULL, restarts=False), Guards(), "plan"),
     ],
 )

@@ -17,7 +17,7 @@ from controller.log.delta_log import HISTORY_DAYS, DeltaControlLog, open_control
 from controller.log.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
-from models.control.readiness import Checkpoints, Memory, Readiness
+from models.control.readiness import Checkpoints, MemoryUsage, Readiness
 from models.control.reconcile import Verb, reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
@@ -170,7 +170,7 @@ class Flink:
         return ObservedJob(f"id of {job}", "RUNNING", dict(result), dict(result), free_slots=self.free)
 
     def inspect(self, job: str, job_id: str) -> Readiness:
-        return Readiness(Checkpoints(60.0, NOW_S, state_bytes=0), Memory(0.5, 0.0), ())
+        return Readiness(Checkpoints(60.0, NOW_S, state_bytes=0), MemoryUsage(0.5, 0.0), ())
 
     def read_failures(self, job: str, job_id: str) -> tuple[()]:
         return ()

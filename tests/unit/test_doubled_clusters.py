@@ -10,7 +10,7 @@ import pytest
 from pretended_prometheus import T0, World, pretended_prometheus
 
 from include.metric_sources.prometheus.client import Grid, PrometheusClient, PrometheusError
-from include.metric_sources.prometheus.measurements import Measurements, fetch
+from include.metric_sources.prometheus.measurements import ClusterMeasurements, fetch
 from include.settings import Settings, SettingsError, check_settings
 from include.settings.sources import Prometheus
 
@@ -32,7 +32,7 @@ class Doubled(World):
                 yield name, {**labels, **changed}, per_s * self.pace
 
 
-def ask(world: World, *matchers: str) -> Measurements:
+def ask(world: World, *matchers: str) -> ClusterMeasurements:
     with pretended_prometheus(world) as url:
         server = Prometheus(url=url, matchers=matchers)
         client = PrometheusClient("c", server, sleep=lambda _: None)

@@ -10,7 +10,7 @@ import pytest
 from include.settings import Training
 from models.topology import Edge
 from models.training.job_facts import EDGE_DAYS, learn_facts
-from models.training.job_windows import JobHistory, JobWindows, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
 
 GRAPH = {"big": ("route",), "route": ("source",), "small": ("route",), "source": ()}
 RATES = {"source": (1000.0, 400.0), "route": (400.0, 400.0), "big": (360.0, 0.0), "small": (40.0, 0.0)}
@@ -36,7 +36,7 @@ def ratios(
             place = (row, names.index(name))
             taken[place], sent[place], at[place] = took, gave, 1
     unknown = np.full(shape, np.nan)
-    measured = JobWindows(
+    measured = TrainingWindows(
         names,
         AS_OF_S - age_s - 300 * np.arange(len(windows), 0, -1),
         np.full(len(windows), 300.0),
@@ -53,7 +53,7 @@ def ratios(
         idle_share=None if idle is None else np.full(shape, idle),
     )
     known = tuple(KnownOperator(name, tuple(upstream), None) for name, upstream in graph.items())
-    return dict(learn_facts(JobHistory(("eu", "orders"), measured, known, 8), ALL, AS_OF_S).edges)
+    return dict(learn_facts(TrainingHistory(("eu", "orders"), measured, known, 8), ALL, AS_OF_S).edges)
 
 
 def scaled(factor: int, rates: Mapping[str, tuple[float, float]] = RATES) -> dict[str, tuple[float, float]]:

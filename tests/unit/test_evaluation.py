@@ -22,7 +22,7 @@ from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tuning.capacity_history import ObservedCapacity
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 NOW_S = 1_795_000_200
 PLANNED_S = NOW_S - 600
@@ -70,7 +70,7 @@ def plan(*steps: PlanRow, as_of_s: float = PLANNED_S, **known: Any) -> JobPlan:
     )
 
 
-def seen(polled_s: float = NOW_S - 30, **known: Any) -> SeenJob:
+def seen(polled_s: float = NOW_S - 30, **known: Any) -> PolledJob:
     values: dict[str, Any] = {
         "cluster": "c",
         "job": "orders",
@@ -87,7 +87,7 @@ def seen(polled_s: float = NOW_S - 30, **known: Any) -> SeenJob:
         "stops": (),
         "metrics": {},
     }
-    return SeenJob(**values | known)
+    return PolledJob(**values | known)
 
 
 def windows(load_per_s: float, *, latency_ms: float = 0.0, count: int = 4) -> Observations:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.programme.choice import Choice, describe_choice
+from models.programme.choice import ProgrammeDecision, describe_choice
 from models.programme.expected_path import expect_path
 from models.programme.horizon import spread_levels
 from models.programme.problem import Problem
@@ -19,7 +19,7 @@ from models.scheduling.figures import format_count, format_late
 from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
 
 ROOT = Path(__file__).parents[2]
-CHOICE = Choice(
+CHOICE = ProgrammeDecision(
     place=1,
     slots_from=23,
     slots_to=13,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fleet.disks import read_free_shares
-from fleet.facts import ClusterFacts, DecisionFact, HealthFact, HoldFact, JobFacts, ModelFacts, WaitingFact
+from fleet.facts import ClusterStatus, DecisionFact, HealthFact, HoldFact, JobStatus, ModelFacts, WaitingFact
 from fleet.health import (
     Fault,
     judge_cluster,
@@ -25,9 +25,9 @@ from include.stage_states import StageState
 NOW_S = 1_795_000_000.0
 HOUR_S = 3600.0
 LIMITS = Health()
-WELL = ClusterFacts("prod", "auto", "here:1", NOW_S - 10, NOW_S - HOUR_S, NOW_S - HOUR_S, 1000, 10, 0)
+WELL = ClusterStatus("prod", "auto", "here:1", NOW_S - 10, NOW_S - HOUR_S, NOW_S - HOUR_S, 1000, 10, 0)
 MODELS = ModelFacts(NOW_S - HOUR_S, "m1", "passed", NOW_S - HOUR_S)
-JOB = JobFacts("prod", "orders", "auto", "RUNNING", 4, None, None, "planned", "", NOW_S - HOUR_S)
+JOB = JobStatus("prod", "orders", "auto", "RUNNING", 4, None, None, "planned", "", NOW_S - HOUR_S)
 LEFT = DecisionFact(
     *("prod", "orders", NOW_S - HOUR_S, "wait", "concurrent_rescales", "14 others are being rescaled", "", "reactive"),
     *("step", "auto", False, "RUNNING", 4, 8, {}, {}),
@@ -132,7 +132,7 @@ def test_models(models: ModelFacts, expected: set[str]) -> None:
         (JOB, [replace(CHANGED, kind="person")], set()),
     ],
 )
-def test_jobs(job: JobFacts, holds: list[HoldFact], expected: set[str]) -> None:
+def test_jobs(job: JobStatus, holds: list[HoldFact], expected: set[str]) -> None:
     assert faults(judge_jobs([job], holds, LIMITS, NOW_S)) == expected
 
 

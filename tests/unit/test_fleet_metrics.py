@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.facts import ClusterFacts, FleetFacts, HealthFact, JobFacts
+from fleet.facts import ClusterStatus, FleetStatus, HealthFact, JobStatus
 from fleet.health import Fault
 from fleet.metrics import format_metrics, list_families
 from include.settings import PROJECT
@@ -17,10 +17,10 @@ from tools.test_parts import PartMissingError, find_prometheus
 
 MONITORING = PROJECT / "docs" / "monitoring"
 NOW_S = 1_795_000_000.0
-CLUSTER = ClusterFacts('a "b"\n\\c', "auto", "here:1", NOW_S - 10, None, NOW_S - 3600, 1000, 7, 0)
-JOB = JobFacts(CLUSTER.cluster, "orders", "auto", "RUNNING", 4, None, None, "", "", None)
+CLUSTER = ClusterStatus('a "b"\n\\c', "auto", "here:1", NOW_S - 10, None, NOW_S - 3600, 1000, 7, 0)
+JOB = JobStatus(CLUSTER.cluster, "orders", "auto", "RUNNING", 4, None, None, "", "", None)
 FAULT = HealthFact(Fault.STEPS_REFUSED, f"{CLUSTER.cluster}/orders", True, 9.0, 6.0, "count", "", "")
-FACTS = FleetFacts(NOW_S, (CLUSTER,), (JOB, replace(JOB, job="payments", slots_now=3)), health=(FAULT, FAULT))
+FACTS = FleetStatus(NOW_S, (CLUSTER,), (JOB, replace(JOB, job="payments", slots_now=3)), health=(FAULT, FAULT))
 
 
 def named_metrics(text: str) -> set[str]:

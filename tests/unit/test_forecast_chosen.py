@@ -14,7 +14,7 @@ from models.forecasting import ForecastBatch, ForecastSettings, batch, default_r
 from models.forecasting.base import Registry, registry
 from models.forecasting.boosting import fit
 from models.forecasting.past_forecasts import find_needed
-from models.forecasting.rate_history import History, prepare
+from models.forecasting.rate_history import RateHistory, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 from tests.unit.test_forecast_engine import CALENDAR, DAY, load
 
@@ -139,7 +139,7 @@ class Counted:
     min_history_days: float = 0.0
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         self.asked.append(len(history.begin))
         return SeasonalNaive().predict(history, origins, horizon)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.base import registry
-from models.forecasting.rate_history import History
+from models.forecasting.rate_history import RateHistory
 
 CALENDAR = Calendar(0, 1800)
 DAY = CALENDAR.day
@@ -187,7 +187,7 @@ class Oracle:
     min_history_days: float = 14.0
     rounds_by_batch: bool = False
 
-    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
+    def predict(self, history: RateHistory, origins: Ints, horizon: int) -> Floats:
         paths = np.stack([self.rates[:, origin : origin + horizon] for origin in origins])
         young = origins[:, None] - history.begin < self.min_history_days * history.calendar.day
         paths[young] = np.nan

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from benchmarks.pipeline.training import recent_means
 from lab.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
-from models.capacity.capacity_samples import Samples, pack
+from models.capacity.capacity_samples import CapacitySamples, pack
 from models.capacity.fit import RATIOS, fit
 from models.capacity.gp import kernel, predict, profile, whiten
 
@@ -47,11 +47,11 @@ def synthetic(operators: int, points: int, repeats: int, seed: int = 0) -> tuple
     return owner, at, truth[owner, at - 1] * (1 + noise), truth
 
 
-def packed(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray) -> Samples:
+def packed(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray) -> CapacitySamples:
     return pack(*recent_means(owner, at, np.arange(len(at), dtype=float), capacity, keep=50))
 
 
-def predictions(samples: Samples, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def predictions(samples: CapacitySamples, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     result = fit(samples, samples.parallelism.max(axis=1), start)
     mean, sd = predict(
         samples,

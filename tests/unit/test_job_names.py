@@ -11,7 +11,7 @@ from flink_server import FakeJob, FlinkServer, serving
 from cli.plan import describe_plan
 from cli.status import describe_fleet
 from controller.actuators.flink_actuator import open_actuator
-from fleet.facts import ClusterFacts, FleetFacts, JobFacts
+from fleet.facts import ClusterStatus, FleetStatus, JobStatus
 from fleet.fleet_reader import FleetReader
 from fleet.metrics import format_metrics
 from include.arrow_rows import arrow_rows
@@ -88,7 +88,7 @@ def test_ended_jobs_are_in_no_sum_and_named_apart(tmp_path) -> None:
 
 
 def test_without_ended_jobs_none_are_named() -> None:
-    cluster = ClusterFacts("prod", "auto", "", None, None, None)
-    job = JobFacts("prod", "orders", "auto", "RUNNING", 4, None, None, "", "", None)
-    facts = FleetFacts(NOW_S, (cluster,), (job, replace(job, job="rides")))
+    cluster = ClusterStatus("prod", "auto", "", None, None, None)
+    job = JobStatus("prod", "orders", "auto", "RUNNING", 4, None, None, "", "", None)
+    facts = FleetStatus(NOW_S, (cluster,), (job, replace(job, job="rides")))
     assert "prod: 2 jobs (2 auto), 8 slots; controller" in "\n".join(describe_fleet(facts))

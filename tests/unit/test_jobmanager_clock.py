@@ -7,8 +7,8 @@ from live_replies import ms
 
 from include.flink.raw_format import RawRecord
 from models.observing.clocks import find_ahead_ms
-from models.observing.job_ends import JobFacts
-from models.observing.stops import Checkpoint, JobHistory, Run, find_stops
+from models.observing.job_ends import JobLifetime
+from models.observing.stops import Checkpoint, JobRun, RunHistory, find_stops
 from models.polling.poll_history import PollHistory
 from tests.unit.test_live_stops import JOB, checkpointed, disturbed, failed, stops
 
@@ -58,12 +58,14 @@ def test_a_stop_soon_after_a_clock_was_set_is_dated_by_the_clock_as_it_is(step_s
 
 
 def test_all_that_flink_tells_is_brought_to_the_clock_of_the_polls() -> None:
-    def told(ahead_ms: int) -> JobHistory:
-        return JobHistory(
-            [Run(100_000 + ahead_ms, 101_000, 160_000, "a"), Run(200_000 + ahead_ms, 210_000, 300_000, "b")],
+    def told(ahead_ms: int) -> RunHistory:
+        return RunHistory(
+            [JobRun(100_000 + ahead_ms, 101_000, 160_000, "a"), JobRun(200_000 + ahead_ms, 210_000, 300_000, "b")],
             stopped_ms={170_000 + ahead_ms},
             checkpoints={"a": [Checkpoint(150_000 + ahead_ms, 149_000 + ahead_ms), Checkpoint(120_000 + ahead_ms)]},
-            facts={"a": JobFacts(end_state="CANCELED", ended_ms=171_000 + ahead_ms, savepoint_ms=165_000 + ahead_ms)},
+            facts={
+                "a": JobLifetime(end_state="CANCELED", ended_ms=171_000 + ahead_ms, savepoint_ms=165_000 + ahead_ms)
+            },
             ahead_ms=ahead_ms,
         )
 

@@ -12,7 +12,7 @@ import pytest
 
 from spark_jobs.raw_parsing import typed_lines
 from spark_jobs.raw_parsing.raw_contents import FileToRead
-from spark_jobs.raw_parsing.typed_lines import READ_COLUMNS, Limits
+from spark_jobs.raw_parsing.typed_lines import READ_COLUMNS, ReplyLimits
 from tests.unit.test_typed_lines import TYPES
 
 SCHEMA = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
@@ -43,7 +43,7 @@ def read(*files: tuple[FileToRead, bytes]) -> list[dict[str, object]]:
         yield text
 
     given = ((file, chunks(text)) for file, text in files)
-    made = pa.Table.from_batches(typed_lines._read_together(given, SCHEMA, Limits(1e15, 0)), SCHEMA)
+    made = pa.Table.from_batches(typed_lines._read_together(given, SCHEMA, ReplyLimits(1e15, 0)), SCHEMA)
     return sorted(made.to_pylist(), key=lambda row: (row["source_file"], row["line_number"] or 0))
 
 

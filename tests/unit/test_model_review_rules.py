@@ -11,8 +11,8 @@ from models.training.model_review import (
     PROMOTED_TAG,
     REJECTED_TAG,
     VERSION_TAG,
-    Review,
-    Reviewed,
+    ReviewedVersion,
+    ReviewOrders,
     decide_promotion,
     drop_impossible,
     rank_usable,
@@ -24,16 +24,16 @@ from models.training.model_review import (
 ORDERS = ("eu", "orders")
 
 
-def version(number: int, rejected: str = "", pinned: str = "", *, was_champion: bool = True) -> Reviewed:
+def version(number: int, rejected: str = "", pinned: str = "", *, was_champion: bool = True) -> ReviewedVersion:
     tags = {VERSION_TAG: f"v{number}", REJECTED_TAG: rejected, PINNED_TAG: pinned}
-    return Reviewed(number, tags | ({PROMOTED_TAG: "then"} if was_champion else {}))
+    return ReviewedVersion(number, tags | ({PROMOTED_TAG: "then"} if was_champion else {}))
 
 
-FOREIGN = Reviewed(9, {"made by": "somebody", REJECTED_TAG: "all"})
+FOREIGN = ReviewedVersion(9, {"made by": "somebody", REJECTED_TAG: "all"})
 PLAIN = [version(1), version(2)]
 
 
-def is_promoted(versions: list[Reviewed], champion: int | None, pinned: int | None = None) -> bool:
+def is_promoted(versions: list[ReviewedVersion], champion: int | None, pinned: int | None = None) -> bool:
     """Whether the next version that passes becomes champion, three nights in a row."""
     review = read_review(versions, champion, pinned)
     nights = [
@@ -62,13 +62,13 @@ def is_promoted(versions: list[Reviewed], champion: int | None, pinned: int | No
     ],
 )
 def test_whether_a_training_may_change_the_champion(
-    versions: list[Reviewed], champion: int | None, pinned: int | None, wanted: bool
+    versions: list[ReviewedVersion], champion: int | None, pinned: int | None, wanted: bool
 ) -> None:
     assert is_promoted(versions, champion, pinned) is wanted
 
 
 def test_a_version_is_promoted_by_the_gate_alone_and_only_where_it_was_compared_with_the_champion() -> None:
-    review, rejected = Review(), Review(rejected=frozenset({5}))
+    review, rejected = ReviewOrders(), ReviewOrders(rejected=frozenset({5}))
     assert decide_promotion("first", 5, review, None, is_unmoved=True, promotion="gate") == (True, "")
     for verdict, kept, unmoved, promotion, why in (
         ("failed", review, True, "gate", "the gate's verdict is failed"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.arrays import Floats
-from models.capacity.capacity_samples import Samples, pack
+from models.capacity.capacity_samples import CapacitySamples, pack
 from models.capacity.interval_calibration import Place
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.capacity.robust_means import find_outliers, reduce_windows, select_recent
@@ -76,7 +76,7 @@ def test_an_operator_does_not_depend_on_its_batch() -> None:
     at = [1, 3, 6, 9]
     alone = fit(gunther(np.array(at, float), 0.05), at)
     first = pack(np.zeros(4, np.int64), at, np.full(4, 5), gunther(np.array(at, float), 0.05), np.full(4, 1.0))
-    assert isinstance(first, Samples)
+    assert isinstance(first, CapacitySamples)
     per_s = gunther(np.array([*at, 2.0, 40.0]), 0.05)
     squares = 4 * (0.02 * per_s) ** 2
     samples = pack([0, 0, 0, 0, 1, 1], [*at, 2, 40], np.full(6, 5), per_s, squares)

@@ -20,13 +20,13 @@ from fleet.health import Fault, judge_cluster
 from include.live_windows import FOLDER, HELD_WINDOWS, LiveJob, LiveWindows
 from include.settings import Health, load_settings
 from include.tables import CONTROL_LOG
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 from page.app import build_app
 from page.environment import open_source
 from page.job_view import read_view
 from page.visitors import Access, admit_everyone
 
-SEEN = SeenJob(
+SEEN = PolledJob(
     *("c", "orders", "1" * 32, "RUNNING", 5000, 5000, 5000),
     running={},
     restarting=False,

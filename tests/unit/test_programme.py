@@ -11,7 +11,7 @@ import pytest
 from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
 from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
 from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.problem import Problem, Sizes, Terms, Values
+from models.programme.problem import CostsToGo, Problem, Sizes, Terms
 from models.programme.programme import solve
 from models.programme.waits import Changes
 from models.programme.window_tables import (
@@ -49,7 +49,7 @@ def sizes(count: int = 14, per_slot: float = 1e4, running: int = 12) -> Sizes:
     return Sizes(slots, np.repeat(np.log(per_slot * slots)[:, None], len(STEPS), axis=1), np.full(len(slots), 0.04))
 
 
-def answer(age_s: float = 0.0, load: float = 1e5, **changed: float) -> Values:
+def answer(age_s: float = 0.0, load: float = 1e5, **changed: float) -> CostsToGo:
     return solve(sizes(), spread_levels(outlook(load)), MIXED, age_s, replace(TERMS, **changed)).values
 
 

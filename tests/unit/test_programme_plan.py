@@ -20,7 +20,7 @@ from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import PastLoads, Schedule
 from models.policies.situations import assume_untrained
-from models.policies.tidewise.planned_steps import Measured, PlannedStep, find_outside
+from models.policies.tidewise.planned_steps import PlannedStep, StepMeasurement, find_outside
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_policy import Programme
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -166,7 +166,7 @@ def test_each_figure_outside_its_band_is_named_and_none_within() -> None:
     before_s, target = {"in": 1, "map": 6}, {"in": 1, "map": 10}
     pending = PendingStep(0, 600, target, 9900.0, "why")
     due = PlannedStep(pending, before_s, 10, StepBand(4000.0, 9000.0, 0.0, 30.0), 9900.0, 0.05)
-    measured = Measured(5000.0, 0.0, (6, 10), (math.log(5900.0), math.log(9900.0)), (0.5, 0.02), 0.05)
+    measured = StepMeasurement(5000.0, 0.0, (6, 10), (math.log(5900.0), math.log(9900.0)), (0.5, 0.02), 0.05)
     graph = JobGraph((Operator("in"), Operator("map", ("in",))))
     assert find_outside(due, graph, before_s, measured, 0.4) == ""
     assert find_outside(due, graph, {"in": 6, "map": 6}, measured, 0.4) == ""  # of the same slots

@@ -11,12 +11,12 @@ from controller.actuators.recorded_actuator import RecordedActuator
 from include.domain.graph import JobGraph, Operator
 from models.control.state import ObservedJob
 from models.polling.job_replies import Slots
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 GRAPH = JobGraph.from_operators(
     [Operator("in", max_parallelism=64), Operator("out", ("in",), slot_sharing_group="own")]
 )
-SEEN = SeenJob(
+SEEN = PolledJob(
     cluster="files",
     job="orders",
     job_id="j",
@@ -35,12 +35,12 @@ SEEN = SeenJob(
 RUNS = {"1": 2, "2": 4}
 
 
-def open_actuator(*seen: SeenJob, slots: Slots | None = None) -> RecordedActuator:
+def open_actuator(*seen: PolledJob, slots: Slots | None = None) -> RecordedActuator:
     jobs = {("files", "orders"): list(seen)}
     return RecordedActuator("files", lambda: jobs, {} if slots is None else {"files": slots})
 
 
-def observe(*seen: SeenJob, slots: Slots | None = None) -> ObservedJob:
+def observe(*seen: PolledJob, slots: Slots | None = None) -> ObservedJob:
     return open_actuator(*seen, slots=slots).observe("files/orders")
 
 

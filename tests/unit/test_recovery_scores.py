@@ -9,7 +9,7 @@ import pytest
 from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import LatencyModel
-from models.training.job_facts import JobFacts
+from models.training.job_facts import JobEstimates
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints
 from spark_jobs.train.build_bundle import assemble
@@ -28,7 +28,7 @@ def bundle() -> FleetBundle:
     points = OperatorPoints(JOB, "score", np.array([2, 4]), windows, np.full(2, 0.8), False, 4, 128.0, 8)
     names = [one.name for one in GRAPH]
     none = LatencyModel(np.zeros(0), np.zeros(0))
-    facts = JobFacts(JOB, {}, (points,), dict.fromkeys(names, 1.0), {}, none, {}, 300.0)
+    facts = JobEstimates(JOB, {}, (points,), dict.fromkeys(names, 1.0), {}, none, {}, 300.0)
     return assemble("v1", [facts], fit_jobs([facts.points]), pd.DataFrame([event()]), {}).bundle
 
 

@@ -25,15 +25,15 @@ from models.control.readiness import Failure
 from models.control.reconcile import OutcomeCheck
 from models.control.state import Intention, JobHistory, ObservedJob, Origin
 from models.policies.observations import MEASURES, Observations
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 SENT_S, CONFIRMED_S, LATER_S = NOW_S - 1200, NOW_S - 900, NOW_S
 GRAPH = JobGraph.from_operators([Operator("a", (), 128), Operator("b", ("a",), 128)])
 RUNS_AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 
 
-def seen(graph: JobGraph | None = GRAPH, restarts: float = 0.0, rescales: float = 0.0) -> SeenJob:
-    return SeenJob(
+def seen(graph: JobGraph | None = GRAPH, restarts: float = 0.0, rescales: float = 0.0) -> PolledJob:
+    return PolledJob(
         cluster="live",
         job="orders",
         job_id="j",

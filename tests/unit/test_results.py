@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet.facts import JobFacts, StepFact
+from fleet.facts import JobStatus, StepFact
 from fleet.results import JobResult, Period, judge_jobs, keep_promises
 from fleet.savings import describe_saving, saving_of, sum_savings
 from page.results_view import choose_period, form_results
@@ -148,9 +148,9 @@ def plan_step(begin_h: float, end_h: float, slots: int | None) -> StepFact:
 
 
 def test_a_plan_saves_against_the_mean_of_the_last_weeks_and_says_the_late_minutes_of_both() -> None:
-    job = JobFacts("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
+    job = JobStatus("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
     steps = (replace(plan_step(0, 24, 4), late_minutes=1.4),)
-    facts = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=steps)
+    facts = JobStatus(*(getattr(job, name) for name in job.__slots__[:10]), steps=steps)
     weeks = [day(back, 8, late) | {"until": at(back)} for back, late in ((1, 10.0), (2, 30.0))]
     today_s = at(3).timestamp()
     moved = replace(facts, steps=tuple(_later(one, today_s) for one in steps))
@@ -176,9 +176,9 @@ def _later(step: StepFact, by_s: float) -> StepFact:
 
 
 def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() -> None:
-    job = JobFacts("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
+    job = JobStatus("live", "orders", "auto", "RUNNING", 10, None, None, "planned", "", 0.0)
     steps = (plan_step(0, 2, 4), plan_step(2, 6, 12))
-    facts = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=steps)
+    facts = JobStatus(*(getattr(job, name) for name in job.__slots__[:10]), steps=steps)
     one = saving_of(facts, 3600.0)
     assert one is not None
     assert (one.slot_hours, one.of_slot_hours, one.until_s) == (6 - 8, 50.0, 6 * 3600)
@@ -187,7 +187,7 @@ def test_a_plan_saves_against_what_runs_now_and_not_against_the_step_before() ->
     whole = saving_of(facts, 3600.0, (), 8)  # 16 slots are paid now, then 8 and 16
     assert whole is not None
     assert (whole.slot_hours, whole.of_slot_hours) == (8.0, 80.0)
-    unknown = JobFacts(*(getattr(job, name) for name in job.__slots__[:10]), steps=(plan_step(0, 2, None),))
+    unknown = JobStatus(*(getattr(job, name) for name in job.__slots__[:10]), steps=(plan_step(0, 2, None),))
     assert saving_of(unknown, 0.0) is None
     assert saving_of(job, 0.0) is None
     assert sum_savings([]) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.facts import JobFacts
+from fleet.facts import JobStatus
 from fleet.plans import step_of
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
@@ -26,10 +26,10 @@ def read_rows() -> list[PlanRow]:
     return [PlanRow(**row) for row in json.loads(SHIPPED.read_text(encoding="utf-8"))]
 
 
-def facts_of(plan: list[PlanRow]) -> JobFacts:
+def facts_of(plan: list[PlanRow]) -> JobStatus:
     first = plan[0]
     steps = tuple(map(step_of, plan))
-    facts = JobFacts(first.cluster, first.job, "auto", "RUNNING", first.slots_from, None, None, first.status, "", 0.0)
+    facts = JobStatus(first.cluster, first.job, "auto", "RUNNING", first.slots_from, None, None, first.status, "", 0.0)
     return replace(facts, steps=steps)
 
 

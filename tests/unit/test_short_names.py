@@ -11,7 +11,7 @@ import pytest
 from saved_page import refused_row, save, step_row, write_jobs
 from sql_names import DATAGEN, INSERT, JOIN, LONG_SESSION, LONG_SOURCE, OPERATORS, STATEMENT_SET, WINDOW
 
-from cli.doctor.cluster_jobs import SeenJob, check_metrics
+from cli.doctor.cluster_jobs import ClusterJob, check_metrics
 from cli.log import logged_operators, plain_text, shorten_line
 from include.short_names import NAME_MAX, shorten_name, shorten_names, shorten_names_in
 from models.control.log_lines import LogLine
@@ -95,7 +95,7 @@ def test_the_doctor_says_by_which_counter_a_source_is_read_and_shortens_its_name
         "vertices": [{"id": "a", "name": LONG_SOURCE}],
         "plan": {"nodes": [{"id": "a", "inputs": []}]},
     }
-    made = SeenJob("j", "q11", details, {}, None, {LONG_SOURCE: needed})
+    made = ClusterJob("j", "q11", details, {}, None, {LONG_SOURCE: needed})
     all_there, backlog = check_metrics("cluster c", made)
     assert "numRecordsIn of its task, or Source__datagen.numRecordsOut where that stands still" in all_there.text
     assert "default_catalog" not in all_there.text + backlog.text

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cli.plan import describe_plan
 from fleet.explanation_text import describe_plan as describe_explained
-from fleet.facts import DecisionFact, FleetFacts, JobFacts
+from fleet.facts import DecisionFact, FleetStatus, JobStatus
 from fleet.plain import to_json
 from fleet.plans import list_steps, select_due
 from include.tables.plan_row import PlanRow
@@ -38,12 +38,12 @@ LAST = DecisionFact(
 )
 
 
-def facts(**known: DecisionFact | None) -> FleetFacts:
+def facts(**known: DecisionFact | None) -> FleetStatus:
     decided = {"last_decision": LAST, "last_rescale": None, **known}
-    job = JobFacts(
+    job = JobStatus(
         "prod", "q2", "auto", "RUNNING", 1, **decided, plan_status="planned", plan_reason="", plan_as_of_s=NOON_S
     )
-    return FleetFacts(AT_S, jobs=(replace(job, steps=(DUE, LATER)),))
+    return FleetStatus(AT_S, jobs=(replace(job, steps=(DUE, LATER)),))
 
 
 def test_a_step_whose_time_has_passed_is_due_since_then() -> None:

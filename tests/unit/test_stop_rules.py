@@ -6,33 +6,33 @@ import numpy as np
 import pytest
 
 from models.observing.disturbances import find_disturbed_spans, find_restores, is_fresh_start
-from models.observing.job_ends import JobFacts
+from models.observing.job_ends import JobLifetime
 from models.observing.stop_kinds import cause_kind, event_kind
-from models.observing.stops import Checkpoint, JobHistory, Run, find_open_stop, find_stops, is_outage
+from models.observing.stops import Checkpoint, JobRun, RunHistory, find_open_stop, find_stops, is_outage
 
 ONE, TWO = (("1", 1, "map"),), (("1", 2, "map"),)
-FIRST = Run(100_000, 101_000, 160_000, "a", ONE)
+FIRST = JobRun(100_000, 101_000, 160_000, "a", ONE)
 
 
-def again(job_id: str = "a", vertices=ONE) -> Run:
-    return Run(200_000, 210_000, 300_000, job_id, vertices)
+def again(job_id: str = "a", vertices=ONE) -> JobRun:
+    return JobRun(200_000, 210_000, 300_000, job_id, vertices)
 
 
-def kinds(before: Run, after: Run, **signs) -> list[tuple[str, str]]:
-    return [(event_kind(stop), cause_kind(stop)) for stop in find_stops(JobHistory([after, before], **signs))]
+def kinds(before: JobRun, after: JobRun, **signs) -> list[tuple[str, str]]:
+    return [(event_kind(stop), cause_kind(stop)) for stop in find_stops(RunHistory([after, before], **signs))]
 
 
 def test_without_a_sign_it_stopped_when_it_was_last_seen_at_work():
-    (stop,) = find_stops(JobHistory([FIRST, again()]))
+    (stop,) = find_stops(RunHistory([FIRST, again()]))
     assert (stop.started_ms, stop.ended_ms, stop.cause, stop.is_followed) == (160_000, 200_000, None, False)
     done = {"a": [Checkpoint(170_000, 169_000, 5.0)], "b": [Checkpoint(180_000)]}
-    (later,) = find_stops(JobHistory([FIRST, again()], checkpoints=done))
+    (later,) = find_stops(RunHistory([FIRST, again()], checkpoints=done))
     assert (later.started_ms, later.checkpoint) == (170_000, done["a"][0])
 
 
 def test_only_the_last_stop_of_several_ran_again():
     done = {"a": [Checkpoint(165_000), Checkpoint(180_000)]}
-    stops = find_stops(JobHistory([FIRST, again()], failures={170_000: "one", 190_000: "two"}, checkpoints=done))
+    stops = find_stops(RunHistory([FIRST, again()], failures={170_000: "one", 190_000: "two"}, checkpoints=done))
     assert [(one.started_ms, one.ended_ms, one.is_followed) for one in stops] == [
         (170_000, 190_000, True),
         (190_000, 200_000, False),
@@ -58,9 +58,9 @@ def test_the_kind_of_a_stop(after, failures, kind):
 
 
 def test_from_an_end_to_another_run_there_is_no_stop():
-    batch = {"a": JobFacts(is_batch=True, end_state="FINISHED", ended_ms=170_000)}
-    assert find_stops(JobHistory([FIRST, again("b")], facts=batch)) == []
-    assert len(find_stops(JobHistory([FIRST, again("b")]))) == 1
+    batch = {"a": JobLifetime(is_batch=True, end_state="FINISHED", ended_ms=170_000)}
+    assert find_stops(RunHistory([FIRST, again("b")], facts=batch)) == []
+    assert len(find_stops(RunHistory([FIRST, again("b")]))) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.policies.tidewise.taken_back import TakenBack
-from models.programme.choice import Choice
+from models.programme.choice import ProgrammeDecision
 from models.programme.problem import Terms
 
 TERMS = Terms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
-CHOICE = Choice(
+CHOICE = ProgrammeDecision(
     *(0, 8, 8, 0.0, "slot-hours", 8, 0, 0.0, 1.0, 1.0, 1.0, 7200, 0.0, 0.0, 0.0),
     is_behind=False,
     path="",

@@ -15,10 +15,10 @@ from lab.replay.programme_forms import FORMS
 from models.hosting.host import HostMemory, evaluate
 from models.policies.tidewise.programme_policy import Programme
 from models.polling.job_replies import read_overview
-from models.programme.choice import Choice, describe_choice
+from models.programme.choice import ProgrammeDecision, describe_choice
 from models.programme.problem import Terms
 from models.scheduling.expectation import Expectation
-from models.scheduling.rescale_timing import Step
+from models.scheduling.rescale_timing import ScheduleStep
 
 TERMS = Terms(0.01, 0.4, 0.4, 60.0, 30.0, 60.0, 60.0, 0.0, taskmanager_slots=4)
 
@@ -59,11 +59,11 @@ def test_a_size_fills_its_taskmanagers(load: float) -> None:
 
 
 def test_a_reason_counts_the_slots_that_are_given_up() -> None:
-    values: dict[str, Any] = dict.fromkeys(Choice.__dataclass_fields__, 0.0)
+    values: dict[str, Any] = dict.fromkeys(ProgrammeDecision.__dataclass_fields__, 0.0)
     values |= {"place": 1, "slots_from": 9, "slots_to": 8, "saved_unit": "slot-hours", "path": "", "event": ""}
     values |= {"lasts_s": 7200, "forecast_missed": float("nan"), "is_behind": False}
-    assert "saves 8.0 slot-hours" in describe_choice(Choice(**values | {"saved_slot_hours": 8.0}), 0)
-    assert "saves" not in describe_choice(Choice(**values | {"slots_from": 8, "slots_to": 7}), 0)
+    assert "saves 8.0 slot-hours" in describe_choice(ProgrammeDecision(**values | {"saved_slot_hours": 8.0}), 0)
+    assert "saves" not in describe_choice(ProgrammeDecision(**values | {"slots_from": 8, "slots_to": 7}), 0)
 
 
 def test_savings_of_a_plan_are_those_of_whole_taskmanagers() -> None:
@@ -72,7 +72,7 @@ def test_savings_of_a_plan_are_those_of_whole_taskmanagers() -> None:
 
     def saved(before: int, after: int, per: int) -> float:
         counts = (np.array([before]), np.array([after]))
-        return Step(0, 0, 3600, *counts, 0, 0, expected, taskmanager_slots=per).slot_hours_saved
+        return ScheduleStep(0, 0, 3600, *counts, 0, 0, expected, taskmanager_slots=per).slot_hours_saved
 
     assert [saved(9, 8, 4), saved(8, 7, 4), saved(9, 8, 1)] == [4.0, 0.0, 1.0]
 

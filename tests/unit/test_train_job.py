@@ -14,7 +14,7 @@ from models.training.busy_choice import choose_busy, keep_trusted
 from models.training.held_out import find_held
 from models.training.job_facts import learn_facts
 from models.training.job_tests import find_since, list_tests, measure_sustained
-from models.training.job_windows import JobHistory, JobWindows, KnownOperator
+from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
 from models.training.recovery_fits import Events
 
 START_S, WINDOW_S = 1_780_000_200, 300
@@ -24,7 +24,7 @@ NAMES = ("in", "work")
 NO_EVENTS = Events(np.zeros(0, np.int64), *(np.zeros(0, str) for _ in range(2)), *(np.zeros(0) for _ in range(3)))
 
 
-def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> JobHistory:
+def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> TrainingHistory:
     """Windows of a source and an operator whose capacity is 100 p / (1 + 0.02 (p - 1)), with parallelism 2 to 8."""
     count = HOURS * 12
     draws = np.random.default_rng(3)
@@ -33,9 +33,9 @@ def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> 
     busy = busiest * (0.7 + 0.3 * np.sin(np.arange(count) / 20.0))
     rate = busy * per_s
     both = np.stack([rate, rate], axis=1)
-    return JobHistory(
+    return TrainingHistory(
         ("eu", "line"),
-        JobWindows(
+        TrainingWindows(
             NAMES,
             start_s=START_S + WINDOW_S * np.arange(count),
             window_s=np.full(count, float(WINDOW_S)),
@@ -55,11 +55,11 @@ def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> 
     )
 
 
-def end_s(given: JobHistory) -> float:
+def end_s(given: TrainingHistory) -> float:
     return float(given.windows.end_s.max())
 
 
-def train(given: JobHistory, events: Events = NO_EVENTS) -> JobModels:
+def train(given: TrainingHistory, events: Events = NO_EVENTS) -> JobModels:
     as_of_s = end_s(given)
     since = find_since(find_first_s(given.windows), as_of_s, None, OPTIONS)
     (models,) = train_alone([given], [events], OPTIONS, as_of_s, [since])

@@ -13,8 +13,8 @@ from models.observing.value_rules import (
     SHARE_LIMIT_MS,
     SUBTASK_AGGREGATIONS,
     VALUE_RULES,
+    MetricValues,
     Scope,
-    Values,
     find_broken_rules,
     is_time,
     is_time_share,
@@ -26,11 +26,11 @@ NAN = float("nan")
 NOT_GIVEN, NO_NUMBER = object(), object()
 
 
-def values_of(value: object, *, is_share: bool) -> Values:
+def values_of(value: object, *, is_share: bool) -> MetricValues:
     """Return one metric that has the value in every aggregation."""
     given, is_number = value is not NOT_GIVEN, isinstance(value, float)
     shape = (len(AGGREGATIONS), 1)
-    return Values(
+    return MetricValues(
         is_share=np.array([is_share]),
         is_time=np.array([is_share]),
         is_watermark=np.array([False]),
@@ -106,7 +106,7 @@ def test_every_rule_is_broken_by_a_value_of_its_scope_alone():
 
 
 def test_each_value_is_judged_on_its_own():
-    values = Values(
+    values = MetricValues(
         is_share=np.array([False, True, False]),
         is_time=np.array([False, True, False]),
         is_watermark=np.zeros(3, bool),

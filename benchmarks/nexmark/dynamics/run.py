@@ -37,7 +37,7 @@ from lab.local_flink.processes import end_process
 from models.arrays import Floats
 from models.policies.observations import Observations
 from models.polling.poll_history import PollHistory
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 from tools.record_queries import wait_until_running
 
 LOOK_EVERY_S = 5.0
@@ -207,7 +207,7 @@ class World:
             if decides and job.rival is not None:
                 self._decide(job, job.rival, known, observed)
 
-    def _decide(self, job: _Watched, rival: Rival, known: SeenJob, observed: Observations) -> None:
+    def _decide(self, job: _Watched, rival: Rival, known: PolledJob, observed: Observations) -> None:
         assert known.graph is not None
         bounds = self.client.upper_bounds(job.job_id)
         if not known.is_up or {name: bounds.get(vertex) for name, vertex in known.vertex_ids.items()} != dict(

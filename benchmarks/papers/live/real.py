@@ -31,7 +31,7 @@ from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, LoadOptions, write_trace
 from models.polling.poll_history import PollHistory
-from models.polling.seen_job import SeenJob
+from models.polling.seen_job import PolledJob
 
 _CLUSTER = "papers"
 _POLL_EVERY_S = 2.5
@@ -106,7 +106,7 @@ def _decide(client: JobClient, history: PollHistory, jobs: dict[str, _TunedJob],
             job.trial.changes.append(Change(step, (wanted[ENRICH], max(wanted.values()))))
 
 
-def _is_ready(client: JobClient, seen: SeenJob) -> bool:
+def _is_ready(client: JobClient, seen: PolledJob) -> bool:
     """Whether a job runs at what it was asked for: while it is rescaled, nobody decides."""
     if not seen.is_up or seen.graph is None:
         return False

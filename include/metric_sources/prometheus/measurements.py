@@ -42,14 +42,14 @@ class JobMeasurements:
 
 
 @dataclass(slots=True)
-class Measurements:
+class ClusterMeasurements:
     """All series of a cluster on a grid; ``cluster`` holds its own metrics, none when several clusters show them."""
 
     grid: Grid
     jobs: dict[str, JobMeasurements]
     cluster: dict[str, Floats]
 
-    def steps(self, first: int, last: int) -> Measurements:
+    def steps(self, first: int, last: int) -> ClusterMeasurements:
         """Return some of the steps, ``last`` included; targets and jobs without a sample in them are left out."""
         part = slice(first, last + 1)
         jobs = {}
@@ -64,10 +64,10 @@ class Measurements:
                 jobs[job_id] = JobMeasurements(job_id, job.label, managers, tasks)
         start_s = self.grid.start_s + first * self.grid.step_s
         grid = Grid(start_s, start_s + (last - first) * self.grid.step_s, self.grid.step_s)
-        return Measurements(grid, jobs, {name: values[part] for name, values in self.cluster.items()})
+        return ClusterMeasurements(grid, jobs, {name: values[part] for name, values in self.cluster.items()})
 
 
-def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurements:
+def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterMeasurements:
     """Ask for all series of a cluster; queries whose answers do not agree are asked again, a few times.
 
     Raises:
@@ -77,7 +77,7 @@ def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measureme
     return client.ask_again(lambda: _fetch(client, server, grid))
 
 
-def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurements:
+def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterMeasurements:
     queries = Queries.of(server)
 
     def ask(query: str) -> list[Series]:
@@ -107,7 +107,7 @@ def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurem
             raise PrometheusError(
                 f"{client.place}: {double}, so nothing is written; select one cluster with matchers there"
             )
-    return Measurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
+    return ClusterMeasurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
 
 
 def _clocks(place: str, result: Iterable[Series], grid: Grid) -> list[Series]:

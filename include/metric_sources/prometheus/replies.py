@@ -17,7 +17,7 @@ from include.flink.raw_format import Kind, RawRecord
 from include.metric_sources.prometheus.client import Floats
 from include.metric_sources.prometheus.graphs import Graph, GraphBook, as_label
 from include.metric_sources.prometheus.job_runs import JobSteps, KnownRun, follow_job
-from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements
+from include.metric_sources.prometheus.measurements import ClusterMeasurements, JobMeasurements
 from include.metric_sources.prometheus.vertex_steps import VertexSteps, aggregate, find_parallelism, join_subtasks
 
 _SOURCE_LABEL, _SOURCE_NAME = "Source:_", "Source: "
@@ -42,7 +42,7 @@ class ReplyWriter:
         self._max_age_s, self._hold_ms, self._every_poll = max_age_s, 1000 * hold_s, every_poll
         self._told_hour: dict[str, int] = {}  # job id -> hour in which its plan and metrics were told last
 
-    def write(self, result: Measurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
+    def write(self, result: ClusterMeasurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
         """Yield the lines of the samples that were scraped in ``[start_ms, end_ms)``, cluster first, then job by job.
 
         Args:
@@ -58,7 +58,7 @@ class ReplyWriter:
                 if start_ms <= record.observed_at_ms < end_ms:
                     yield record
 
-    def _overview(self, result: Measurements, start_ms: int, end_ms: int) -> Iterator[RawRecord]:
+    def _overview(self, result: ClusterMeasurements, start_ms: int, end_ms: int) -> Iterator[RawRecord]:
         fields = {
             "taskmanagers": "numRegisteredTaskManagers",
             "slots-total": "taskSlotsTotal",

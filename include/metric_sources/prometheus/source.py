@@ -16,7 +16,7 @@ from include.metric_sources.prometheus.client import MOST_POINTS, Grid, Promethe
 from include.metric_sources.prometheus.graphs import GraphBook
 from include.metric_sources.prometheus.job_runs import KnownRun
 from include.metric_sources.prometheus.known_runs import read_runs, run_of
-from include.metric_sources.prometheus.measurements import Measurements, fetch
+from include.metric_sources.prometheus.measurements import ClusterMeasurements, fetch
 from include.metric_sources.prometheus.replies import ReplyWriter
 from include.settings.clusters import Cluster
 from include.utc import HOUR_S
@@ -68,7 +68,7 @@ class PrometheusSource:
         """Return for how long an hour may be without a step: a sample that is older is none."""
         return self._server.max_sample_age_s + self._server.step_s
 
-    def fetch_hours(self, start: datetime, hours: int) -> Measurements:
+    def fetch_hours(self, start: datetime, hours: int) -> ClusterMeasurements:
         """Ask for the samples of whole hours and a little more.
 
         Raises:
@@ -81,7 +81,7 @@ class PrometheusSource:
         return fetch(self._client, self._server, Grid(first * step_s, (first + steps) * step_s, step_s))
 
     def records_of_hour(
-        self, result: Measurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
+        self, result: ClusterMeasurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
     ) -> list[RawRecord]:
         """Return the lines of the samples that were scraped in an hour; the same whatever else was fetched with them.
 
@@ -100,7 +100,7 @@ class PrometheusSource:
         self._client.close()
 
 
-def cut(result: Measurements, start_s: int, end_s: int) -> Measurements:
+def cut(result: ClusterMeasurements, start_s: int, end_s: int) -> ClusterMeasurements:
     """Return the steps of a time span, both ends included; what has no sample in it is left out."""
     grid = result.grid
     first = -(-(start_s - grid.start_s) // grid.step_s)

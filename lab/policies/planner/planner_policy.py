@@ -29,7 +29,7 @@ from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import Demand
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
-from models.scheduling.shortest_path import Paths, solve
+from models.scheduling.shortest_path import ShortestPaths, solve
 from models.scheduling.slot_bounds import price_outside
 from models.scheduling.slot_problem import CostTables, SlotProblem
 
@@ -51,7 +51,7 @@ class ScheduleProblem:
     current: Ints
     limits: Ints
 
-    def solve(self, prices: Floats) -> Paths:
+    def solve(self, prices: Floats) -> ShortestPaths:
         """Return the cheapest path."""
         return solve(self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
 

@@ -18,7 +18,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from models.policies.evaluation.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
-from models.programme.problem import Sizes, Values
+from models.programme.problem import CostsToGo, Sizes
 from models.scheduling.figures import format_clock, format_count, format_rate
 from models.scheduling.step_band import StepBand
 
@@ -32,7 +32,7 @@ _HOUR: Final = 11  # place of an hour ahead among the steps
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StepMeasurement:
     """Figures of an evaluation that a planned step is held against.
 
     Attributes:
@@ -53,7 +53,9 @@ class Measured:
     keeps_slots: bool = False
 
     @classmethod
-    def of(cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: Values, *, keeps_slots: bool) -> Measured:
+    def of(
+        cls, outlook: LoadOutlook, age_s: float, sizes: Sizes, values: CostsToGo, *, keeps_slots: bool
+    ) -> StepMeasurement:
         """Return the figures of an outlook, and of what the sizes carry and cost now."""
         order = np.argsort(sizes.slots, kind="stable")
         load = max(math.exp(float(outlook.mean[0])) - outlook.offset, 0.0)
@@ -114,7 +116,7 @@ def find_due(steps: tuple[PlannedStep, ...], now_s: int) -> PlannedStep | None:
 
 
 def find_outside(
-    due: PlannedStep, graph: JobGraph, running: Mapping[str, int], measured: Measured, rescale_price: float
+    due: PlannedStep, graph: JobGraph, running: Mapping[str, int], measured: StepMeasurement, rescale_price: float
 ) -> str:
     """Return which figure is outside a step's band, as a sentence says it; empty where none is."""
     if not graph.frees_nothing(running, due.running):
@@ -122,7 +124,7 @@ def find_outside(
     return next(_list_outside(due, measured, rescale_price), "")
 
 
-def _list_outside(due: PlannedStep, measured: Measured, rescale_price: float) -> Iterator[str]:
+def _list_outside(due: PlannedStep, measured: StepMeasurement, rescale_price: float) -> Iterator[str]:
     band = due.band
     if not band.load_low_per_s <= measured.load_per_s <= band.load_high_per_s:
         yield f"the load is at {format_rate(measured.load_per_s)}/s, its band is {band.describe_loads()}"

@@ -16,19 +16,19 @@ from models.policies.tidewise.backlog_changes import list_backlog_changes
 from models.policies.tidewise.falling_behind import falls_behind
 from models.policies.tidewise.job_sizes import CAUTION, JobSizes, list_sizes
 from models.policies.tidewise.measurements import NO_AGE, lag_s, stays_behind
-from models.policies.tidewise.planned_steps import Measured
+from models.policies.tidewise.planned_steps import StepMeasurement
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.policies.tidewise.taken_back import TakenBack
 from models.programme.capacity_belief import CapacityBelief, measure
-from models.programme.choice import Choice, Expected, choose_size, find_best
+from models.programme.choice import Expected, ProgrammeDecision, choose_size, find_best
 from models.programme.event_path import raise_outlook
 from models.programme.expected_path import expect_path
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
-from models.programme.problem import RecoveryGoal, Sizes, Terms, Values
+from models.programme.problem import CostsToGo, RecoveryGoal, Sizes, Terms
 from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps
 from models.scheduling.need import upper_limits
@@ -52,7 +52,7 @@ _LATE_AT_LEAST: Final = 2.0  # a late job counts as so many times too late at le
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class JobDecision:
     """A decision for a job.
 
     Attributes:
@@ -64,9 +64,9 @@ class Chosen:
     """
 
     sizes: JobSizes
-    choice: Choice
+    choice: ProgrammeDecision
     belief: CapacityBelief
-    measured: Measured
+    measured: StepMeasurement
     taken_back: TakenBack
 
     def form_parallelism(self, names: Sequence[str]) -> dict[str, int]:
@@ -104,7 +104,7 @@ class JobProblem:
 
 def choose(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
-) -> Chosen | None:
+) -> JobDecision | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
 
     While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size
@@ -141,8 +141,10 @@ def choose(
     choice = choose_size(
         rows, values, outlook, terms, expected=(after, staying), lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
     )
-    measured = Measured.of(outlook, age_s, rows, values, keeps_slots=keeps or is_paused)
-    return Chosen(problem.sizes, choice, problem.belief, measured, memory.taken_back.follow(choice, terms, job.now_s))
+    measured = StepMeasurement.of(outlook, age_s, rows, values, keeps_slots=keeps or is_paused)
+    return JobDecision(
+        problem.sizes, choice, problem.belief, measured, memory.taken_back.follow(choice, terms, job.now_s)
+    )
 
 
 def _expect(solved: Solution, place: int, *, stays: bool = False) -> Expected:
@@ -158,7 +160,7 @@ def _expect(solved: Solution, place: int, *, stays: bool = False) -> Expected:
     return Expected(float(late_minutes.sum()), float(paid[requested] @ STEPS[:_COMPARED]) * STEP_S / HOUR_S)
 
 
-def _find_sufficient(job: Snapshot, rows: Sizes, values: Values) -> int | None:
+def _find_sufficient(job: Snapshot, rows: Sizes, values: CostsToGo) -> int | None:
     """Return the cheapest size that carries what arrives and works off in time what waits; None where nothing tells.
 
     Where none does, it is the one that processes most.

@@ -18,18 +18,18 @@ from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, sprea
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.programme.choice import Choice, Expected, choose_size, describe_choice
+from models.programme.choice import Expected, ProgrammeDecision, choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import DAY, STEP_S
-from models.programme.problem import Sizes, Terms, Values
+from models.programme.problem import CostsToGo, Sizes, Terms
 from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
 from models.programme.waits import count_waiting_steps
 from models.scheduling.expectation import Expectation
-from models.scheduling.rescale_timing import Step
+from models.scheduling.rescale_timing import ScheduleStep
 from models.scheduling.slot_problem import CostTables, SlotProblem
 from models.scheduling.step_band import StepBand
 
@@ -145,7 +145,7 @@ def _apply_at_s(day: JobDay, turn: Turn) -> int:
     return max(day.start_s + STEP_S * turn.first, day.job.now_s)
 
 
-def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
+def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> ScheduleStep:
     """Return a change as a step of a schedule."""
     sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
     before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
@@ -153,7 +153,7 @@ def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Step:
     takes_s = round(turn.wait_s + day.job.recovery.downtime_rescale_s)
     expected = _expect(day, turn.place_to, stops_s, max(end_s, stops_s), late_minutes)
     groups = day.job.graph.slot_sharing_groups
-    return Step(
+    return ScheduleStep(
         at_s, at_s + takes_s, max(end_s, at_s), before, after, 0, 0, expected, groups, day.job.taskmanager_slots
     )
 
@@ -166,12 +166,12 @@ def _hold(day: JobDay, made: Trajectory) -> Decision:
     choice = _choose(day, none, made.path, until, day.until_s)
     expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
     groups = day.job.graph.slot_sharing_groups
-    step = Step(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups, day.job.taskmanager_slots)
+    step = ScheduleStep(now_s, now_s, day.until_s, current, current, 0, 0, expected, groups, day.job.taskmanager_slots)
     near = _find_neighbours(day, none, made.path, until, day.until_s)
     return Decision(step, _explain(day, choice, now_s, day.until_s), None, *near)
 
 
-def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int) -> Choice:
+def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int) -> ProgrammeDecision:
     """Return a decision in the figures of the programme at its time; it is compared with staying until the next one.
 
     Args:
@@ -192,7 +192,7 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: i
 
     choice = choose_size(
         here,
-        Values(turn.values.stay, turn.values.go[order]),
+        CostsToGo(turn.values.stay, turn.values.go[order]),
         look_from(day.outlook, turn.first),
         day.terms,
         expected=(expect(turn.place_to), expect(turn.place_from)),
@@ -232,7 +232,7 @@ def _find_neighbours(
     return find(more > 0), find(more < 0)
 
 
-def _explain(day: JobDay, choice: Choice, at_s: int, end_s: int) -> str:
+def _explain(day: JobDay, choice: ProgrammeDecision, at_s: int, end_s: int) -> str:
     """Return the reason of a decision."""
     return describe_choice(choice, day.job.now_s) + (SHORT if day.charges.is_short(at_s, end_s) else "")
 

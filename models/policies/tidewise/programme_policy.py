@@ -23,7 +23,7 @@ from models.policies.tidewise.measurements import LATEST, count_waiting, is_behi
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import Present, read_present
-from models.policies.tidewise.programme_choice import HARDLY_MORE, Chosen, choose
+from models.policies.tidewise.programme_choice import HARDLY_MORE, JobDecision, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
 from models.policies.tidewise.slot_charges import SlotCharges
@@ -238,7 +238,7 @@ def _describe_obstacles(job: Snapshot, known: _Known) -> str:
     return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
 
 
-def _describe_limit(job: Snapshot, chosen: Chosen) -> str:
+def _describe_limit(job: Snapshot, chosen: JobDecision) -> str:
     """Return that no size carries more than the one of a job that stays short, to follow a reason; else nothing."""
     choice, most_per_s = chosen.choice, float(chosen.sizes.capacity_per_s[:, 0].max())
     is_short = choice.is_behind and choice.slots_to < job.slots_max and choice.load_high_per_s > choice.capacity_per_s
@@ -256,7 +256,7 @@ def _describe_backlog(job: Snapshot) -> str:
 
 
 def _meet_plan(
-    job: Snapshot, memory: ProgrammeMemory, chosen: Chosen, why: str, short: str
+    job: Snapshot, memory: ProgrammeMemory, chosen: JobDecision, why: str, short: str
 ) -> tuple[ReactiveDecision, ProgrammeMemory]:
     """Return the due step where what is measured is within its band, else what the programme decides."""
     choice = chosen.choice

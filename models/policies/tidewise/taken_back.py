@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from include.utc import DAY_S, HOUR_S, MINUTE_S
-from models.programme.choice import Choice
+from models.programme.choice import ProgrammeDecision
 from models.programme.problem import Terms
 from models.scheduling.figures import format_clock
 
@@ -38,7 +38,7 @@ class TakenBack:
     pause_s: int = 0
     until_s: int = 0
 
-    def follow(self, choice: Choice, terms: Terms, now_s: int) -> TakenBack:
+    def follow(self, choice: ProgrammeDecision, terms: Terms, now_s: int) -> TakenBack:
         """Return it after one more evaluation, whose choice tells what the job runs with and how late it is."""
         slots, passed_min = choice.slots_from, (now_s - self.seen_s) / MINUTE_S
         after = replace(self, seen_s=now_s, slots=slots)

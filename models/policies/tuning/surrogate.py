@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.arrays import Floats
-from models.capacity.capacity_samples import Samples, pack
+from models.capacity.capacity_samples import CapacitySamples, pack
 from models.capacity.curves import fit_curves
 from models.policies.tuning.capacity_history import History
 
@@ -34,7 +34,7 @@ def fit_surrogate(histories: Sequence[History], p_max: Sequence[int]) -> tuple[F
     return mean, sd
 
 
-def _samples(histories: Sequence[History]) -> Samples:
+def _samples(histories: Sequence[History]) -> CapacitySamples:
     rows = [
         (owner, known.parallelism, len(known.counted_per_s), known.capacity_per_s, _squares(known.counted_per_s))
         for owner, history in enumerate(histories)
