@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, _: float) -> int:
         raise CollectionError("no cluster has a rest_url, prometheus.url or kafka: name one in tidewise.toml")
     for name, reason in delivery.refused.items():
         print(f"collect: {name} refused: {reason}", file=sys.stderr)
-    print(f"collect: {len(delivery.written)} files written, {len(delivery.kept)} there already")
+    print(f"collect: {delivery.written} files written, {delivery.kept} there already")
     return 1 if delivery.refused else 0
 
 

@@ -26,8 +26,7 @@ class FileSource:
 
     def deliver(self, raw_root: Path) -> Delivery:
         """Copy every accepted file to the same place below the raw root; a second call copies nothing."""
-        written: list[Path] = []
-        retained: list[Path] = []
+        written = retained = 0
         refused: dict[str, str] = {}
         for path in self._files():
             relative = path.relative_to(self._folder)
@@ -35,15 +34,15 @@ class FileSource:
             target = raw_root / relative
             if reason is None and target.exists():
                 if target.read_bytes() == path.read_bytes():
-                    retained.append(target)
+                    retained += 1
                     continue
                 reason = "another file of this name is there already; rename this one"
             if reason is not None:
                 refused[str(relative)] = reason
                 continue
             write_bytes(target, path.read_bytes())
-            written.append(target)
-        return Delivery(tuple(written), tuple(retained), refused)
+            written += 1
+        return Delivery(written, retained, refused)
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self._folder.rglob("*") if path.is_file() and path.name != "README.md")

@@ -118,6 +118,7 @@ class ClusterControl:
                     self._keep_log(jobs)
                 limits = self.limits.read()
                 views = self._add_open(jobs)
+                self._judge.forget(views)
                 formed = self._form_tasks(views, wanted, limits, model_version, is_evaluation=is_evaluation)
                 names = {f"{self.name}/{job}": remark for job, remark in remarks.items()}
                 tasks = [replace(task, remark=names.get(task.job, "")) for task in formed]

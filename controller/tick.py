@@ -217,7 +217,7 @@ class Ticker:
         decided = dict(zip(view.jobs, self._evaluators.decide(decide, jobs, settings, now_s), strict=True))
         known = {name: before for name, (_, before) in zip(view.jobs, jobs, strict=True)}
         others = {name: after for name, after in decided.items() if after is not None}
-        self._kept |= known | others
+        self._kept = known | others  # of a job that has gone the table has it
         changed = {name: after for name, after in others.items() if after.is_changed_from(known[name])}
         self._try("what is kept", lambda: self._readers.memories.append(changed, now_s), None)
         return len(others)

@@ -97,12 +97,14 @@ class FleetReader:
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
         holds = self._list_holds(last.newest, lifted, now_s)
         waiting = list_waiting(last.newest, settings, now_s, self._approvals.read(now_s), lifted)
-        jobs = []
-        for key in sorted({*last.newest, *plans}):
+        jobs, keys = [], sorted({*last.newest, *plans})
+        # Settings do not change while a reader lives.
+        self._modes = {key: self._modes.get(key) or settings.mode_of(*key) for key in keys}
+        for key in keys:
             jobs.append(
                 _job_of(
                     key,
-                    self._mode_of(*key),
+                    self._modes[key],
                     last=newest.get(key),
                     sent=sent.get(key),
                     plan=plans.get(key, ()),
@@ -153,13 +155,6 @@ class FleetReader:
             return self._stages.read()
         except StoreUnreadableError:
             return []
-
-    def _mode_of(self, cluster: str, job: str) -> str:
-        """Return a job's mode; settings do not change while a reader lives."""
-        key = (cluster, job)
-        if key not in self._modes:
-            self._modes[key] = self.settings.mode_of(cluster, job)
-        return self._modes[key]
 
     def _decide(self, last: LastRows) -> tuple[dict[JobKey, DecisionFact], dict[JobKey, DecisionFact]]:
         """Return the rows as facts; a row that was read before is not read again."""

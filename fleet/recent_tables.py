@@ -106,11 +106,7 @@ class RecentTables:
         polled = map(
             load_of, self.select_live_loads(self.read_live(), max(since, fine_since), until).read(cluster, job)
         )
-        result = sorted([*result, *(one for one in polled if one.at_s not in ingested)], key=lambda one: one.at_s)
-        for held, most in ((self._hours, 2 * HOURS), (self._old_hours, 2 * OLD_HOURS)):
-            for past in sorted(held)[:-most]:
-                del held[past]
-        return result
+        return sorted([*result, *(one for one in polled if one.at_s not in ingested)], key=lambda one: one.at_s)
 
     def read_bands(self, cluster: str, job: str, since: datetime, now: datetime, until: datetime) -> list[Band]:
         """Return the load that was forecast: from each full multiple of six hours by the newest forecast of then."""
@@ -134,6 +130,8 @@ class RecentTables:
             held: what was read before, which becomes what is read now.
             change: of the rows of an hour, before they are held.
         """
+        for past in sorted(held)[: -2 * (OLD_HOURS if held is self._old_hours else HOURS)]:
+            del held[past]
         present = {hour: files.get((hour.date(), hour.hour), frozenset()) for hour in hours}
         stale = [hour for hour, own in present.items() if hour not in held or held[hour][0] != own]
         for day, own in groupby(stale, key=datetime.date):

@@ -22,6 +22,7 @@ from page.shortfall import SlotPrice, slot_price_of
 
 DAYS = 30
 JOBS = 200
+VIEWS = 8  # of so many months, as addresses name them
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class ResultsReader:
                 certificates=tuple(sorted(select_newest(certificates, now_s), key=_order_certificate)),
                 events=tuple(select_newest(events, now_s)),
             )
+            for oldest in list(self._views)[:-VIEWS]:
+                del self._views[oldest]
         return self._views[key]
 
     def _worth_of(self, cluster: str, job: str) -> float | None:

@@ -96,6 +96,8 @@ class OperatorActuator:
             RequestUnknownError: Flink or the API server does not reply.
         """
         _ask(self._directory.read_all)
+        with self._lock:
+            self._judged.clear()  # also of jobs that have gone; a request follows a look of its own
         observed = self._flink.observe_all(jobs)
         return {
             job: one if isinstance(one, RequestUnknownError) else self._join(job, one, self._directory.match(job, one))

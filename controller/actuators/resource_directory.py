@@ -77,6 +77,8 @@ class ResourceDirectory:
                 unreadable[name] = str(error)
         with self._lock:
             self._all, self._unreadable, self._forbidden = readable, unreadable, forbidden
+            names = {one.name for one in readable}.union(unreadable)
+            self._names = {job: name for job, name in self._names.items() if forbidden or name in names}
 
     def match(self, job: str, observed: ObservedJob) -> MatchedResource:
         """Return the resource of a job among those that were read last."""

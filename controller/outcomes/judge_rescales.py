@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container
 from dataclasses import replace
 
 from controller.log.delta_log import DeltaControlLog
@@ -33,6 +34,10 @@ class RescaleJudge:
         self._cluster, self._log, self._late_after_s = cluster, decisions, late_after_s
         self._before: dict[str, tuple[str, Measurements]] = {}
         self.outcomes: list[RescaleOutcome] = []
+
+    def forget(self, jobs: Container[str]) -> None:
+        """Forget all jobs but these."""
+        self._before = {job: one for job, one in self._before.items() if job in jobs}
 
     def judge(self, job: str, view: JobView) -> OutcomeCheck:
         """Return what became of the last confirmed rescale of a job; nothing where that cannot be told."""

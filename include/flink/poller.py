@@ -34,7 +34,7 @@ _LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so man
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Files that a source put below the raw root.
+    """What a source put below the raw root, in numbers: the sum over the polls of months is no larger than one.
 
     Attributes:
         written: files that are new.
@@ -43,8 +43,8 @@ class Delivery:
         records: replies in the files written (0 when the files were copied unread).
     """
 
-    written: tuple[Path, ...] = ()
-    kept: tuple[Path, ...] = ()
+    written: int = 0
+    kept: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     records: int = 0
 
@@ -55,6 +55,15 @@ class Delivery:
             {**self.refused, **other.refused},
             self.records + other.records,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The metrics of a vertex to ask for; how often a list lacked one, and in which hour it was asked for last."""
+
+    names: list[str] = field(default_factory=list)
+    times: int = 0
+    hour: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +121,7 @@ class RestSource:
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
         # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
         self._rescales: dict[str, tuple[tuple[int, int], int, frozenset[str]]] = {}
-        self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
-        self._partial: dict[
-            tuple[str, str], tuple[int, int]
-        ] = {}  # how often a list lacked a metric, last in which hour
+        self._listed: dict[str, dict[str, _Listed]] = {}  # job id -> vertex id -> its metrics
         self._keeps_rescales = False
 
     def poll(self) -> Poll:
@@ -172,10 +178,12 @@ class RestSource:
         if self._keeps_rescales:
             self._keep_rescales(requests, job_id, job)
         sources = endpoints.sources_of(job)
-        for vertex in _objects(job.get("vertices")):
-            vertex_id = vertex.get("id")
-            if not is_hex_id(vertex_id):
-                continue  # it is seen in the job's reply, and refused there by name
+        # One without an id is seen in the job's reply, and refused there by name.
+        vertex_ids = [one["id"] for one in _objects(job.get("vertices")) if is_hex_id(one.get("id"))]
+        if vertex_ids:  # an application that is deployed anew has the same id, and other vertices
+            known = self._listed.get(job_id, {})
+            self._listed[job_id] = {one: known.get(one, _Listed()) for one in vertex_ids}
+        for vertex_id in vertex_ids:
             names = self._metric_names(requests, job_id, vertex_id, sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
@@ -201,12 +209,11 @@ class RestSource:
         self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
     def _metric_names(self, requests: PollRequests, job_id: str, vertex_id: str, sources: frozenset[str]) -> list[str]:
-        key = (job_id, vertex_id)
         is_source = not sources or vertex_id in sources
         hour = int(self._clock() // 3600)
-        times, listed_in = self._partial.get(key, (0, hour))
-        if key in self._names and (times == 0 or listed_in == hour):
-            return self._names[key]
+        known = self._listed[job_id][vertex_id]
+        if known.names and (known.times == 0 or known.hour == hour):
+            return known.names
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
@@ -217,22 +224,17 @@ class RestSource:
             return result or list(endpoints.VERTEX_METRICS)
         is_whole = all(endpoints.available([want], named) for want in wanted)
         is_whole &= is_source or endpoints.INPUT_WATERMARK in named
-        times = 0 if is_whole else times + 1
-        self._partial[key] = (times, hour)
-        if result and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords
-            self._names[key] = result
+        times = 0 if is_whole else known.times + 1
+        is_last = result and (times == 0 or times >= _LISTED_WHILE_STARTING)  # a source may never have pendingRecords
+        self._listed[job_id][vertex_id] = _Listed(result if is_last else known.names, times, hour)
         return result or list(endpoints.VERTEX_METRICS)
 
     def _forget(self, job_ids: Iterable[str]) -> None:
         """Forget jobs that have gone, so that a process of months does not keep them all."""
         known = set(job_ids)
-        for job_id in [one for one in self._planned if one not in known]:
-            del self._planned[job_id]
-        for job_id in [one for one in self._rescales if one not in known]:
-            del self._rescales[job_id]
-        for key in [one for one in self._partial if one[0] not in known]:
-            del self._partial[key]
-            self._names.pop(key, None)
+        self._planned = {job_id: one for job_id, one in self._planned.items() if job_id in known}
+        self._rescales = {job_id: one for job_id, one in self._rescales.items() if job_id in known}
+        self._listed = {job_id: one for job_id, one in self._listed.items() if job_id in known}
 
 
 def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:
@@ -246,7 +248,7 @@ def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: s
     now = datetime.fromtimestamp(now_s, UTC)
     path = hour_directory(raw_root, cluster, now) / f"{prefix}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
     count = write_lines(path, (record.to_line() for record in poll.records))
-    return Delivery(written=(path,), records=count)
+    return Delivery(written=1, records=count)
 
 
 def _has_nodes(plan: Reply | None) -> bool:

@@ -126,15 +126,20 @@ class PollHistory:
         return by_job(result, rows, stops, self._settle_s, now_s)
 
     def forget(self, before_ms: int, after_ms: float = math.inf) -> list[JobKey]:
-        """Forget the jobs whose last reply is older, or later (epoch milliseconds); returns them.
+        """Forget the jobs whose last reply is older, or later (epoch milliseconds), and vertices that jobs lost.
 
-        After the clock was set back, later replies would keep the present ones out as not newer.
+        After the clock was set back, later replies would keep the present ones out as not newer.  An application that
+        is deployed anew has the same id, and may have other vertices.
+
+        Returns:
+            The jobs.
         """
         gone = [key for key, job in self._jobs.items() if not before_ms <= job.polled_ms <= after_ms]
-        if not gone:
-            return []
         for key in gone:
             del self._jobs[key]
+        lost = [job.drop_lost_rows() for job in self._jobs.values()]
+        if not gone and not any(lost):
+            return []
         self._polled = None
         retained = [row for job in self._jobs.values() for row in job.rows.values()]
         self._arrays.keep_rows(np.array(retained, np.int64))

@@ -84,6 +84,13 @@ class JobRecord:
         """Return the rows of its operators, in the order of the layout."""
         return [self.rows[vertex_id] for vertex_id in self.layout.vertex_ids]
 
+    def drop_lost_rows(self) -> bool:
+        """Drop the rows of vertices that it had, and has no more; returns whether there are any."""
+        lost = self.rows.keys() - self.parallelism.keys() - {vertex.vertex_id for vertex in self.reply.vertices}
+        for vertex_id in lost:
+            del self.rows[vertex_id]
+        return bool(lost)
+
     def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> PolledJob:
         """Return what is seen of it."""
         has_run = self.log.ran_ms is not None

@@ -140,7 +140,7 @@ def test_collecting_writes_the_live_cluster_and_names_the_dead_one(flink_cluster
     )
     delivery = collect_for(settings, 0.0)
     assert list(delivery.refused) == ["dead"]
-    (path,) = delivery.written
+    (path,) = tmp_path.rglob("*.gz")
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
     assert len(lines) == delivery.records
     assert {line["cluster"] for line in lines} == {"live"}

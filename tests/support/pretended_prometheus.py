@@ -32,6 +32,7 @@ class World:
         has_jobs: whether there are series of the job; the cluster says that none runs where there are not.
         every_s: between two scrapes.
         apart_s: so much later the map is scraped.
+        job_id: of the job.
         backlogs: further labels and group of each pendingRecords of the source.
     """
 
@@ -42,6 +43,7 @@ class World:
     says: dict[str, Any] = field(default_factory=dict)
     are_times_zero: bool = False
     has_jobs: bool = True
+    job_id: str = JOB
     every_s: int = 30
     apart_s: int = 0
     backlogs: tuple[tuple[str, dict[str, str], float], ...] = (("", {}, 5.0),)
@@ -75,7 +77,7 @@ class World:
         yield "flink_jobmanager_numRunningJobs", {"host": "jm"}, -1.0 if self.has_jobs else 0.0
         if not self.has_jobs:
             return
-        job = {"job_id": JOB, "job_name": "orders"}
+        job = {"job_id": self.job_id, "job_name": "orders"}
         yield "flink_jobmanager_job_numRestarts", job, 0.0
         yield "flink_jobmanager_job_runningTime", job, 1000.0
         for vertex, parallelism in PARALLELISM.items():

@@ -19,6 +19,7 @@ from include.lake_table import LakeTable
 from include.settings import SettingsError, check_settings
 from include.settings.job_names import name_job
 from include.tables import PLANS
+from include.utc import DAY_S
 from spark_jobs.plan.refusals import PlanRefusal
 
 VERSIONED = r"(?P<job>.+?)-\d+\.\d+\.\d+"
@@ -77,7 +78,8 @@ def write_plans(lake: str, **refusals: str | None) -> None:
 def test_ended_jobs_are_in_no_sum_and_named_apart(tmp_path) -> None:
     lake = str(tmp_path)
     write_plans(lake, old=PlanRefusal.JOB_ENDED, older=PlanRefusal.JOB_ENDED, orders=None, unseen=PlanRefusal.NO_GRAPH)
-    facts = FleetReader(check_settings({"paths": {"lake": lake, "raw": lake}}), {}).read(NOW_S)
+    reader = FleetReader(check_settings({"paths": {"lake": lake, "raw": lake}}), {})
+    facts = reader.read(NOW_S)
     assert {one.job for one in facts.jobs if one.has_ended} == {"old", "older"}
     assert "prod: 2 jobs (2 dry-run), 6 slots, 2 ended;" in "\n".join(describe_fleet(facts))
     assert 'tidewise_slots{cluster="prod"} 6.0' in (metrics := format_metrics(facts))
@@ -85,6 +87,9 @@ def test_ended_jobs_are_in_no_sum_and_named_apart(tmp_path) -> None:
     planned = describe_plan(facts, [], 24)
     assert "1 of 2 jobs stays as it is" in planned[-1]
     assert not any("older" in line for line in planned)
+    assert len(reader._modes) == 4
+    assert reader.read(NOW_S - DAY_S).jobs == ()  # of jobs that are not in its tables a reader of months holds nothing
+    assert reader._modes == {}
 
 
 def test_without_ended_jobs_none_are_named() -> None:

@@ -91,6 +91,14 @@ def test_a_patch_that_may_not_leave_any_more_is_not_sent(model):
     assert dict(model.configuration) != before
 
 
+def test_a_request_goes_by_the_last_look_alone(model):
+    actuator = model.open_actuator()
+    job_id = actuator.observe_all([JOB])[JOB].job_id
+    assert actuator.observe_all([]) == {}  # the job has gone
+    with pytest.raises(RequestRefusedError, match="was observed"):
+        actuator.request(JOB, job_id, WANTED)
+
+
 def test_what_the_operator_has_not_carried_out_is_in_flight_and_then_withdrawn_when_it_is_back(model, world):
     model.is_up = False
     world(WANTED)

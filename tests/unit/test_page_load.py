@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from page import acting, turns
 from page.app import build_app
 from page.environment import open_source
+from page.results_view import VIEWS
 from page.source import LOOKS, PAST_FRESH_S, FleetSource
 from page.visitors import Access, Visitor, form_token
 
@@ -84,6 +85,15 @@ def test_a_past_time_is_looked_at_once_until_somebody_acts(world) -> None:
     for place in range(LOOKS):
         source.read(past_s - place - 1)
     assert source.read(past_s) is not third  # a crawler does not fill memory
+
+
+def test_the_results_of_a_few_months_are_held_whatever_months_are_asked_for(world) -> None:
+    source, now_s = open_source({}, time.time), time.time()
+    first = source.read_results(now_s, "2026-01")
+    assert source.read_results(now_s, "2026-01") is first
+    for number in range(VIEWS):
+        source.read_results(now_s, f"no month {number}")
+    assert source.read_results(now_s, "2026-01") is not first
 
 
 async def send_body(app: FastAPI, megabytes: int, **headers: str) -> tuple[int, int]:

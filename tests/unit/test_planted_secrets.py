@@ -84,10 +84,7 @@ def test_no_secret_is_written_by_collecting_and_acting_with_failures(planted, tm
         client = open_client(settings, "sound")
         texts["objects"] = repr([vars(client), vars(client.transport), client.transport._credentials])
     # They were used, each of them:
-    assert {path.relative_to(tmp_path / "raw").parts[0] for path in delivery.written} >= {
-        "cluster=sound",
-        "cluster=proxied",
-    }
+    assert {path.name for path in (tmp_path / "raw").iterdir()} >= {"cluster=sound", "cluster=proxied"}
     assert servers["sound"].jobs[0].requested == servers["proxied"].jobs[0].requested == {"1" * 32: 2, "2" * 32: 2}
     assert proxy.tunnels
     assert set(delivery.refused) == {"redirect", "closing", "untrusted"}  # the others have replied, each in its way

@@ -10,12 +10,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from held_objects import count_held
 from pretended_prometheus import JOB, MAP, SOURCE, T0, World, pretended_prometheus
 
 from cli import import_hours as command
 from include.flink.raw_format import hour_directory, write_lines
 from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.prometheus import client as prometheus_client
+from include.metric_sources.prometheus.client import PrometheusClient
+from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.source import LivePrometheusSource
 from include.settings import Cluster, Paths, Settings
 from include.settings.sources import Prometheus
 from include.tables import FILES
@@ -204,6 +208,20 @@ def test_live_collecting_writes_nothing_of_a_partial_or_empty_answer(tmp_path):
     with pretended_prometheus(World()) as url:
         assert collect(url, tmp_path, T0 + 1800.0).records > 0
     assert {line["job_id"] for line in lines_of(tmp_path)[0]} >= {JOB}
+
+
+def test_a_process_of_months_forgets_the_jobs_that_have_gone():
+    world, now_s, held = World(since_s=0.0), [0.0], list[int]()
+    with pretended_prometheus(world) as url:
+        server = Prometheus(url=url)
+        source = LivePrometheusSource(
+            PrometheusClient("c", server), "c", Cluster(prometheus=server), GraphBook(), clock=lambda: now_s[0]
+        )
+        for day in range(1, 9):
+            world.job_id, now_s[0] = f"{day:032x}", T0 + 86_400.0 * day
+            assert {record.job_id for record in source.poll().records} == {world.job_id, None}
+            held.append(count_held(source))
+    assert held[-1] <= held[2]
 
 
 @pytest.mark.covers("harm input-less")

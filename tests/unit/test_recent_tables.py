@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from held_objects import count_held
 
 from fleet import recent_tables
 from fleet.recent_tables import RecentTables
@@ -56,6 +57,16 @@ def test_every_layout_has_the_same_loads(tmp_path: Path, monkeypatch: pytest.Mon
     old = 2 * (HOURS - recent_tables.HOURS + 2)
     assert len(every["hours"]) == old + len(MINUTES) * (recent_tables.HOURS - 2)
     assert every["hours"][:2] == [(START.timestamp(), 14.5), (START.timestamp() + 1800, 44.5)]
+
+
+def test_the_last_windows_alone_hold_no_more_than_a_day_or_two(tmp_path: Path) -> None:
+    """A page of the fleet that nobody leaves for a job's asks for nothing else."""
+    LakeTable(str(tmp_path), OBSERVATIONS).append([window(hour, 0, 1.0) for hour in range(24 * 8)])
+    tables, held = RecentTables(str(tmp_path)), list[int]()
+    for hour in range(1, 24 * 8):
+        assert tables.read_last_loads(START + timedelta(hours=hour, minutes=1))["c", "orders"].load_per_s == 1.0
+        held.append(count_held(tables._hours))
+    assert held[-1] <= held[2 * recent_tables.HOURS + 4]
 
 
 def test_a_day_is_read_once_and_only_what_changed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

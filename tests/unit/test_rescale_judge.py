@@ -192,6 +192,17 @@ def test_without_measurements_before_or_after_nothing_is_judged_or_kept(log) -> 
     assert judge.outcomes == []
 
 
+def test_measurements_of_a_job_that_has_gone_are_forgotten_and_those_of_others_kept(log) -> None:
+    judge = RescaleJudge("live", log, 60.0)
+    log.append(sent())
+    judge.judge("orders", view(BEFORE))
+    log.append(confirmed())
+    judge.forget({"orders"})
+    assert judge.judge("orders", view(SLOW)).is_worse is True
+    judge.forget({"rides"})
+    assert judge.judge("orders", view(SLOW)).is_worse is None
+
+
 def test_measurements_before_one_step_are_not_those_of_another(log) -> None:
     judge = RescaleJudge("live", log, 60.0)
     log.append(sent())

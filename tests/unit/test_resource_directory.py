@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from held_objects import count_held
 from operator_model import OperatorModel
 
 from controller.actuators.resource_directory import ResourceDirectory
@@ -108,6 +109,18 @@ def test_a_session_job_without_its_deployment_is_found_by_its_id() -> None:
     api = Resources(resource("ours", of="gone"), nameless)
     assert find(api, kind=SESSION_JOB)[0] == "ours"
     assert api.asked == [(DEPLOYMENT, "gone")]
+
+
+def test_a_job_whose_resource_was_deleted_is_forgotten() -> None:
+    api, held = Resources(), list[int]()
+    directory = ResourceDirectory(api, Kubernetes())  # type: ignore[arg-type]
+    for number in range(1, 9):
+        api.held = [resource(f"job-{number}", job_id=str(number))]
+        assert directory.find(f"live/job-{number}", str(number)).resource is not None
+        assert directory.find_known(f"live/job-{number}") is not None
+        held.append(count_held(directory))
+        api.asked.clear()
+    assert held[-1] <= held[2]
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -22,7 +22,7 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.loop import poll_once
 from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.memory.stored_memories import StoredMemories
-from controller.tick import Readers, Ticker
+from controller.tick import FORGET_AFTER_S, Readers, Ticker
 from controller.view.champion import ChampionReader
 from controller.view.plan_tables import PlanTables
 from controller.wiring import build_ticker
@@ -192,6 +192,18 @@ def test_what_is_kept_of_a_job_is_written_when_it_changes_and_read_by_the_next_c
     later.close()
     world.start("three").tick()
     assert [one for one in caplog.messages if "cannot be read" in one] != []
+
+
+def test_what_is_kept_of_jobs_that_have_gone_is_in_the_table_alone(world: World) -> None:
+    made = world.start()
+    for number in range(3):
+        world.server.jobs[:] = [FakeJob(f"{number:032x}", f"job-{number}")]
+        poll_once(made, load_settings(), ["live"])
+        assert made.tick().seen == 1
+        world.now_s += FORGET_AFTER_S + EVALUATED_S
+    made.tick()
+    assert made._kept == {}
+    made.close()
 
 
 def test_rescales_that_were_judged_are_written_once_and_nothing_where_there_are_none(world: World) -> None:

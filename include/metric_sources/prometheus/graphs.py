@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,7 @@ class GraphBook:
             except ValueError as error:
                 raise SavedGraphError(f"{path}: {error}") from error
             self._graphs[graph.job_id] = graph
+        self._saved = frozenset(self._graphs)
 
     def find(self, job_id: str, label: str, vertex_ids: Iterable[str]) -> Graph | None:
         """Return the graph of a job: its own, else that of a job with the same vertices, by id; None when unknown.
@@ -107,6 +108,12 @@ class GraphBook:
         if not same:
             log.info("job %s (%s): no graph known; its plan needs one from REST or a saved reply", label, job_id)
         return same[-1] if same else None
+
+    def forget(self, job_ids: Set[str]) -> None:
+        """Forget all jobs but these and those of the folder."""
+        self._asked &= job_ids
+        known = self._saved | job_ids
+        self._graphs = {job_id: graph for job_id, graph in self._graphs.items() if job_id in known}
 
     def _ask(self) -> None:
         if self._client is None:

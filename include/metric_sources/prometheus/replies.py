@@ -6,7 +6,7 @@ No reply of kind ``exceptions`` can be made: the series do not tell why a job st
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class ReplyWriter:
         self._cluster, self._book = cluster, book
         self._max_age_s, self._hold_ms, self._every_poll = max_age_s, 1000 * hold_s, every_poll
         self._told_hour: dict[str, int] = {}  # job id -> hour in which its plan and metrics were told last
+
+    def forget(self, job_ids: Container[str]) -> None:
+        """Forget all jobs but these."""
+        self._told_hour = {job_id: hour for job_id, hour in self._told_hour.items() if job_id in job_ids}
 
     def write(self, result: ClusterMeasurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
         """Yield the lines of the samples that were scraped in ``[start_ms, end_ms)``, cluster first, then job by job.

@@ -19,7 +19,7 @@ from include.metric_sources.prometheus.known_runs import read_runs, run_of
 from include.metric_sources.prometheus.measurements import ClusterMeasurements, fetch
 from include.metric_sources.prometheus.replies import ReplyWriter
 from include.settings.clusters import Cluster
-from include.utc import HOUR_S
+from include.utc import DAY_S, HOUR_S
 
 FILE_PREFIX = "prometheus-"
 WITHOUT_SAMPLES = "does it scrape JobManager and TaskManagers, and do matchers and names fit?"
@@ -136,6 +136,7 @@ class LivePrometheusSource(PrometheusSource):
         self._known: dict[str, tuple[KnownRun, ...]] = {}
         if raw_root is not None:
             self._known = read_runs(raw_root, name, _hour_of(clock()) + timedelta(hours=1))
+        self._from_before = frozenset(self._known)
 
     def poll(self) -> Poll:
         """Return the lines of the samples that are new since the last poll that brought any.
@@ -157,6 +158,7 @@ class LivePrometheusSource(PrometheusSource):
         if not result.jobs and not any(np.isfinite(values).any() for values in result.cluster.values()):
             return Poll(records, (f"{self._client.place}: not one sample of the last {back} s; {WITHOUT_SAMPLES}",))
         self._answered_s = now_s
+        self._forget(result, 1000 * (now_s - DAY_S))
         return Poll(records)
 
     def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
@@ -169,12 +171,10 @@ class LivePrometheusSource(PrometheusSource):
         by_hour: dict[datetime, list[RawRecord]] = {}
         for record in poll.records:
             by_hour.setdefault(_hour_of(record.observed_at_ms / 1000), []).append(record)
-        written = []
         for hour, own in sorted(by_hour.items()):
             path = hour_directory(raw_root, self._name, hour) / f"{FILE_PREFIX}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
             write_lines(path, (record.to_line() for record in own))
-            written.append(path)
-        return Delivery(written=tuple(written), records=len(poll.records))
+        return Delivery(written=len(by_hour), records=len(poll.records))
 
     def stop(self) -> None:
         """Give up what is under way; for another thread."""
@@ -186,6 +186,14 @@ class LivePrometheusSource(PrometheusSource):
             return False
         self._last_ms[key] = record.observed_at_ms
         return True
+
+    def _forget(self, result: ClusterMeasurements, before_ms: float) -> None:
+        """Forget jobs without a sample for a day, so that a process of months does not keep them all."""
+        self._last_ms = {key: at_ms for key, at_ms in self._last_ms.items() if at_ms >= before_ms}
+        known = {*result.jobs, *self._from_before, *(job_id for _, job_id, _ in self._last_ms if job_id is not None)}
+        self._known = {job_id: runs for job_id, runs in self._known.items() if job_id in known}
+        self._writer.forget(known)
+        self._book.forget(known)
 
     def _remember(self, records: Iterable[RawRecord]) -> None:
         for record in records:
