@@ -324,7 +324,8 @@ def test_an_application_that_is_deployed_anew_with_the_same_id_keeps_its_last_ve
     for minute in range(1, 60):
         job = Job(vertices={SOURCE: f"{minute:032x}", WORK: f"{minute:031x}f"})
         polls = [job.metrics(60 * minute + at, taken=5.0 * at) for at in (0, 30)]
-        assert made.add([job.job(60 * minute), job.plan(60 * minute), *polls]) == []
+        faults = made.add([job.job(60 * minute), job.plan(60 * minute), *polls])
+        assert [one.rule for one in faults] == [Rule.BAD_GRAPH]  # until the new plan comes
         assert made.forget(0) == []
         assert made.nbytes <= first
     assert column(seen(made, 3600).processing_rate_per_s) == [5.0]
@@ -333,7 +334,7 @@ def test_an_application_that_is_deployed_anew_with_the_same_id_keeps_its_last_ve
 def test_a_job_whose_vertices_are_not_told_for_a_while_keeps_its_windows():
     made = history(*[JOB.metrics(at, taken=1.0 * at) for at in (0, 30)])
     initialises = JOB.record(40, Kind.JOB, {**JOB.body(state="INITIALIZING"), "vertices": []})
-    assert made.add([initialises]) == []
+    assert [one.rule for one in made.add([initialises])] == [Rule.BAD_GRAPH]
     assert made.forget(0) == []
     assert made.add([JOB.job(50)]) == []
     assert column(seen(made, 60).processing_rate_per_s) == [1.0]
