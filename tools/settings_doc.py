@@ -32,8 +32,8 @@ Every key has a default, unless its table says `required`. `tidewise.toml` in th
 used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
-A heading with several sections has the keys of each. A key that is unset by default may be left out. `[profiling]`,
-`[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
+`1..8` are the least and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys of
+each. `[profiling]`, `[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
 """
 _POLICIES = """## Policies
 
@@ -53,10 +53,10 @@ its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). 
 """
 _RETIRED = """## Keys that went
 
-A key that settings once had is refused with this line, a constant only where another value is written.
-`tidewise settings --migrate` rewrites a file that has some.
+Settings with one of these keys are refused, a constant's only with another value. `tidewise settings --migrate` rewrites
+a file that has some.
 """
-_RETIRED_HEADS = ("key", "now", "because")
+_MOVED_HEADS, _CONSTANT_HEADS = ("key", "write"), ("constants", "because")
 _LAB_HEAD = """# Settings of the laboratory
 
 <!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
@@ -88,8 +88,9 @@ class Key:
 def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, *_describe_sections(of_laboratory=False), _POLICIES]
-    parts += [_table(("policy", "", "decides"), _policy_rows()), _RETIRED, _table(_RETIRED_HEADS, _retired_rows())]
-    return _join(parts)
+    moved = ((f"`{before}`", f"`{now}`") for before, now in MOVED.items())
+    parts += [_table(("policy", "", "decides"), _policy_rows()), _RETIRED]
+    return _join([*parts, _table(_MOVED_HEADS, moved), _table(_CONSTANT_HEADS, _constant_rows())])
 
 
 def lab_page() -> str:
@@ -131,7 +132,7 @@ def _keys_of(levels: Sequence[type[BaseModel]]) -> Iterator[Key]:
     for name in dict.fromkeys(name for level in levels for name in level.model_fields):
         having = [level for level in levels if name in level.model_fields]
         if (key := _setting(name, having[0].model_fields[name])) is not None:
-            places = ", ".join(LEVELS[sections()[level][0]] for level in having) if len(levels) > 1 else ""
+            places = ", ".join(LEVELS[sections()[level][0]] for level in having) if len(having) < len(levels) else ""
             yield replace(key, meaning=key.meaning + (f"; may be set at: {places}" if places else ""))
 
 
@@ -205,11 +206,12 @@ def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
             yield f"`{name}` has {values} unless set."
 
 
-def _retired_rows() -> Iterator[tuple[str, ...]]:
-    for before, now in MOVED.items():
-        yield f"`{before}`", f"write `{now}`", "the same"
+def _constant_rows() -> Iterator[tuple[str, str]]:
+    """Yield the constants that have a reason in common, with it."""
+    reasons: dict[str, list[str]] = {}
     for one in list_constants(Settings):
-        yield f"`{'.'.join(one.path)}`", f"`{write_constant(one.value)}`", one.because
+        reasons.setdefault(one.because, []).append(f"`{'.'.join(one.path)} = {write_constant(one.value)}`")
+    yield from ((", ".join(constants), because) for because, constants in reasons.items())
 
 
 def _policy_rows() -> Iterator[tuple[str, ...]]:
@@ -234,9 +236,9 @@ def _describe_allowed(annotation: Any, metadata: Iterable[Any], default: str = "
         kind = "list of tables" if hasattr(get_args(base)[0], "__dataclass_fields__") else "list"
     if limits and kind == "number":
         kind = ""
-    words = {"ge": "", "gt": "above ", "le": "to ", "lt": "below "}
-    bounds = (f"{word}{write_constant(limits[name])}" for name, word in words.items() if name in limits)
-    return " ".join(filter(None, [kind, *bounds]))
+    words = {"ge": "", "gt": ">", "le": "..", "lt": "..<"}
+    bounds = "".join(f"{word}{write_constant(limits[name])}" for name, word in words.items() if name in limits)
+    return " ".join(filter(None, [kind, bounds]))
 
 
 def _limits(metadata: Iterable[Any]) -> dict[str, float]:
@@ -261,10 +263,16 @@ def _sentence(model: type[BaseModel]) -> str:
 
 def _keys(keys: Iterable[Key]) -> str:
     rows = (
-        (f"`{key.name}`", key.default, key.meaning + (f" ({key.allowed})" if key.allowed not in _PLAIN else ""))
+        (f"`{key.name}`", key.default, _meaning(key) + (f" ({key.allowed})" if key.allowed not in _PLAIN else ""))
         for key in keys
     )
     return _table(("key", "default", "meaning (allowed)"), rows)
+
+
+def _meaning(key: Key) -> str:
+    """Return what a key means without the unit that its name ends with."""
+    unit, _, rest = key.meaning.partition("; ")
+    return rest if rest and key.name.endswith(f"_{unit}") else key.meaning
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

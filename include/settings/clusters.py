@@ -26,37 +26,39 @@ class Cluster(Section):
         None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
     )
     window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
-    poll_every_s: float = Field(60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; between two polls of the REST API")
+    poll_every_s: float = Field(
+        60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; time between two polls of the REST API"
+    )
     slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job, in plans and in what is sent")
     slots_total: int | None = Field(
-        None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
+        None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together"
     )
     taskmanager_slots: int | None = Field(
         None,
         ge=1,
         le=SLOTS_MAX,
-        description="slots of a TaskManager, of which a job pays whole ones; 1 where jobs share them; unset: as Flink "
-        "shows the controller where a single job runs, else 1",
+        description="slots of a TaskManager, of which a job pays whole ones; 1 where jobs share them; unset: "
+        "as Flink shows for a single job, else 1",
     )
     elastic: bool | None = Field(
         None,
-        description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
+        description="whether the cluster adds TaskManagers by itself; unset: as Flink tells",
     )
     slots_wait_s: float = Field(
         600.0,
         ge=0,
         le=DAY_S,
-        description="s; so long a rise waits for slots that the cluster has yet to get, as for a new node, until "
-        "requests have told how long they take; later it waits on while it is wanted, else it is withdrawn",
+        description="s; how long a rise waits for slots of a new node, until requests have shown how long "
+        "they take; then it waits while it is wanted",
     )
     actuator: Literal["rest", "kubernetes", "none"] = Field(
         "rest",
-        description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing (a dry run)",
+        description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing",
     )
     job_names: Annotated[Text, AfterValidator(check_job_names)] | None = Field(
         None,
-        description="regular expression with a part `(?P<job>...)`: names that fit it are one job where that part is "
-        "the same, as with versions in names",
+        description="regular expression with a part `(?P<job>...)`: names with the same part are one job, as "
+        "with versions in names",
     )
     limits: ClusterLimits = ClusterLimits()
     kubernetes: Kubernetes = Kubernetes()
@@ -65,8 +67,8 @@ class Cluster(Section):
     kafka: dict[str, Kafka] = Field(default_factory=dict)
     partitions: dict[SourceKey, Annotated[int, Field(ge=1, le=SLOTS_MAX)]] = Field(
         default_factory=dict,
-        description='`"job/operator"` of a source, operator or vertex id -> partitions that it reads, its most '
-        "subtasks; unset: as Kafka's brokers tell, else not limited",
+        description='`"job/operator"` of a source (name or vertex id) -> partitions that it reads, its most '
+        "subtasks; unset: as Kafka's brokers tell",
     )
 
     def name_job(self, name: str) -> str:
@@ -121,7 +123,7 @@ class Ingest(Section):
 
     late_allowance_h: int = Field(2, ge=0, le=8760, description="h; a line later than this is quarantined as too_late")
     missed_hours_days: int = Field(
-        2, ge=0, le=3660, description="days; so far back hours whose raw files were not ingested are looked for; 0: not"
+        2, ge=0, le=3660, description="days; how far back hours that were not ingested are looked for; 0: never"
     )
     max_clock_skew_s: WholeSeconds = Field(300, description="s; beyond it a line is quarantined as clock_jump")
     settle_s: int = Field(

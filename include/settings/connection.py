@@ -98,11 +98,11 @@ class Connection(Section):
     )
     connection_id: Annotated[str, Field(pattern=r"^[\w#!()\-.:/\\]{1,200}$")] | None = Field(
         None,
-        description="Airflow connection whose login and password authenticate (a password alone: a bearer token); "
-        'its extra may hold {"headers": {...}}',
+        description="Airflow connection with login and password (a password alone: a bearer token); its extra "
+        'may hold {"headers": {...}}',
     )
     proxy: Annotated[Text, AfterValidator(_proxy)] | None = Field(
-        None, description="HTTP proxy to the cluster; those of the environment are never used"
+        None, description="HTTP proxy to the cluster, in the place of the environment's"
     )
     proxy_basic: SecretReference | None = Field(
         None, description='user:password for the proxy: `"file:PATH"` or `"env:NAME"`'

@@ -27,19 +27,17 @@ class Event(Section):
     sources: dict[JobKey, tuple[Text, ...]] = Field(
         default_factory=dict, description='`"cluster/job"` -> names of the sources that have it, where not all do'
     )
-    factor: Factor | None = Field(None, description="the load is so many times what it would be without")
+    factor: Factor | None = Field(None, description="how many times the usual load")
     rate_per_s: Rate | None = Field(
-        None, description="records/s of each of its sources, in the place of a factor; with `sources` alone"
+        None, description="records/s of each source, in the place of a factor; with `sources` alone"
     )
     low: float | None = Field(
         None,
         gt=0,
         le=1e15,
-        description="low end of the factor or rate, below which one in ten comes; unset: 1.25 times less",
+        description="10% quantile of the factor or rate; unset: 1.25 times less",
     )
-    high: float | None = Field(
-        None, gt=0, le=1e15, description="high end, above which one in ten comes; unset: 1.25 times more"
-    )
+    high: float | None = Field(None, gt=0, le=1e15, description="90% quantile; unset: 1.25 times more")
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Event:

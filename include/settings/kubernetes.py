@@ -33,7 +33,7 @@ class Kubernetes(Section):
         "FlinkDeployment", description="of the resources that hold the jobs"
     )
     deployment: ResourceName | None = Field(
-        None, description="only jobs of this FlinkDeployment: its own one, or session jobs that name it; unset: any"
+        None, description="only the job of this FlinkDeployment, or session jobs that name it"
     )
     resources: dict[str, ResourceName] = Field(
         default_factory=dict,
@@ -41,7 +41,7 @@ class Kubernetes(Section):
     )
     mode: Literal["act", "guide"] = Field(
         "act",
-        description="act: parallelism is written; guide: the operator's autoscaler acts, and only gets a least "
+        description="act: parallelism is written; guide: the operator's autoscaler acts, and gets a least "
         "parallelism ahead of load",
     )
     full_upgrade: bool = Field(

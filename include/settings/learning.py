@@ -20,27 +20,23 @@ class Training(Section):
     recent_per_parallelism: int = constant(5, "as many windows are kept per parallelism as ContTune averages: its K")
     min_busy_share: float = constant(0.15, "windows of a job that is hardly busy overestimate its true rate")
     holdout_share: float = constant(0.2, "a fifth held out tells models apart and leaves enough to learn from")
-    gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
+    gate_tolerance: Share = Field(0.02, description="share by which a challenger's error may be larger")
     gate_job_tolerance: Share = Field(
         0.05,
-        description="a job whose error is larger by more than this share keeps its old models",
+        description="a job whose error is larger by more than this share keeps its models",
     )
-    gate_worse_jobs_max: Share = Field(
-        0.25, description="with a larger share of jobs that are worse the whole challenger is refused"
-    )
+    gate_worse_jobs_max: Share = Field(0.25, description="with a larger share of worse jobs the challenger is refused")
     gate_forward_h: float = constant(24.0, "a model is in use for a day until the next one")
     plan_cost_jobs: int = Field(
         50,
         ge=0,
         le=10_000,
-        description="jobs at random on which plans by new models are compared with the champion's; 0: none",
+        description="jobs at random on which plans by new models are compared with the champion's",
     )
     first_windows: int = constant(3, "fewer windows than three have no spread to learn from")
-    retrain_after_h: Hours = Field(
-        2.0, description="h; such trainings come at most so often; the first of all is not waited for"
-    )
+    retrain_after_h: Hours = Field(2.0, description="h; least time between trainings for new jobs")
     promotion: Literal["gate", "manual"] = Field(
-        "gate", description="gate: a challenger that passes becomes champion; manual: somebody sets the alias"
+        "gate", description="who makes a challenger champion: the gate, or a person by the alias"
     )
 
 

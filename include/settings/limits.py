@@ -67,12 +67,12 @@ class Steps(Section):
         None,
         gt=0,
         le=1000,
-        description="the same as a share of what runs; one slot is always allowed; unset: 1 for a rise that a single "
-        "observation window asks for, without limit once two in a row agree",
+        description="the same as a share of what runs, at least one slot; unset: 1 until two observation "
+        "windows in a row agree",
     )
     down_max_slots: int | None = Field(None, ge=1, le=SLOTS_MAX, description="slots that one rescale may take away")
     down_max_share: float | None = Field(
-        None, gt=0, le=1, description="the same as a share of what runs; one slot is always allowed"
+        None, gt=0, le=1, description="the same as a share of what runs, at least one slot"
     )
 
 
@@ -85,22 +85,22 @@ class _Level(Section):
     mode: Mode | None = Field(
         None, description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"
     )
-    is_held: bool = Field(False, description="nothing is sent; `tidewise hold` does the same at once and for a time")
+    is_held: bool = Field(False, description="nothing is sent, for good; for a time: `tidewise hold`")
     slots_min: int | None = Field(None, ge=1, le=SLOTS_MAX, description="fewest slots of a job")
     allows_falls: bool = Field(True, description="whether a job may get fewer slots")
     cooldown_s: float | None = Field(
-        None, ge=0, le=30 * DAY_S, description="s; after a change of a job no further one is sent for so long"
+        None, ge=0, le=30 * DAY_S, description="s; least time between two changes of a job"
     )
     rescales_per_hour: int | None = Field(None, ge=1, le=3600, description="most requests for a job within an hour")
     rescales_per_day: int | None = Field(None, ge=1, le=86_400, description="most requests for a job within a day")
     approval_expires_h: float | None = Field(
-        None, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
+        None, gt=0, le=8760, description="h; how long a step waits for a yes, and a yes counts"
     )
     bad_steps_max: int | None = Field(
         None,
         ge=1,
         le=100,
-        description="so many steps within a day that were rolled back or failed: dry-run until lifted",
+        description="steps rolled back or failed within a day, from which on the job is in dry-run until lifted",
     )
     steps: Steps = Steps()
     blackouts: dict[BlackoutName, Blackout] = Field(default_factory=dict)
@@ -128,7 +128,7 @@ class ClusterLimits(_Level):
         None, ge=1, le=SLOTS_MAX, description="most jobs of the cluster that are rescaled at once"
     )
     looser_jobs: tuple[Text, ...] = Field(
-        (), description="jobs whose own mode in [limits.jobs] may be looser than the cluster's, by name"
+        (), description="names of jobs whose own mode may be looser than the cluster's"
     )
 
 
@@ -156,21 +156,19 @@ class JobLimits(_Level):
     """Limits of one job, named `cluster/job`."""
 
     slots_max: int | None = Field(None, ge=1, le=SLOTS_MAX, description="most slots of the job")
-    pin: Pin | None = Field(
-        None, description="parallelism that a person demands: one number for all operators, or some of them by name"
-    )
+    pin: Pin | None = Field(None, description="parallelism that a person demands: of all operators, or of some by name")
     pin_until: TimeWithZone | None = Field(None, description="the pin ends then (ISO 8601 with a zone)")
     priority: int = Field(
         0,
         ge=-1000,
         le=1000,
-        description="of two jobs that want more slots than there are, the one with the higher priority gets them; in "
-        "the plans of a cluster with a budget each step of it halves what the job pays for slots",
+        description="the job with the higher priority gets slots that are short; with a budget each step "
+        "halves what it pays for slots",
     )
     fed_by: tuple[Text, ...] = Field(
         (),
-        description="jobs of the cluster whose output it reads through a topic: while one of two such jobs is rescaled "
-        "or catches up, the other waits",
+        description="jobs of the cluster whose output it reads: while one of two such jobs is rescaled or "
+        "catches up, the other waits",
     )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
     schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)
@@ -216,11 +214,9 @@ class FleetLimits(_Level):
         "dry-run", description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"
     )
     slots_max: int | None = Field(None, ge=1, le=SLOTS_MAX, description="most slots of a job")
-    cooldown_s: float = Field(
-        300.0, ge=0, le=30 * DAY_S, description="s; after a change of a job no further one is sent for so long"
-    )
+    cooldown_s: float = Field(300.0, ge=0, le=30 * DAY_S, description="s; least time between two changes of a job")
     approval_expires_h: float = Field(
-        12.0, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
+        12.0, gt=0, le=8760, description="h; how long a step waits for a yes, and a yes counts"
     )
     concurrent_rescales: int = Field(
         3,
@@ -232,7 +228,10 @@ class FleetLimits(_Level):
         0.35, description="the same as a share of the cluster's jobs, and of its slots; the larger of both counts"
     )
     bad_steps_max: int = Field(
-        3, ge=1, le=100, description="so many steps within a day that were rolled back or failed: dry-run until lifted"
+        3,
+        ge=1,
+        le=100,
+        description="steps rolled back or failed within a day, from which on the job is in dry-run until lifted",
     )
     jobs: dict[JobKey, JobLimits] = Field(default_factory=dict)
 

@@ -21,5 +21,5 @@ class Notifications(Section):
         "tidewise_webhook", description="id of the Airflow connection whose webhook takes messages"
     )
     page_url: Annotated[str, AfterValidator(_check_page)] | None = Field(
-        None, description="address of the page of the fleet, for links; unset: Airflow's own address with /tidewise"
+        None, description="address of the page of the fleet, for links; unset: Airflow's with /tidewise"
     )

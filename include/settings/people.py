@@ -19,7 +19,7 @@ class ApprovalRules(Section):
         0.25,
         ge=0,
         le=1,
-        description="share of the slots: an answer also covers steps in the same direction that differ by no more",
+        description="an answer also covers steps in the same direction that differ by this share of the slots",
     )
 
 

@@ -33,21 +33,21 @@ class Costs(Section):
     late_weight: Weight = Field(0.4, description="cost of a late minute")
     rescale_weight: Weight = Field(0.4, description="cost of a rescale")
     late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
-    late_share_goal: Share = Field(
-        0.01, description="share of a day that a job may be late; pages show in red where more is expected"
-    )
+    late_share_goal: Share = Field(0.01, description="share of a day that a job may be late; pages show more in red")
     recovery_within_s: float | None = Field(
         None,
         gt=0,
         le=DAY_S,
-        description="s; after a lost TaskManager a job has caught up again within this; unset: no such goal. Of the "
-        "policy `programme` alone",
+        description="s; goal of `programme`: time in which a job has caught up after a lost TaskManager",
     )
     recovery_probability: float = Field(
-        0.95, gt=0.5, lt=1, description="probability with which it has; a minute in which that is less costs a late one"
+        0.95,
+        gt=0.5,
+        lt=1,
+        description="probability of that goal; a minute that falls short of it costs as much as a late one",
     )
     failures_per_day: float = Field(
-        1.0, ge=0, le=1000, description="failures of a job that are expected; catching up after them needs headroom"
+        1.0, ge=0, le=1000, description="failures of a job that are expected, after which it has to catch up"
     )
 
 
@@ -56,18 +56,14 @@ class Timing(Section):
 
     awaits_checkpoint: bool = Field(
         False,
-        description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job, and the "
-        "programme counts what piles up meanwhile: where Flink (1.20 and later) waits for the next one and "
-        "apply.trigger_checkpoint is off",
+        description="a rise is sent ahead by the job's interval of checkpoints: for Flink 1.20 and later with "
+        "apply.trigger_checkpoint off",
     )
     slots_wait_s: Seconds = Field(
         0.0,
-        description="s; until slots come that a rise lacks, as of a new TaskManager: it is sent ahead by that, and the "
-        "programme counts on the old size meanwhile; 0 where they are there",
+        description="s; time until a new TaskManager's slots come, by which a rise is sent ahead",
     )
-    apply_every_s: int = Field(
-        300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"
-    )
+    apply_every_s: int = Field(300, ge=1, le=DAY_S, description="s; time between two evaluations of a job")
 
 
 class JobGoals(Section):
@@ -92,20 +88,20 @@ class Planner(Section):
         description='"cluster/job" = parameters of its policy that are other than in `[policies.<name>]`',
     )
     goal: GoalName = Field(
-        "balanced", description="whether a late minute weighs a quarter (`cheap`), as much or four times (`on_time`)"
+        "balanced", description="a late minute weighs a quarter, once or four times its `late_weight`"
     )
     goals: dict[Text, GoalName] = Field(
-        default_factory=dict, description='goals of a cluster or job: "cluster" or "cluster/job" = "on_time", say'
+        default_factory=dict, description='goals of clusters or jobs: "cluster" or "cluster/job" = "on_time"'
     )
     jobs: dict[JobKey, JobGoals] = Field(
         default_factory=dict, description='`[planner.jobs."cluster/job"]`: what its people ask for'
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
-    observed_h: Hours = Field(2.0, description="h; a policy that observes is shown the windows of so many hours")
+    observed_h: Hours = Field(2.0, description="h; windows that a policy is shown")
     max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
     max_model_age_h: Hours = Field(
-        72.0, description="h; a champion that no training has compared for so long is planned with wider intervals"
+        72.0, description="h; after it a champion that no training has compared has wider intervals"
     )
     unproven_interval_factor: float = constant(
         2.0, "intervals twice as wide say that a model is not trusted; max_model_age_h says when"

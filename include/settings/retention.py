@@ -10,19 +10,13 @@ from include.settings.section import Days, Section
 class Retention(Section):
     """How long rows are kept; unset: for ever. Raw files and bronze are what everything else can be made of again."""
 
-    raw_days: Days | None = Field(
-        None, description="days of raw files, which stay until they are ingested; unset: they are kept"
-    )
-    bronze_days: Days | None = Field(None, description="days of bronze tables; unset: they are kept")
+    raw_days: Days | None = Field(None, description="days of raw files, which stay until they are ingested")
+    bronze_days: Days | None = Field(None, description="days of bronze tables")
     silver_days: Days | None = Field(
         730, description="days of silver tables; at least what training, forecasts and backtests read"
     )
     gold_days: Days | None = Field(730, description="days of models, forecasts, plans and comparisons in gold tables")
     tick_days: Days | None = Field(90, description="days of what an evaluation writes for each job every few minutes")
     log_days: Days | None = Field(1095, description="days of what was sent, of quarantine and of data quality")
-    time_travel_days: int = Field(
-        30, ge=7, le=3660, description="days for which a table can be read as it was, so that a plan can be made again"
-    )
-    compact_after_days: int = Field(
-        2, ge=1, le=365, description="small files of a day are merged when it has been over for so many days"
-    )
+    time_travel_days: int = Field(30, ge=7, le=3660, description="days for which a table can be read as it was")
+    compact_after_days: int = Field(2, ge=1, le=365, description="days after which the small files of a day are merged")

@@ -68,11 +68,13 @@ class Prometheus(Section):
         (), description="further label matchers that select this cluster, such as `'namespace=\"prod\"'`"
     )
     live: bool | None = Field(
-        None, description="whether collecting reads it in the place of REST; unset: when there is no rest_url"
+        None, description="whether it is polled in the place of REST; unset: when there is no rest_url"
     )
-    step_s: int = Field(60, ge=1, le=HOUR_S, description="s; between two samples; a multiple of the scrape interval")
+    step_s: int = Field(
+        60, ge=1, le=HOUR_S, description="s; time between two samples; a multiple of the scrape interval"
+    )
     max_sample_age_s: int = Field(
-        120, ge=1, le=HOUR_S, description="s; a sample older than this is none; above the scrape interval"
+        120, ge=1, le=HOUR_S, description="s; older samples are left out; above the scrape interval"
     )
     graphs: Text | None = Field(
         None, description="folder of saved replies of `/jobs/:jobid`, `*.json`; for jobs that REST no longer knows"
@@ -131,7 +133,7 @@ class Kafka(Section):
     )
     writes: dict[Text, tuple[Topic, ...]] = Field(
         default_factory=dict,
-        description="job -> topics that it writes; with `topics` they tell which jobs feed each other, as `fed_by`",
+        description="job -> topics that it writes; with `topics`: which jobs feed each other, as `fed_by`",
     )
     security_protocol: Annotated[str, Field(pattern="^(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)$")] = Field(
         "PLAINTEXT", description="`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`"

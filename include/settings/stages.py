@@ -49,8 +49,8 @@ class MemoryGuard(Section):
         0.9,
         gt=0,
         le=1,
-        description="share of a TaskManager's heap in use, above which no slots are given back; 1 for this and "
-        "gc_share_max: memory is not asked for",
+        description="share of a TaskManager's heap in use, above which no slots are given back; 1 here and "
+        "for gc_share_max: memory is not asked for",
     )
     gc_share_max: float = Field(
         0.3,
@@ -62,7 +62,7 @@ class MemoryGuard(Section):
         32_768.0,
         gt=0,
         le=2**30,
-        description="MiB; no slots are given back where each would hold more state afterwards",
+        description="most state of a slot after slots are given back",
     )
 
 
@@ -71,48 +71,44 @@ class Apply(Section):
 
     max_plan_age_h: Hours = Field(2.0, description="h; steps of an older plan are not sent")
     load_band: float = Field(
-        0.5, gt=0, le=1000, description="a step is refused with a load outside q50 to q90 by more than this share"
+        0.5, gt=0, le=1000, description="share by which the load may lie outside q50 to q90 when a step is sent"
     )
     confirm_timeout_s: float = Field(
         180.0,
         gt=0,
         le=DAY_S,
-        description="s; a rescale that is not seen within this has failed; it comes on top of the time for which Flink "
-        "itself waits, by the configurations of job and cluster",
+        description="s; time to confirm a rescale, on top of Flink's own waits",
     )
     trigger_checkpoint: bool = Field(
         True,
-        description="a checkpoint is asked for with a request: right after it where Flink (1.20 and later) waits for "
-        "one, before it where Flink does not",
+        description="a checkpoint is asked for with a request: after it from Flink 1.20 on, before it in older ones",
     )
     checkpoint_max_age_s: float | None = Field(
         None,
         gt=0,
         le=30 * DAY_S,
-        description="s; while the last completed checkpoint is older, only a rise for an overload is sent; unset: "
-        "three times the job's interval, at least 180",
+        description="s; while the last checkpoint is older, only a rise for an overload is sent; unset: three "
+        "times the job's interval, at least 180",
     )
     foreign_change_hold_h: Hours = Field(
-        4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"
+        4.0, description="h; how long a job is left alone after somebody else's change"
     )
     memory: MemoryGuard = Field(default_factory=MemoryGuard)
-    block_h: Hours = Field(6.0, description="h; a parallelism that did harm or was refused is not tried for so long")
-    tick_s: int = Field(
-        60, ge=1, le=HOUR_S, description="s; between two ticks, at which requests are followed; divides an hour"
-    )
+    block_h: Hours = Field(6.0, description="h; how long a parallelism that did harm or was refused is not tried")
+    tick_s: int = Field(60, ge=1, le=HOUR_S, description="s; time between two ticks; divides an hour")
     watch_span_s: int = Field(
-        900, ge=60, le=DAY_S, description="s; so far back polls are kept; at least two observation windows"
+        900, ge=60, le=DAY_S, description="s; how long polls are kept; at least two observation windows"
     )
     processes: int = Field(
         1,
         ge=1,
         le=64,
-        description="of the controller, a core each, among which the jobs of an evaluation are dealt out; each but its "
-        "own takes some 200 MiB, and a change takes a restart",
+        description="processes of the controller among which evaluations are dealt out, a core and some 200 "
+        "MiB each; a change takes a restart",
     )
     as_service: bool = Field(
         False,
-        description="the controller is a service of its own; tidewise_control only asks whether its ticks come in time",
+        description="the controller is a service of its own, which tidewise_control watches",
     )
 
     @model_validator(mode="after")
@@ -129,7 +125,7 @@ class SettingsChanges(Section):
     """When a change of the settings counts for a controller that runs; what tightens counts at once."""
 
     loosen_after_s: float = Field(
-        60.0, ge=0, le=HOUR_S, description="s; what loosens counts when the file has been as it is for so long"
+        60.0, ge=0, le=HOUR_S, description="s; time that a file has to stand until what loosens counts"
     )
 
 

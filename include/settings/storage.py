@@ -148,10 +148,10 @@ class Paths(Section):
     )
     out: Annotated[Text, AfterValidator(_place)] = Field(
         "out",
-        description="folder of what is written besides, or s3a://bucket/folder: report, plans.json, pending steps",
+        description="folder of report, plans.json and other files, or s3a://bucket/folder",
     )
     group: Text | None = Field(
-        None, description="group of this machine that may read `out`, and the settings that are shipped; unset: none"
+        None, description="group of this machine that may read `out` and the settings that are shipped"
     )
 
 
@@ -162,7 +162,7 @@ class Storage(Section):
     """
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
-        None, description="address of a store of one's own, http://minio:9000, say; without it AWS's"
+        None, description="address of another store than AWS's: http://minio:9000"
     )
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,50}$")] | None = Field(
         None, description="region of the buckets; with an endpoint us-east-1 unless given"
