@@ -19,6 +19,8 @@ from tools.marked_page import put_between_marks
 PAGE = PROJECT / "docs" / "tables.md"
 FOLDER = PROJECT / "include" / "tables"
 MARKS = ("<!-- tables: written by `make docs` from include/tables -->", "<!-- end of tables -->")
+_DAY = ("date", "hour")
+"""Columns that stand in most tables, for reading some days or hours alone."""
 LAYERS = {
     "bronze": "raw replies of Flink, parsed",
     "silver": "measurements of each job",
@@ -72,28 +74,27 @@ def find_calls(module: ast.Module) -> Iterator[ast.Call]:
                 yield call
 
 
-def describe_table(table: Table, meaning: str, columns: Mapping[tuple[str, str], str]) -> str:
+def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tuple[str, str], str]) -> str:
     """Return the section of a table."""
-    lines = [f"### {table.name}", ""]
-    if meaning:
-        lines += [f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.", ""]
-    keys = ", ".join(f"`{one}`" for one in table.keys)
-    parts = ", ".join(f"`{one}`" for one in table.partition_by)
-    lines += [f"A row is one {keys}; " + (f"partitioned by {parts}." if parts else "not partitioned."), ""]
+    keys, parts = ([f"`{one}`" for one in names] for names in (table.keys, table.partition_by))
+    day_of = columns.get((table.name, "date"), "")
+    row = f"By {writer}; a row is one {', '.join(keys)}"
+    partition = f"; partitioned by {', '.join(parts)}" if parts else ""
+    lines = [f"### {table.name}", "", f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.", ""]
+    lines += [f"{row}{partition}{f' ({day_of})' if day_of else ''}.", ""]
     explained = {name: columns[table.name, name] for name in table.columns if columns.get((table.name, name))}
     by_type: dict[str, list[str]] = {}
     for name, kind in table.columns.items():
-        if name not in explained:
+        if name not in explained and name not in _DAY:
             by_type.setdefault(kind, []).append(f"`{name}`")
-    if explained:
-        rows = ((f"`{name}`", f"`{table.columns[name]}`", meaning) for name, meaning in explained.items())
+    rows = [(f"`{name}`", f"`{table.columns[name]}`", text) for name, text in explained.items() if name != "date"]
+    if rows:
         lines += [format_table(("column", "type", "meaning"), rows), ""]
     if by_type:
         others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
-        lines += [f"{'Besides: ' if explained else ''}{others}.", ""]
+        lines += [f"{'Besides: ' if rows else ''}{others}.", ""]
     if table.checks:
-        lines += ["No row is written that breaks one of these:", ""]
-        lines += [f"- `{condition}`" for condition in table.checks.values()]
+        lines += [f"Checked: {'; '.join(f'`{condition}`' for condition in table.checks.values())}."]
     return "\n".join(lines).rstrip()
 
 
@@ -106,9 +107,8 @@ def describe_tables() -> str:
     parts = []
     for layer, content in LAYERS.items():
         own = sorted((one for one in tables if one.name.startswith(f"{layer}.")), key=lambda one: one.name)
-        listed = ((f"[`{one.name}`](#{one.name.replace('.', '')})", writers.get(one.name, "a stage")) for one in own)
-        parts += [f"## {layer.title()}: {content}", format_table(("table", "written by"), listed)]
-        parts += [describe_table(one, meanings.get(one.name, ""), columns) for one in own]
+        parts += [f"## {layer.title()}: {content}"]
+        parts += [describe_table(one, meanings[one.name], writers.get(one.name, "a stage"), columns) for one in own]
     return "\n\n".join(parts)
 
 
