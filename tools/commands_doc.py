@@ -7,7 +7,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 from unittest import mock
@@ -62,22 +62,22 @@ def find_parser(module: ModuleType, words: Sequence[str] = ()) -> argparse.Argum
     raise LookupError(f"{module.__name__} has parsed no arguments")
 
 
-def describe_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
-    """Return the table of a command's arguments; of one with commands of its own, those of the first word."""
+def list_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the arguments of a command with their meaning; of several commands in one, those of the first word."""
     formatter, rows = parser._get_formatter(), list[tuple[str, str]]()
     for action in parser._actions:  # argparse shows none of this publicly
         if isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):
             if words:
-                return describe_options(action.choices[words[0]], words[1:])
+                return list_options(action.choices[words[0]], words[1:])
             rows += [(f"`{one.dest}`", one.help or "") for one in action._choices_actions]
             continue
         if not action.option_strings and words and action.choices:
             continue  # the verb has chosen
         meaning = formatter._expand_help(action) if action.help else ""
         rows.append((f"`{_usage(action)}`", meaning.replace(f"{PROJECT}/", "")))
-    return format_table(("argument", "meaning"), rows) if rows else "It takes no arguments."
+    return rows
 
 
 def _usage(action: argparse.Action) -> str:
@@ -91,14 +91,34 @@ def _usage(action: argparse.Action) -> str:
 
 def describe_commands(makefile: str) -> str:
     """Return the sections: verbs with their arguments, targets of make, parts of its long tests."""
+    options = {name: list_options(parser, VERBS[name].words) for name, parser in _find_parsers()}
+    common = find_common(options)
     parts = [_list_commands((f"tidewise {name}", verb.meaning) for name, verb in VERBS.items())]
-    for name, verb in VERBS.items():
-        if (parser := find_parser(find_module(name), verb.words)) is not None:
-            parts += [f"## tidewise {name}", describe_options(parser, verb.words)]
+    parts += ["## Arguments of several verbs", format_table(("argument", "meaning", "of"), common.values())]
+    for name, rows in options.items():
+        if own := [row for row in rows if row not in common]:
+            parts += [f"## tidewise {name}", format_table(("argument", "meaning"), own)]
     for title, targets in read_groups(makefile):
         parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
-    long = ((f"make {name}", f"{part.meaning} (at most {part.minutes} minutes)") for name, part in read_parts().items())
-    return "\n\n".join([*parts, "## make: parts of test-long", _list_commands(long)])
+    long = ((f"make {name}", f"{part.meaning} ({part.minutes} min)") for name, part in read_parts().items())
+    return "\n\n".join([*parts, "## make: parts of test-long, with the most minutes of each", _list_commands(long)])
+
+
+def _find_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for name, verb in VERBS.items():
+        if (parser := find_parser(find_module(name), verb.words)) is not None:
+            yield name, parser
+
+
+def find_common(
+    options: Mapping[str, Sequence[tuple[str, str]]],
+) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """Return the arguments that several verbs have with the same meaning, each with these verbs."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for name, rows in options.items():
+        for row in rows:
+            verbs.setdefault(row, []).append(f"`{name}`")
+    return {row: (*row, ", ".join(names)) for row, names in verbs.items() if len(names) > 1}
 
 
 def _list_commands(commands: Iterable[tuple[str, str]]) -> str:

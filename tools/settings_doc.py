@@ -32,8 +32,8 @@ Every key has a default, unless its table says `required`. `tidewise.toml` in th
 used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
-`1..8` are the least and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys of
-each. `[profiling]`, `[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
+`1..8` are the least and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys
+of each. `[profiling]`, `[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
 """
 _POLICIES = """## Policies
 
@@ -53,8 +53,8 @@ its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). 
 """
 _RETIRED = """## Keys that went
 
-Settings with one of these keys are refused, a constant's only with another value. `tidewise settings --migrate` rewrites
-a file that has some.
+Settings with one of these keys are refused, a constant's only with another value. `tidewise settings --migrate`
+rewrites a file that has some.
 """
 _MOVED_HEADS, _CONSTANT_HEADS = ("key", "write"), ("constants", "because")
 _LAB_HEAD = """# Settings of the laboratory
