@@ -45,21 +45,9 @@ that {ds2}.
 |---|---|---|---|---|---|---|"""
 
 
-_REPORTED_HEAD = """### What Tidewise said of its own jobs
-
-| query | load, units | row of the control log |
-|---|---|---|"""
-
-
 def print_tables(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     """Return all tables."""
-    parts = [
-        _rates(truths, trials),
-        _capacities(truths, trials),
-        _wanted(truths, trials),
-        _steps(trials),
-        _said(trials),
-    ]
+    parts = [_rates(truths, trials), _capacities(truths, trials), _wanted(truths, trials), _steps(trials)]
     return "\n\n".join(parts)
 
 
@@ -196,15 +184,6 @@ def _steps(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
         lines.append(f"| {query} | {' | '.join(cells)} |")
     assert set(RIVALS) == {"ds2", "conttune", "autoscaler"}
     return "\n".join(lines)
-
-
-def _said(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
-    rows = [
-        f"| {query} | {STEPS[step][0]:g} | {why} |"
-        for query, jobs in trials.items()
-        for step, why in jobs[TIDEWISE].said
-    ]
-    return "\n".join([_REPORTED_HEAD, *rows])
 
 
 def _mean_changes(job: JobTrial) -> str:

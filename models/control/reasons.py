@@ -22,19 +22,16 @@ class Reason(NamedReason):
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (
         "left_as_is",
-        (
-            "the job is late, short of what cannot grow, or its load is not seen, and is left as it is all the "
-            "same; said once in six hours"
-        ),
+        ("the job is late, or its load is not seen, and is left as it is; said once in six hours"),
         "see the detail: it says what would help",
     )
     NEW_JOB_ID = "new_job_id", "a job that the controller had not seen: it is taken over as it is", "nothing"
-    KEPT = "kept", "a job's history is written down again, since its row has become old or was lost", "nothing"
+    KEPT = "kept", "a job's history is written down again", "nothing"
     IN_FLIGHT = "in_flight", "a request is on its way; the detail says for how long Flink may wait with it", "nothing"
     RUNS_AS_REQUESTED = "runs_as_requested", "Flink runs what was requested", "nothing"
     RESTORE = (
         "restore",
-        "the resource holds a parallelism that Flink lost when it was given the job again (FLINK-38770)",
+        "Flink lost a parallelism that the resource holds (FLINK-38770)",
         "nothing: it is written again",
     )
     LATE_REQUEST = (
@@ -46,31 +43,25 @@ class Reason(NamedReason):
     SLOTS_MISSING = (
         "slots_missing",
         (
-            "a rise waits for slots that the cluster does not have yet; when it is no longer wanted after "
-            "`clusters.<name>.slots_wait_s` it is withdrawn, which counts as no harm"
+            "a rise waits for slots that the cluster does not have yet; unwanted after "
+            "`clusters.<name>.slots_wait_s` it is withdrawn"
         ),
         "nothing while nodes are on their way; else add TaskManagers",
     )
     NOT_FILLED = (
         "not_filled",
         "Flink did not reach the parallelism in time; the bound is withdrawn",
-        (
-            "are there enough slots? Where the detail says that the job restarts: look at its exceptions in "
-            "Flink, a source may refuse to be rescaled"
-        ),
+        ("are there enough slots? Where the job restarts: its exceptions in Flink"),
     )
     JOB_FAILS = (
         "job_fails",
-        (
-            "the job restarts again and again since the request, with an exception that it did not have before: "
-            "it is returned at once"
-        ),
+        ("the job restarts since the request with a new exception: it is returned at once"),
         "the detail has the exception; when its cause is mended: `tidewise lift`",
     )
     CHECKPOINT_FIRST = "checkpoint_first", "Flink before 1.20: a checkpoint is asked for before the request", "nothing"
     SAVEPOINT_IN_PROGRESS = (
         "savepoint_in_progress",
-        "a rescale would end it; a request for which Flink still waits is taken back for it",
+        "a rescale would end it",
         "nothing: it is judged afresh",
     )
     CHECKPOINTS_OFF = (
@@ -120,35 +111,28 @@ class Reason(NamedReason):
     MODE_OFF = (
         "mode_off",
         (
-            "the mode is off, the settings cannot be read, no longer name the cluster, or changed its address, "
-            "actuator, lake or raw folder"
+            "the mode is off, or the settings cannot be read, no longer name the cluster, or changed "
+            "address, actuator, lake or raw folder"
         ),
         "see the detail; with another address control begins anew by itself",
     )
     SETTINGS_CHANGED = (
         "settings_changed",
-        (
-            "the settings were changed within the last two seconds, or a pin within `settings.loosen_after_s`: "
-            "nothing is sent yet"
-        ),
+        ("the settings were changed within two seconds, or a pin within `settings.loosen_after_s`"),
         "nothing: it is judged afresh at the next tick",
     )
     ON_HOLD = "on_hold", "a person has put the job, its cluster or everything on hold", "`tidewise release`"
     FOREIGN_CHANGE = (
         "foreign_change",
         (
-            "somebody else changed the job, one of its lower bounds, or took a request back, or nobody knows "
-            "whether it was a request of our own; it is held for "
-            "`apply.foreign_change_hold_h`"
+            "somebody else changed the job or took a request back, or nobody knows whose change it "
+            "was; it is held for `apply.foreign_change_hold_h`"
         ),
         "who was it?",
     )
     HELD = (
         "held",
-        (
-            "the hold after such a change, or after a request that was not filled, lasts; or rows of the control "
-            "log are missing, so that nobody knows what was promised"
-        ),
+        ("the hold after such a change or an unfilled request lasts; or rows of the control log are missing"),
         "wait; was the lake restored from before?",
     )
     OTHER_AUTOSCALER = (
@@ -158,7 +142,7 @@ class Reason(NamedReason):
     )
     AUTOSCALER_UNKNOWN = (
         "autoscaler_unknown",
-        "Flink does not tell the configuration of cluster or job, so nobody knows",
+        "Flink does not tell the configuration of cluster or job",
         "let the login and proxies pass `/jobmanager/config` and `/jobs/:id/config`",
     )
     NO_RESOURCE = (
@@ -194,7 +178,7 @@ class Reason(NamedReason):
     )
     UPGRADE_LOSES_MAP = (
         "upgrade_loses_map",
-        "the last upgrade ended without the parallelism asked for (FLINK-38770); another would as well",
+        "the last upgrade lost the parallelism asked for (FLINK-38770)",
         "make rescales in place possible",
     )
     LOWER_BOUNDS = (
@@ -242,7 +226,7 @@ class Reason(NamedReason):
     )
     CLOCK_DIFFERS = (
         "clock_differs",
-        "the controller's clock is more than three hours from the JobManager's: plans, schedules and blackouts wait",
+        "the controller's clock is more than three hours from the JobManager's",
         "set the clock that is wrong",
     )
     UNUSABLE_INTENTION = (
@@ -260,8 +244,8 @@ class Reason(NamedReason):
     )
     OUTSIDE_BAND = (
         "outside_band",
-        "a figure that was measured is outside the band of the plan's step, and the programme leaves the job as it is",
-        "nothing: it decides anew at every evaluation; the detail names the figure and the band",
+        "a measured figure is outside the band of the plan's step, and the job is left as it is",
+        "nothing; the detail names figure and band",
     )
     VETOED = (
         "vetoed",
@@ -287,15 +271,12 @@ class Reason(NamedReason):
     BUDGET_UNKNOWN = "budget_unknown", "there is a budget, and nobody can tell how many slots are used", "see Flink"
     NO_FREE_SLOTS = (
         "no_free_slots",
-        (
-            "more slots than the cluster has free, or than jobs of a higher priority leave, and no part that "
-            "fits would let more through"
-        ),
+        ("more slots than are free, or than jobs of a higher priority leave"),
         "add TaskManagers",
     )
     FREE_SLOTS_UNKNOWN = (
         "free_slots_unknown",
-        "nobody knows how many slots are free: a rise might find none, a fall might not get its slots back",
+        "nobody knows how many slots are free",
         "does Flink answer `/overview`? Set `elastic`",
     )
     FALLS_OFF = "falls_off", "scale-downs are switched off for the job", "nothing"
@@ -305,20 +286,17 @@ class Reason(NamedReason):
     RESCALES_PER_DAY = "rescales_per_day", "as many requests within a day as the limit allows", "nothing"
     CONCURRENT_RESCALES = (
         "concurrent_rescales",
-        (
-            "as many other jobs of the cluster are being rescaled as `limits.concurrent_rescales` and "
-            "`concurrent_share` allow"
-        ),
+        ("as many other jobs are being rescaled as `limits.concurrent_rescales` and `concurrent_share` allow"),
         "nothing",
     )
     NEIGHBOUR_RESCALES = (
         "neighbour_rescales",
-        "a job that feeds it, or that it feeds, is being rescaled or catches up: two stops at once would add up",
-        "nothing: it goes out when the other has caught up, five minutes after its rescale at the latest",
+        "a job that feeds it, or that it feeds, is being rescaled or catches up",
+        "nothing: it goes out when the other has caught up",
     )
     UNKNOWN_REASON = (
         "unknown_reason",
-        "never decided: it stands for a reason in the log that this release does not know, after a return to it",
+        "a reason in the log that this release does not know",
         "nothing",
     )
 

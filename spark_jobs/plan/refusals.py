@@ -15,28 +15,25 @@ class PlanRefusal(NamedReason):
     )
     JOB_ENDED = (
         "job_ended",
-        "it finished, was cancelled or failed for good, or all of its sources were read to their end",
+        "it finished, was cancelled or failed for good, or its sources were read to their end",
         "nothing: it is planned when it runs again",
     )
     BATCH_JOB = "batch_job", "Flink runs it as a batch job", "nothing: neither plan nor controller touches it"
     NO_GRAPH = (
         "no_graph",
-        "no reply shows its graph: it initialises, or its metrics come from Prometheus without a graph",
+        "no reply shows its graph: it initialises, or comes from Prometheus without one",
         "it is planned from the first reply with a graph; see [sources](sources.md)",
     )
     LOAD_UNSEEN = (
         "load_unseen",
-        "a source is at work, and no counter of it or of its task tells what it takes in",
+        "no counter tells what a source takes in",
         "`tidewise doctor` lists the counters of each source; brokers can tell instead, see [sources](sources.md)",
     )
     NO_FORECAST = "no_forecast", "no forecast of a source within two days, or bins are missing", "run `tidewise_plan`"
     STALE_FORECAST = "stale_forecast", "the forecast is older than `planner.max_input_age_h`", "run `tidewise_plan`"
     NO_MODEL = (
         "no_model",
-        (
-            "no champion (the detail names the gate and its reason), the job was not in its training, its "
-            "operators are new since, or Flink never measured their busy time"
-        ),
+        ("no champion, or the job or its operators were not in its training, or Flink never measured their busy time"),
         "a training is triggered for a new job; see [the gate](gate.md)",
     )
     UNKNOWN_OPERATOR = (

@@ -14,8 +14,6 @@ _HEADS: Mapping[str, str] = {
     "running_minutes": "running, min",
     "caught_up_minutes": "caught up, min",
     "wishes": "wishes",
-    "taken_back": "taken back",
-    "smaller_while_behind": "fewer while behind",
     "error_s": "error of the age, s",
     "formula_s": "of backlog / rate, s",
     "error_in_all_s": "with restarts: age, s",
