@@ -8,7 +8,7 @@ BRONZE_METRICS = Table(
     "bronze.metrics",  # samples of the metrics of a vertex, as aggregates over its subtasks
     {
         **VERTEX_SAMPLE,
-        "metrics": AGGREGATES,  # values that break a rule are null here and kept in ops.quarantine
+        "metrics": AGGREGATES,  # null: broke a rule, kept in ops.quarantine
         "source_file": "STRING",
         **DATE_HOUR,  # of observed_at
     },

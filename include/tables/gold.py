@@ -9,7 +9,7 @@ MODEL_VERSIONS = Table(
     "gold.model_versions",  # trainings, and what the gate said of them
     {
         "as_of": "TIMESTAMP",
-        "model_version": "STRING",  # hash of inputs and parameters: the same training gives the same version
+        "model_version": "STRING",  # hash of inputs and parameters
         "trained_from": "TIMESTAMP",
         "jobs": "INT",
         "operators": "INT",
@@ -20,7 +20,7 @@ MODEL_VERSIONS = Table(
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
         "champion_capacity_mape": "DOUBLE",  # of the champion on the same held-back rows
-        "gate": "STRING",  # first, passed, failed, kept: nothing could be compared; reviewed: by a person
+        "gate": "STRING",  # verdict: first, passed, failed, kept, reviewed
         "gate_detail": "STRING",
         "compared": "BIGINT",  # rows on which the gate compared; 0: the verdict proves nothing
         "code_version": "STRING",
@@ -36,10 +36,10 @@ MODEL_JOBS = Table(
         "cluster": "STRING",
         "job": "STRING",
         "operators": "INT",
-        "curves": "INT",  # operators with a capacity curve of their own; the others have the fleet's prior at most
+        "curves": "INT",  # operators with a capacity curve of their own
         "date": "DATE",  # of as_of
-        "models_from": "STRING",  # model version that made its models; null: it was left out, and has none
-        "detail": "STRING",  # why they are not of this training; null where they are
+        "models_from": "STRING",  # model version that made its models; null: it has none
+        "detail": "STRING",  # why they are of another training
     },
     keys=("as_of", "cluster", "job"),
     partition_by=("date",),
@@ -59,12 +59,12 @@ FORECASTS = Table(
         "q90_per_s": "DOUBLE",
         "q95_per_s": "DOUBLE",
         "method": "STRING",
-        "fallback_reason": "STRING",  # why its champion did not make it; null where it did
+        "fallback_reason": "STRING",  # why its champion did not make it
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
-        "event": "STRING",  # name of the event that people know of and that the quantiles hold; null without one
-        "event_factor": "DOUBLE",  # q50 with it over q50 without; null without one
-        "event_spread": "DOUBLE",  # standard deviation of the logarithm of what it is uncertain of; null without one
+        "event": "STRING",  # known event that the quantiles hold
+        "event_factor": "DOUBLE",  # q50 with it over q50 without
+        "event_spread": "DOUBLE",  # standard deviation of the logarithm of its factor
     },
     keys=("as_of", "cluster", "job", "operator", "bin_start"),
     partition_by=("date",),
@@ -105,7 +105,7 @@ PLANS = Table(
 POLICY_MEMORY = Table(
     "gold.policy_memory",  # what a policy remembers of a job from one plan to the next
     {
-        "stage": "STRING",  # which wrote it: plan, learn (from history, by night) or profiling; each its own
+        "stage": "STRING",  # which wrote it: plan, learn (by night) or profiling
         "as_of": "TIMESTAMP",  # of that stage
         "cluster": "STRING",
         "job": "STRING",
@@ -132,7 +132,7 @@ PROFILES = Table(
         "latency_ms": "DOUBLE",  # null for capacity
         "latency": "STRING",  # what it is of: end to end, or backlog age
         "adapter": "STRING",  # profiling.adapter: what ran the deployments
-        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the replica
+        "model_version": "STRING",  # of the champion
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -162,13 +162,13 @@ RESCALE_OUTCOMES = Table(
         "parallelism_to": PARALLELISM,
         "slots_from": "INT",
         "slots_to": "INT",
-        "promised_recovery_s": "DOUBLE",  # by the plan; null for a step without a plan
+        "promised_recovery_s": "DOUBLE",  # by the plan
         "promised_capacity_per_s": "DOUBLE",
         "promised_load_q50_per_s": "DOUBLE",
         "promised_load_q90_per_s": "DOUBLE",
         "throughput_before_per_s": "DOUBLE",  # records that the sources emitted
         "throughput_after_per_s": "DOUBLE",
-        "arriving_before_per_s": "DOUBLE",  # records that arrived at the sources; null when it is not known
+        "arriving_before_per_s": "DOUBLE",  # records that arrived at the sources
         "arriving_after_per_s": "DOUBLE",
         "backpressured_share_before": "DOUBLE",  # of the busiest source
         "backpressured_share_after": "DOUBLE",
@@ -177,7 +177,7 @@ RESCALE_OUTCOMES = Table(
         "restarts": "INT",  # failures between the two measurements
         "is_worse": "BOOLEAN",
         "detail": "STRING",  # one sentence for a person
-        "rolled_back": "BOOLEAN",  # whether the job was returned to its earlier parallelism
+        "rolled_back": "BOOLEAN",  # whether the job was returned
         "plan_as_of": "TIMESTAMP",
         "model_version": "STRING",
         "code_version": "STRING",
@@ -196,17 +196,17 @@ BACKTESTS = Table(
         "policy": "STRING",  # also static_max and clairvoyant, which cannot be chosen
         "days": "DOUBLE",  # that were scored
         "learning_days": "DOUBLE",  # replayed before them from a cold start, not scored
-        "note": "STRING",  # set where there was less history than requested; null otherwise
+        "note": "STRING",  # set where there was less history than requested
         "rescales_per_day": "DOUBLE",
         "late_minutes_per_day": "DOUBLE",
         "lag_record_seconds": "DOUBLE",  # of all scored days, as are the next two
         "slot_hours": "DOUBLE",
         "cost": "DOUBLE",
         "cost_vs_clairvoyant": "DOUBLE",
-        "recommended": "BOOLEAN",  # the cheapest; the one in use unless another is cheaper by backtest.margin
+        "recommended": "BOOLEAN",  # the cheapest by backtest.margin, else the one in use
         "in_use": "BOOLEAN",
-        "error": "STRING",  # of a policy that failed on this job; it has no figures
-        "model_version": "STRING",  # of the champion from which the simulated replica was made
+        "error": "STRING",  # of a policy that failed on this job
+        "model_version": "STRING",  # of the champion
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -216,7 +216,7 @@ BACKTESTS = Table(
 )
 
 JOB_DAYS = Table(
-    "gold.job_days",  # how each job ran on each date, and what was due: what Tidewise's effect is judged by
+    "gold.job_days",  # how each job ran on each date, and what was due
     {
         "cluster": "STRING",
         "job": "STRING",
@@ -231,7 +231,7 @@ JOB_DAYS = Table(
         "restarts": "INT",
         "downtime_s": "DOUBLE",  # of both
         "steps_due": "INT",  # of plans that were the newest when the step's time came
-        "steps_as_planned": "INT",  # of these: asked for by the controller, in a dry run as well, and not taken back
+        "steps_as_planned": "INT",  # of these: asked for, in a dry run too, and not taken back
         "date": "DATE",
     },
     keys=("cluster", "job", "date"),
@@ -247,19 +247,19 @@ STEP_RESULTS = Table(
         "origin": "STRING",  # plan, reactive or pin
         "apply_at": "TIMESTAMP",
         "effective_at": "TIMESTAMP",
-        "ended_at": "TIMESTAMP",  # by the next step that took effect, by the plan, or as far as is known
+        "ended_at": "TIMESTAMP",  # by the next step, by the plan, or as far as is known
         "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting
         "outcome": "STRING",  # the same with its named reason
         "slots_from": "INT",
         "slots_to": "INT",
-        "slots_ran": "DOUBLE",  # mean while it was in effect; null where nothing was measured
-        "load_q90_per_s": "DOUBLE",  # promised; null for a step of no plan, as are all promises
+        "slots_ran": "DOUBLE",  # mean while it was in effect
+        "load_q90_per_s": "DOUBLE",  # promised
         "load_max_per_s": "DOUBLE",  # came
         "p_late": "DOUBLE",
         "late_minutes_promised": "DOUBLE",
-        "late_minutes": "DOUBLE",  # came; null where it is not known
+        "late_minutes": "DOUBLE",  # came
         "recovery_s": "DOUBLE",
-        "took_s": "DOUBLE",  # downtime and catch-up of its rescale; null without one
+        "took_s": "DOUBLE",  # downtime and catch-up of its rescale
         "date": "DATE",  # of apply_at
     },
     keys=("cluster", "job", "step_id", "apply_at"),
@@ -305,9 +305,9 @@ CERTIFICATES = Table(
         "best_slot_hours": "DOUBLE",  # of a day of the bound's own choices; so are the next two
         "best_late_minutes": "DOUBLE",
         "best_rescales": "DOUBLE",
-        "reason": "STRING",  # largest part of the regret, as a sentence; null where there is hardly any
-        "skipped": "STRING",  # why a job has none; it has no figures
-        "model_version": "STRING",  # of the champion from which the replica was made
+        "reason": "STRING",  # largest part of the regret, as a sentence
+        "skipped": "STRING",  # why a job has none
+        "model_version": "STRING",  # of the champion
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },

@@ -11,9 +11,9 @@ QUARANTINE = Table(
         "reason": "STRING",  # snake_case name of the rule that was broken
         "detail": "STRING",
         "raw": "STRING",  # the line or value as received; of a file its name
-        "raw_bytes": "BINARY",  # of a line that is no UTF-8: as received
-        "line_number": "BIGINT",  # in its file, from 1; null for a file or folder
-        "observed_at": "TIMESTAMP",  # null when it could not be read
+        "raw_bytes": "BINARY",  # of a line that is no UTF-8
+        "line_number": "BIGINT",  # in its file, from 1
+        "observed_at": "TIMESTAMP",  # as far as it could be read
         "source_file": "STRING",
         **DATE_HOUR,  # of the directory of the source file
     },
@@ -34,7 +34,7 @@ FILES = Table(
         "duplicate": "BIGINT",
         "quarantined": "BIGINT",
         "quarantined_values": "BIGINT",  # of metrics, in lines that are kept
-        "reason": "STRING",  # why the file could not be read to its end; null when it could
+        "reason": "STRING",  # why the file could not be read to its end
         **DATE_HOUR,  # of its directory
     },
     keys=("source_file",),
@@ -71,13 +71,13 @@ CONTROL_LOG = Table(
         "at": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "job_id": "STRING",  # as observed; null when the cluster has no such job
+        "job_id": "STRING",  # as observed
         "lease_number": "BIGINT",  # fencing number of the controller that decided
         "entry": "BIGINT",  # orders the rows of a job, after lease_number
         "verb": "STRING",  # wait, rescale, confirm, roll_back, refuse
         "reason": "STRING",  # named rule that decided
         "detail": "STRING",  # one sentence for a person
-        "answer": "STRING",  # of Flink to the request; null in the row of the decision, which is written before
+        "answer": "STRING",  # of Flink to the request, in a row of its own
         "origin": "STRING",  # of what is desired: plan, reactive, pin, schedule
         "step_id": "STRING",  # of the step or request that the decision is about
         "mode": "STRING",
@@ -86,7 +86,7 @@ CONTROL_LOG = Table(
         "parallelism_to": PARALLELISM,  # requested, or desired where nothing is requested
         "slots_from": "INT",
         "slots_to": "INT",
-        "wish_changed": "STRING",  # why something else is wanted than in the row before; null where it is not
+        "wish_changed": "STRING",  # why something else is wanted than in the row before
         "decided_at_s": "DOUBLE",  # exact; from it and the next six the decision can be made again
         "observed": "STRING",  # JSON, as the five that follow
         "desired": "STRING",
@@ -119,8 +119,8 @@ CONTROLLER_MEMORY = Table(
         "job": "STRING",
         "plan_as_of": "TIMESTAMP",  # newest plan that it knew
         "memory": "STRING",  # JSON
-        "standing": "STRING",  # JSON of the standing intention; null without one
-        "operators": "STRING",  # JSON of the operators by whose names both are; null in rows of an earlier release
+        "standing": "STRING",  # JSON of the standing intention
+        "operators": "STRING",  # JSON of the operators by whose names both are
         "date": "DATE",  # of at
     },
     keys=("at", "cluster", "job"),

@@ -52,8 +52,8 @@ class PlanRow:
     expected_capacity_upper_per_s: float | None = _stored("DOUBLE")
     expected_utilisation: float | None = _stored("DOUBLE")  # q50 load / expected capacity
     p_late: float | None = _stored("DOUBLE")  # probability that load exceeds capacity in the worst bin
-    expected_late_minutes: float | None = _stored("DOUBLE")  # while the step runs; null of a policy that prices none
-    day_late_minutes: float | None = _stored("DOUBLE")  # the same of the job over the whole plan, in each of its rows
+    expected_late_minutes: float | None = _stored("DOUBLE")  # while the step runs
+    day_late_minutes: float | None = _stored("DOUBLE")  # the same of the job over the whole plan
     expected_recovery_s: float | None = _stored("DOUBLE")
     lead_time_s: float | None = _stored("DOUBLE")
     band_load_low_per_s: float | None = _stored("DOUBLE")  # it goes out as planned while the load is no lower
@@ -70,8 +70,8 @@ class PlanRow:
     cheaper_slot_hours_more: float | None = _stored("DOUBLE")  # negative: so many fewer
     cheaper_late_minutes: float | None = _stored("DOUBLE")
     reason: str = _stored("STRING", "")  # one sentence for a person
-    refusal: str | None = _stored("STRING")  # named reason when refused, null otherwise
-    warning: str | None = _stored("STRING")  # what a person should know of the models; null when all is well
+    refusal: str | None = _stored("STRING")  # named reason when refused
+    warning: str | None = _stored("STRING")  # what a person should know of the models
     policy: str | None = _stored("STRING")
     model_version: str | None = _stored("STRING")
     forecast_version: str | None = _stored("STRING")

@@ -23,13 +23,13 @@ OBSERVATIONS = Table(
         "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else taken + growth of backlog
         # A source that shows no backlog and is backpressured, and event time does not tell: more may have arrived.
         "target_is_lower_bound": "BOOLEAN",
-        "busy_share": "DOUBLE",  # mean over subtasks, 0..1; null when Flink did not measure it
+        "busy_share": "DOUBLE",  # mean over subtasks, 0..1
         "busy_share_max": "DOUBLE",  # of the busiest subtask
         "idle_share": "DOUBLE",
         "backpressured_share": "DOUBLE",
         "selectivity": "DOUBLE",  # records out, over all edges, per record in
-        "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
-        "latency_ms": "DOUBLE",  # time to work off the backlog of a source: pending / rate; null elsewhere
+        "pending_records": "DOUBLE",  # backlog at a source at the end of the window
+        "latency_ms": "DOUBLE",  # time to work off a source's backlog: pending / rate
         # Of a source, at the end of the window: what is pending and what is in buffers, without what stands there; null
         # where that is not known.
         "outstanding_records": "DOUBLE",
@@ -99,9 +99,9 @@ JOB_GRAPHS = Table(
         "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
         "parallelism": "INT",
         "max_parallelism": "INT",
-        "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers; null where they do not tell
+        "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers
         "status": "STRING",  # of its tasks, as Flink words it: FINISHED, a bounded source has come to its end
-        "slot_sharing_group": "STRING",  # Flink's id of the group, which lasts as long as the job id; null: not told
+        "slot_sharing_group": "STRING",  # Flink's id of the group
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },
@@ -155,7 +155,7 @@ RESCALES = Table(
         "cause_kind": "STRING",  # rescale, upgrade (another job id), taskmanager_lost or job_failure
         "parallelism_before": PARALLELISM,
         "parallelism_after": PARALLELISM,
-        "downtime_s": "DOUBLE",  # null when the job was not observed running before it failed again
+        "downtime_s": "DOUBLE",  # null when it failed again before it was observed running
         "catch_up_s": "DOUBLE",
         "unseen_s": "DOUBLE",  # the catch-up ended at most so long before caught_up_at: between two polls
         "emitted_records": "DOUBLE",  # taken in by all sources from running_at until caught_up_at
