@@ -93,8 +93,6 @@ def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tup
     if by_type:
         others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
         lines += [f"{'Besides: ' if rows else ''}{others}.", ""]
-    if table.checks:
-        lines += [f"Checked: {'; '.join(f'`{condition}`' for condition in table.checks.values())}."]
     return "\n".join(lines).rstrip()
 
 
