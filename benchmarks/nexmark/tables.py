@@ -33,8 +33,8 @@ Of the vertex that limits the job, by load step: the changes that each policy ma
 fewest subtasks that sustain the load, with the share of their capacity that it uses. Late is the backlog at the end of
 a step, in seconds of the load.
 
-| query | policy | wanted, by step | at the end of each step | least | late at the ends, s | changes | elsewhere |
-|---|---|---|---|---|---|---|---|"""
+| query | policy | wanted, by step | at the end of each step | least | late at the ends, s |
+|---|---|---|---|---|---|"""
 _STEPS_HEAD = """### Steps to a new load
 
 Changes of the limiting vertex after each change of the load, mean of both; beside it the mean number of
@@ -152,13 +152,13 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
                 f"{pending / (load * QUERIES[query].unit_per_s):.0f}" if math.isfinite(pending) else "?"
                 for (load, _), pending in zip(STEPS, job.pending, strict=True)
             )
-            ends, others = ", ".join(map(str, job.ends)), len(job.wanted) - len(changes)
-            lines.append(f"| {query} | {policy} | {paths} | {ends} | {least} | {late} | {len(changes)} | {others} |")
+            ends = ", ".join(map(str, job.ends))
+            lines.append(f"| {query} | {policy} | {paths} | {ends} | {least} | {late} |")
         if advised := jobs[TIDEWISE].advised:
             paths = "; ".join(
                 ", ".join(str(to) for step, to in advised if step == number) or "-" for number in range(len(STEPS))
             )
-            lines.append(f"| {query} | its own process, on Tidewise's job | {paths} | | {least} | | | |")
+            lines.append(f"| {query} | its own process, on Tidewise's job | {paths} | | {least} | |")
     return "\n".join(lines)
 
 
