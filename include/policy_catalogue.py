@@ -91,6 +91,8 @@ _RENAMED = {"planner_v2": "planner"}
 _ABLATIONS = "planner_no_"
 REFERENCES = ("static_max", "static_mean", "clairvoyant")
 """What policies are compared with in a backtest or replay; no job can have one."""
+WITHOUT_PLANS = "programme_no_forecast"
+"""The programme as it decides without plans, which backtests and advice have beside it; no job can have it."""
 
 
 @lru_cache(maxsize=1)

@@ -39,11 +39,12 @@ from page.shown_names import JOB_NAME_MAX, WHOLE_MAX, mark_text, names_of
 
 def render(template: str, **content: Any) -> str:
     """Return a page as HTML text."""
-    return _environment().get_template(template).render({"saved": False, "has_advice": False} | content)
+    return environment().get_template(template).render({"saved": False, "has_advice": False} | content)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Return what renders every template, with the ways in which values are written."""
     result = jinja2.Environment(
         loader=jinja2.PackageLoader("page"),
         autoescape=True,
@@ -137,8 +138,8 @@ def _reason(line: JobLine) -> tuple[str, Mapping[str, str]]:
     return refused + (line.job.plan_reason or "no plan yet"), names_of(line.plan)
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.0%}"
+def _percent(share: float | None, digits: int = 0) -> str:
+    return "–" if share is None else f"{share:.{digits}%}"
 
 
 def _strip(line: JobLine, now_s: float) -> Any:

@@ -25,7 +25,7 @@ from benchmarks.arguments import readable_file
 from cli.arguments import CommandParser
 from include.settings import PROJECT, load_settings
 from include.utc import parse_utc
-from lab.advice.appraisal import weigh
+from lab.backtest.daily_costs import weigh
 from lab.commands.history import POLL_BEFORE_WINDOW_END_S, HistoryRequest, run
 from lab.replay.conditions import Prices
 from lab.simulation.fleet import Fleet

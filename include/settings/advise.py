@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from include.policy_catalogue import WITHOUT_PLANS
 from include.settings.names import JobKey
 from include.settings.planner import JobGoals
 from include.settings.section import Days, Section, Text
@@ -32,7 +33,7 @@ class Advise(Section):
     )
     seeds: int = Field(2, ge=1, le=100, description="runs of each policy, with random downtimes and noise of their own")
     policies: tuple[Text, ...] = Field(
-        ("programme", "planner", "controller_alone", "flink_autoscaler", "flink_autoscaler_tuned"),
+        ("programme", WITHOUT_PLANS, "flink_autoscaler", "flink_autoscaler_tuned"),
         min_length=1,
         description="policies that are appraised, beside what ran and the best constant; the first is Tidewise's",
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from include.policy_catalogue import WITHOUT_PLANS
 from include.settings.cron import check_cron, shortest_interval_s
 from include.settings.section import Days, Hours, Section, Text
 from include.utc import DAY_S, HOUR_S
@@ -23,19 +24,7 @@ class Backtest(Section):
     )
     history_days_min: float = Field(2.0, gt=0, le=3660, description="days; a job with less history is left out")
     policies: tuple[Text, ...] = Field(
-        (
-            "programme",
-            "planner",
-            "controller_alone",
-            "need_vector",
-            "conttune_a3",
-            "ds2",
-            "flink_autoscaler_tuned",
-            "phoebe",
-            "reactive",
-        ),
-        min_length=1,
-        description="policies that are compared",
+        ("programme", WITHOUT_PLANS, "flink_autoscaler_tuned"), min_length=1, description="policies that are compared"
     )
     margin: float = Field(
         0.01, ge=0, lt=1, description="share of its cost that another policy must save to be recommended"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from include.policy_catalogue import REFERENCES, check_names
+from include.policy_catalogue import REFERENCES, WITHOUT_PLANS, check_names
 from include.policy_parameters import read_parameters
 from include.settings.advise import Advise, find_empty_objective
 from include.settings.clusters import Cluster, Ingest
@@ -141,9 +141,10 @@ class Settings(Section):
         for key, compared in (("backtest.policies", self.backtest), ("advise.policies", self.advise)):
             if "policies" in compared.model_fields_set:
                 named[key] = list(compared.policies)
+        compared_with = {"backtest.policies": (*REFERENCES, WITHOUT_PLANS), "advise.policies": (WITHOUT_PLANS,)}
         for key, names in named.items():
             try:
-                check_names(names, REFERENCES if key == "backtest.policies" else ())
+                check_names(names, compared_with.get(key, ()))
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from error
         for name, given in self.policies.items():

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.advice.appraisal import RAN, Replayed, weigh
+from lab.advice.appraisal import RAN, Replayed
 from lab.advice.history import History
-from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
-from lab.replay.conditions import Prices
+from lab.backtest.daily_costs import weigh
+from lab.backtest.stretch import BIN_S, DAY_BINS, HOUR_BINS, Subject
 from models.arrays import Floats, Ints
 
 INSIDE_Z = 1.2816  # of an interval of 80%
-HOUR_BINS = 3600 // BIN_S
 AHEAD_BINS = 6 * HOUR_BINS  # of a forecast: what plans rest on most
 Q50, Q90 = 1, 2  # places in models.scheduling.demand.LEVELS
 
@@ -78,16 +77,13 @@ class Calibration:
     rescales: int
 
 
-def calibrate(
-    subject: Subject, history: History, result: Replayed, measured: Sequence[Measured], prices: Prices
-) -> Calibration:
+def calibrate(subject: Subject, history: History, result: Replayed, measured: Sequence[Measured]) -> Calibration:
     """Compare a job's models, its forecasts and its replica with what was measured."""
-    costs = compare_costs(history, result, prices, subject.slots_max)
     error, inside, points = compare_capacity(subject, measured)
     load_error, below = compare_load(subject, result)
     actual_downtimes_s = history.downtimes_s
     return Calibration(
-        costs,
+        compare_costs(history, result, subject.slots_max),
         capacity_error=error,
         capacity_inside=inside,
         capacity_points=points,
@@ -99,32 +95,27 @@ def calibrate(
     )
 
 
-def compare_costs(history: History, result: Replayed, prices: Prices, slots_max: int) -> CostCheck:
+def compare_costs(history: History, result: Replayed, slots_max: int) -> CostCheck:
     """Compare what ran on the replica with what was measured of it.
 
     Only bins that were measured count, on both sides.
     """
-    first = round((result.first_s - history.start_s) / BIN_S)
-    span = slice(first, first + result.days * DAY_BINS)
-    known = history.measured[span]
-    last = result.spans.learning + result.spans.scored
-    bins = slice(last - result.days * DAY_BINS, last)
-    rows = result.rows[RAN]
-    days = max(float(known.sum()) / DAY_BINS, 1e-9)
+    days, bins, run = result.spans.days, result.spans.whole_days, result.run
+    came, known = history.measure_day(result.first_s, days), history.measured[history.find_bins(result.first_s, days)]
+    measured_days, rows = float(known.sum()) / DAY_BINS or float("nan"), run.rows[RAN]
 
     def per_day(values: Floats | Ints) -> float:
-        return float(np.asarray(values[bins, rows], float)[known].sum(axis=0).mean()) / days
+        return float(np.asarray(values[bins, rows], float)[known].sum(axis=0).mean()) / measured_days
 
-    slots, late = per_day(result.ledger.slots) * BIN_S / 3600.0, per_day(result.ledger.late_s) / 60.0
+    slots, late = per_day(run.ledger.slots) * BIN_S / 3600.0, per_day(run.ledger.late_s) / 60.0
     # A request that the replica refused, since it was down, is made at the next window.
-    rescales = float(result.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(result.days, 1)
-    actual_slots = float(history.slots[span][known].sum()) * BIN_S / 3600.0 / days
-    actual_late = float(history.late_s[span][known].sum()) / 60.0 / days
-    actual_rescales = float(history.count_by_day(history.rescale_s, result.first_s, result.days).mean())
-    one = weigh(np.array(slots), np.array(late), np.array(rescales), prices, slots_max)
-    actual = weigh(np.array(actual_slots), np.array(actual_late), np.array(actual_rescales), prices, slots_max)
-    share = float(known.mean()) if len(known) else 0.0
-    return CostCheck(float(one), float(actual), slots, actual_slots, late, actual_late, share)
+    rescales = float(run.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(days, 1)
+    prices = run.state.conditions.prices
+    one, actual = (
+        float(weigh(*map(np.array, parts), prices, slots_max))
+        for parts in ((slots, late, rescales), (came.slot_hours, came.late_minutes, came.rescales))
+    )
+    return CostCheck(one, actual, slots, came.slot_hours, late, came.late_minutes, came.share)
 
 
 def compare_capacity(subject: Subject, measured: Sequence[Measured]) -> tuple[float, float, int]:
@@ -148,7 +139,7 @@ def compare_load(subject: Subject, result: Replayed) -> tuple[float, float]:
     state = result.run.state
     arrivals = state.arrivals_per_s
     errors, below = [], []
-    for hour in range(24 * result.days):
+    for hour in range(24 * result.spans.days):
         at_s = result.first_s + 3600 * hour
         forecast = state.find_forecast(at_s)
         begin = (at_s - state.start_s) // BIN_S

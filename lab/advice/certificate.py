@@ -7,7 +7,6 @@ it, the regret, has three parts: slots, late minutes, rescales; the largest is t
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,16 +14,12 @@ import numpy as np
 
 from include.settings import Settings
 from lab.advice.history import History
-from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject, build_conditions
+from lab.backtest.daily_costs import DailyCosts
+from lab.backtest.stretch import DAY_BINS, HistoryError, Stretch, Subject
 from lab.replay.bound.solve_bound import LeastCost, solve_least
 from lab.replay.candidate_policies import CandidatePolicy
-from lab.replay.conditions import Conditions, Prices
-from lab.replay.rate_series import interpolate_steps
+from lab.replay.conditions import Prices
 from lab.replay.replay_run import ReplayRun
-from lab.replay.scores import Score, compute_score
-from lab.replay.workload import Workload
-from lab.simulation.simulated_replica import build_replica
-from models.arrays import Floats
 from models.bundle.job_models import JobModels
 
 INTERVAL_Z: Final = 1.2816
@@ -125,79 +120,25 @@ def certify(subject: Subject, history: History, settings: Settings) -> Certifica
         NotMeasuredError: what ran is known of too little of them.
         SpecError: the replica cannot be built.
     """
-    span = list_days(subject, settings)
-    conditions = build_conditions(subject, settings)
-    measured, share = measure_ran(history, span, conditions.prices, subject.slots_max)
-    failures_s = tuple(float(at_s) - span.start_s for at_s in history.failure_s if at_s >= span.start_s)
-    least = find_least(subject, span, settings, failures_s)
-    made = Certificate(span.days, share, measured, least.best, least.expected, least.low, least.high, "")
-    return replace(made, reason=explain_regret(made))
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The last whole days of a history: epoch seconds of their beginning, and how many."""
-
-    start_s: int
-    days: int
-
-
-def list_days(subject: Subject, settings: Settings) -> Days:
-    """Return the days that are certified.
-
-    Raises:
-        HistoryError: there is no whole day.
-    """
     days = min(settings.backtest.days, len(subject.rates_per_s) // DAY_BINS)
     if not days:
         raise HistoryError("there is no whole day of history to certify")
-    return Days(subject.start_s + (len(subject.rates_per_s) - days * DAY_BINS) * BIN_S, days)
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """The least of a day: with capacities as expected and at the ends of their interval, and how it is come by."""
-
-    expected: float
-    low: float
-    high: float
-    best: DayCost
-
-
-def find_least(subject: Subject, span: Days, settings: Settings, failures_s: tuple[float, ...]) -> Least:
-    """Return the least that a day could have cost.
-
-    Args:
-        subject: the job.
-        span: the days.
-        settings: of the pipeline.
-        failures_s: that happened, seconds since the beginning of the days.
-
-    Raises:
-        SpecError: the replica cannot be built.
-    """
-    conditions, days = build_conditions(subject, settings), span.days
-    conditions = replace(conditions, disturbances=replace(conditions.disturbances, failure_at_s=failures_s))
-    load = subject.rates_per_s[-days * DAY_BINS :]
-    rates = interpolate_steps(load, BIN_S, conditions.cadence.step_s)
-    seed = zlib.crc32(f"{subject.cluster}/{subject.job}".encode())
-
-    def build_workload(z: float) -> Workload:
-        models = shift_capacities(subject.models, z)
-        spec = build_replica(subject.job, subject.graph, models, subject.slots_max, settings.planner)
-        return Workload(spec, span.start_s, conditions.cadence.step_s, rates)
-
-    workload = build_workload(0.0)
-    bound = solve_least(workload, seed, conditions)
-    ends = [
-        solve_least(build_workload(z), seed, conditions, bound.ages_s).least / days for z in (-INTERVAL_Z, INTERVAL_Z)
+    before = len(subject.rates_per_s) - days * DAY_BINS
+    stretches = [
+        Stretch.of(replace(subject, models=shift_capacities(subject.models, z)), before, settings, history.failure_s)
+        for z in (0.0, -INTERVAL_Z, INTERVAL_Z)
     ]
-    best = _follow_bound(workload, bound, seed, conditions)
-    of_best = DayCost.of(
-        best.slot_hours / days, best.late_minutes_per_day, best.rescales_per_day, conditions.prices, subject.slots_max
-    )
-    expected = bound.least / days
-    return Least(expected, min(*ends, expected), max(*ends, expected), of_best)
+    ran, share = measure_ran(history, stretches[0], days)
+    bound = _solve(stretches[0])
+    expected, *ends = (one.least / days for one in (bound, *(_solve(at, bound) for at in stretches[1:])))
+    best, least = _follow_bound(stretches[0], bound), (min(*ends, expected), max(*ends, expected))
+    made = Certificate(days, share, ran, best, expected, *least, "")
+    return replace(made, reason=explain_regret(made))
+
+
+def _solve(stretch: Stretch, known: LeastCost | None = None) -> LeastCost:
+    ages_s = None if known is None else known.ages_s
+    return solve_least(stretch.workload, stretch.subject.seed(), stretch.conditions, ages_s)
 
 
 def shift_capacities(models: JobModels, z: float) -> JobModels:
@@ -211,38 +152,30 @@ def shift_capacities(models: JobModels, z: float) -> JobModels:
     return replace(models, capacity=curves)
 
 
-def measure_ran(history: History, span: Days, prices: Prices, slots_max: int) -> tuple[DayCost, float]:
+def measure_ran(history: History, stretch: Stretch, days: int) -> tuple[DayCost, float]:
     """Return what a day of what ran took, and of which share of the time that is known.
 
     Raises:
         NotMeasuredError: of too little.
     """
-    first = round((span.start_s - history.start_s) / BIN_S)
-    if first < 0:
+    first_s, prices = stretch.workload.start_s, stretch.conditions.prices
+    if first_s < history.start_s:
         raise NotMeasuredError("what ran is not known from the first of the days on")
-    bins = slice(first, first + span.days * DAY_BINS)
-    known, slots, late_s = history.measured[bins], history.slots[bins], history.late_s[bins]
-    share = float(known.mean()) if len(known) else 0.0
-    if share < LEAST_MEASURED:
-        raise NotMeasuredError(f"what ran is known of {share:.0%} of the time")
-    measured_days = float(known.sum()) / DAY_BINS
-
-    def per_day(values: Floats, scale: float) -> float:
-        return float(values[known].sum()) * scale / measured_days
-
-    rescales = float(history.count_by_day(history.rescale_s, span.start_s, span.days).mean())
-    made = DayCost.of(per_day(slots, BIN_S / 3600.0), per_day(late_s, 1 / 60.0), rescales, prices, slots_max)
-    return made, share
+    day = history.measure_day(first_s, days)
+    if day.share < LEAST_MEASURED:
+        raise NotMeasuredError(f"what ran is known of {day.share:.0%} of the time")
+    return DayCost.of(day.slot_hours, day.late_minutes, day.rescales, prices, stretch.subject.slots_max), day.share
 
 
-def _follow_bound(workload: Workload, bound: LeastCost, seed: int, conditions: Conditions) -> Score:
-    """Return what the bound's own choices take on the replica."""
+def _follow_bound(stretch: Stretch, bound: LeastCost) -> DayCost:
+    """Return what a day of the bound's own choices takes on the replica."""
     assert bound.schedule is not None
-    run = ReplayRun(workload, [CandidatePolicy("bound", bound.schedule, asks_in_restarts=True)], [seed], conditions)
-    ledger = run.run().ledger
-    span = slice(0, len(ledger.slots))
-    window_s, slots_max = conditions.cadence.window_s, workload.spec.slots_max
-    return compute_score(ledger, 0, span, window_s=window_s, slots_max=slots_max, prices=conditions.prices)
+    conditions, slots_max = stretch.conditions, stretch.subject.slots_max
+    follower = CandidatePolicy("bound", bound.schedule, asks_in_restarts=True)
+    ledger = ReplayRun(stretch.workload, [follower], [stretch.subject.seed()], conditions).run().ledger
+    took = DailyCosts.of(ledger, slice(0, 1), slice(None), conditions, slots_max)
+    day = (float(one.mean()) for one in (took.slot_hours, took.late_minutes, took.rescales))
+    return DayCost.of(*day, conditions.prices, slots_max)
 
 
 def explain_regret(made: Certificate) -> str:

@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-
-import numpy as np
 
 from fleet.frontier import Point, PolicyCurve
 from include.settings.planner import LATE_WEIGHT_FACTOR, RECOVERS, Planner
-from lab.replay.candidate_policies import build_driver
-from lab.replay.conditions import Conditions
-from lab.replay.drivers import Driver
+from lab.backtest.daily_costs import DailyCosts
+from lab.backtest.stretch import IsolatedDriver
 from lab.replay.hosted_driver import HostedDriver
-from lab.replay.workload import Workload
-from models.arrays import Floats
 from models.policies.registry import policy
 
-TITLES: Final = {
-    RECOVERS: "Tidewise",
-    "controller_alone": "its controller alone",
-    "flink_autoscaler_tuned": "the operator's autoscaler, tuned",
-}
+_RIVAL: Final = "flink_autoscaler_tuned"
+TITLES: Final = {RECOVERS: "Tidewise", _RIVAL: "the operator's autoscaler, tuned"}
+Key = tuple[str, str]
+"""Policy and label of a point."""
 
 
-def build_variants(
-    planner: Planner, workload: Workload, conditions: Conditions
-) -> Iterator[tuple[tuple[str, str], Driver[Any]]]:
-    """Yield policy and label of each point with what decides there.
+def build_variants(planner: Planner, parameters: Mapping[str, Mapping[str, Any]]) -> dict[Key, IsolatedDriver]:
+    """Return what decides at each point.
 
     Args:
         planner: settings of all jobs, whose ``late_weight`` the goals multiply.
-        workload: of the job.
-        conditions: of the job.
+        parameters: of policies.
     """
-    made, weight = policy(RECOVERS, conditions.parameters.get(RECOVERS) or None), planner.costs.late_weight
-    for goal, factor in LATE_WEIGHT_FACTOR.items():
-        yield (RECOVERS, goal), HostedDriver.of(RECOVERS, made, {"costs.late_weight": factor * weight})
-    aims: dict[str, list[tuple[float, dict[str, object]]]] = {
-        "controller_alone": [
-            (used, {"reactive.unplanned_utilisation_target": used, "reactive.unplanned_utilisation_max": most})
-            for used, most in ((0.7, 0.8), (0.85, 0.95), (0.95, 1.0))
-        ],
-        "flink_autoscaler_tuned": [(used, {"utilization_target": used}) for used in (0.7, 0.8, 0.9)],
+    programme, weight = policy(RECOVERS, parameters.get(RECOVERS) or None), planner.costs.late_weight
+    made = {
+        (RECOVERS, goal): HostedDriver.of(RECOVERS, programme, {"costs.late_weight": factor * weight})
+        for goal, factor in LATE_WEIGHT_FACTOR.items()
     }
-    for name, each in aims.items():
-        for used, parameters in each:
-            yield (name, f"aims at {used:.0%} used"), build_driver(name, parameters, workload, conditions)
+    for used in (0.7, 0.8, 0.9):
+        rival = policy(_RIVAL, {"utilization_target": used})
+        made[_RIVAL, f"aims at {used:.0%} used"] = HostedDriver.of(_RIVAL, rival)
+    return {key: IsolatedDriver(driver) for key, driver in made.items()}
 
 
-def form_curves(took: Mapping[tuple[str, str], Mapping[str, Floats] | None]) -> tuple[PolicyCurve, ...]:
-    """Return the curves of a job; a point whose policy failed is left out.
-
-    Args:
-        took: policy and label -> ``slot_hours``, ``late_minutes`` and ``rescales`` of each day.
-    """
+def form_curves(took: Mapping[Key, DailyCosts | None]) -> tuple[PolicyCurve, ...]:
+    """Return the curves of a job; a point whose policy failed is left out."""
     result = []
     for name, title in TITLES.items():
         points = tuple(
-            Point(label, *(round(float(np.mean(each[key])), 3) for key in ("slot_hours", "late_minutes", "rescales")))
+            Point(label, *(round(float(one.mean()), 3) for one in (each.slot_hours, each.late_minutes, each.rescales)))
             for (policy_name, label), each in took.items()
             if policy_name == name and each is not None
         )

@@ -12,26 +12,17 @@ that are good on their own replica alone gain nothing.
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from include.settings import Settings
-from lab.advice.appraisal import compute_days, list_steps
-from lab.backtest.comparison import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Subject, build_conditions, isolate
-from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts
-from lab.replay.conditions import Conditions
-from lab.replay.forecasts import Forecasts
-from lab.replay.rate_series import interpolate_steps
-from lab.replay.replay_run import CandidateError, ReplayRun
-from lab.replay.workload import Workload
-from lab.simulation.simulated_replica import build_replica
+from lab.backtest.stretch import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Stretch, StretchRun, Subject
+from lab.replay.replay_run import CandidateError
 from models.arrays import Floats
 from models.bundle.fleet_bundle import JobKey
 from models.bundle.job_models import JobModels
-from models.forecasting.batch import default_registry
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 WEEK_DAYS, REPLAYED_DAYS = 7, 2
@@ -110,19 +101,20 @@ def compare_plans(subject: Subject, challenger: JobModels, settings: Settings) -
         SpecError: a replica cannot be built, since no operator has a capacity model.
         CandidateError: the policy failed.
     """
-    job = draw_days(subject)
+    job, policy = draw_days(subject), settings.planner.policy_of(subject.cluster, subject.job)
     before = len(job.rates_per_s) - REPLAYED_DAYS * DAY_BINS
     before -= (job.start_s // BIN_S + before) % HOUR_BINS  # it begins on a full hour
     costs, parts, steps = np.zeros((2, 2)), np.zeros((3, 2)), list[OtherStep]()
-    planning, forecasts = (job.models, challenger), None
-    for place, (name, models) in enumerate(zip((CHAMPION, CHALLENGER), planning, strict=True)):
-        replica = replace(job, models=models)
-        conditions = build_conditions(replica, settings)
-        run = _build_run(replica, before, planning, conditions, settings, forecasts=forecasts)
+    planning, forecasts = {CHAMPION: job.models, CHALLENGER: challenger}, None
+    for place, (name, models) in enumerate(planning.items()):
+        stretch = Stretch.of(replace(job, models=models), before, settings)
+        drivers = {one: stretch.isolate(policy) for one in planning}
+        run = stretch.replay(drivers, [job.seed()], given_models=list(planning.values()), forecasts=forecasts)
         forecasts = run.state.forecasts  # of the same load: half of the time
-        ledger, bins = run.run().ledger, slice(-REPLAYED_DAYS * DAY_BINS, None)
-        for column in range(2):
-            took = compute_days(ledger, slice(column, column + 1), bins, conditions.prices, job.slots_max)
+        for column, one in enumerate(planning):
+            took = run.compute_days(one, slice(-REPLAYED_DAYS * DAY_BINS, None))
+            if took is None:
+                raise CandidateError(f"{policy}: {run.errors[one]}")
             costs[place, column] = took.cost.mean()
             parts[:, column] += [took.slot_hours.mean(), took.late_minutes.mean(), took.rescales.mean()]
         steps += list_other_steps(run, name)
@@ -141,48 +133,14 @@ def draw_days(subject: Subject) -> Subject:
         known = len(subject.rates_per_s) / DAY_BINS
         raise HistoryError(f"{known:.1f} days of history, {REPLAYED_DAYS + LEAST_BEFORE_DAYS} are needed")
     choices = min(WEEK_DAYS, days - LEAST_BEFORE_DAYS) - REPLAYED_DAYS + 1
-    skipped_bins = DAY_BINS * (zlib.crc32(f"{subject.cluster}/{subject.job}".encode()) % choices)
+    skipped_bins = DAY_BINS * (subject.seed() % choices)
     return replace(subject, rates_per_s=subject.rates_per_s[: len(subject.rates_per_s) - skipped_bins])
 
 
-def _build_run(
-    replica: Subject,
-    before: int,
-    planning: Sequence[JobModels],
-    conditions: Conditions,
-    settings: Settings,
-    *,
-    forecasts: Forecasts | None,
-) -> ReplayRun:
-    """Return the replay on a replica of the subject's models: a row for each of the models that plan.
-
-    Raises:
-        CandidateError: the job's policy cannot be built.
-    """
-    spec = build_replica(replica.job, replica.graph, replica.models, replica.slots_max, settings.planner)
-    steps = interpolate_steps(replica.rates_per_s[before:], BIN_S, conditions.cadence.step_s)
-    workload = Workload(spec, replica.start_s + before * BIN_S, conditions.cadence.step_s, steps)
-    policy = settings.planner.policy_of(replica.cluster, replica.job)
-    driver = isolate(policy, workload, conditions)
-    if isinstance(driver, str):
-        raise CandidateError(f"{policy}: {driver}")
-    asks = asks_in_restarts(driver.driver)
-    return ReplayRun(
-        workload,
-        [CandidatePolicy(name, driver.driver, asks) for name in (CHAMPION, CHALLENGER)],
-        [zlib.crc32(f"{replica.cluster}/{replica.job}".encode())],
-        conditions,
-        past_per_s=replica.rates_per_s[:before],
-        forecast_methods=default_registry(),
-        given_models=planning,
-        forecasts=forecasts,
-    )
-
-
-def list_other_steps(run: ReplayRun, replica: str) -> list[OtherStep]:
+def list_other_steps(run: StretchRun, replica: str) -> list[OtherStep]:
     """Return the times from which the two rows of a run have unlike parallelism, or other ones than before."""
     names = run.state.graph.names
-    times, parallelism = zip(*(list_steps(run, row) for row in range(2)), strict=True)
+    times, parallelism = zip(*map(run.list_steps, (CHAMPION, CHALLENGER)), strict=True)
     result = []
     for at_s in np.unique(np.concatenate(times)).tolist():
         both = [

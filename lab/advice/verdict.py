@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option
+from include.policy_catalogue import WITHOUT_PLANS
+from include.settings.planner import RECOVERS
+from lab.advice.appraisal import CONSTANT, RAN, Option
+from lab.backtest.daily_costs import DailyCosts
 from models.intervals import LEAST_DAYS, Estimate, estimate
 
 TITLES = {
     RAN: "what ran",
     CONSTANT: "the best constant",
-    "planner": "Tidewise, its planner of before",
-    "programme": "Tidewise",
-    "controller_alone": "Tidewise, its controller without plans",
+    RECOVERS: "Tidewise",
+    WITHOUT_PLANS: "Tidewise, without plans",
     "flink_autoscaler": "the operator's autoscaler, defaults",
     "flink_autoscaler_tuned": "the operator's autoscaler, tuned",
 }
-OWN = frozenset({"programme", "planner", "controller_alone"})
 LEAST_REPORTED = 0.05  # a smaller difference is shown as none
 MARGIN = 0.01  # another option is named when it is cheaper by more
 
@@ -67,15 +68,12 @@ class Verdict:
         saving: of Tidewise against what ran; None where Tidewise failed on the job.
         better: name of the option that costs least, if it is not Tidewise.
         sentence: why.
-        policy: of Tidewise's own, the one to name in ``planner.policies`` for the job: the first one that was appraised
-            unless another is cheaper beyond margin and chance; None where days or figures are too few to tell.
     """
 
     advice: Advice
     saving: Difference | None
     better: str | None
     sentence: str
-    policy: str | None = None
 
 
 def subtract(costs: DailyCosts, other: DailyCosts) -> Difference:
@@ -89,26 +87,11 @@ def subtract(costs: DailyCosts, other: DailyCosts) -> Difference:
 
 
 def judge(options: Sequence[Option]) -> Verdict:
-    """Return what is advised.
+    """Return what is advised of the first policy, against what ran and what is not Tidewise's own.
 
     Args:
         options: what ran first, then the policies with Tidewise's first, then the best constant.
     """
-    result = _compare(options)
-    mine = options[1].costs
-    if mine is None or result.saving is None or len(mine.cost) < LEAST_DAYS:
-        return result
-    own = {one.name: one.costs for one in options[2:] if one.name in OWN and one.costs is not None}
-    cheaper = find_better(mine, own)
-    if cheaper is None:
-        return replace(result, policy=options[1].name)
-    gain = 1.0 - float(own[cheaper].cost.mean()) / max(float(mine.cost.mean()), 1e-9)
-    text = f"Of Tidewise's own policies {cheaper} would have cost {gain:.0%} less here: name it in planner.policies."
-    return replace(result, sentence=f"{result.sentence} {text}", policy=cheaper)
-
-
-def _compare(options: Sequence[Option]) -> Verdict:
-    """Return what is advised of the first policy, against what ran and what is not Tidewise's own."""
     by_name = {one.name: one.costs for one in options}
     own = options[1].name
     ran, mine = by_name[RAN], by_name[own]
@@ -119,7 +102,8 @@ def _compare(options: Sequence[Option]) -> Verdict:
     if len(mine.cost) < LEAST_DAYS:
         text = f"So few days ({len(mine.cost)}) tell nothing for sure. In them Tidewise would {describe(saving)}."
         return Verdict(Advice.OPEN, saving, None, text)
-    others = {name: costs for name, costs in by_name.items() if name not in {own, RAN, *OWN} and costs is not None}
+    no_others = {own, RAN, WITHOUT_PLANS}
+    others = {name: costs for name, costs in by_name.items() if name not in no_others and costs is not None}
     better = find_better(mine, others)
     if better is not None:
         return Verdict(Advice.OTHER, saving, better, _say_other(better, others[better], mine, saving, options))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from include.policy_catalogue import WITHOUT_PLANS
 from lab.replay.hosted_driver import HostedDriver
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
@@ -48,7 +49,7 @@ class WithoutTaskManagers(Programme):
 
 _PROGRAMME: Final = HostedDriver.of(_NAME, Programme())
 FORMS: Final[Mapping[str, HostedDriver]] = {
-    "programme_no_forecast": replace(_PROGRAMME, makes_plans=False),
+    WITHOUT_PLANS: replace(_PROGRAMME, makes_plans=False),
     "programme_true_load": replace(_PROGRAMME, knows_load=True),
     "programme_flat": replace(HostedDriver.of(_NAME, WithoutShapes()), makes_plans=False),
     "programme_not_told": replace(

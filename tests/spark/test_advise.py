@@ -89,7 +89,7 @@ def test_history_in_and_a_page_out(spark: SparkSession, advising: Settings, lake
     assert {row["name"] for row in advice["totals"]} == set(by_name)
     (own, *others) = json.loads((out / "goals.json").read_text())["jobs"][f"{fleet.CLUSTER}/orders"]
     assert [one["label"] for one in own["points"]] == ["cheap", "balanced", "on_time"]
-    assert [one["policy"] for one in others] == ["controller_alone", "flink_autoscaler_tuned"]
+    assert [one["policy"] for one in others] == ["flink_autoscaler_tuned"]
     page = (out / "advice.html").read_text()
     assert "orders" in page
     assert "young" in page

@@ -6,7 +6,7 @@ import html
 import json
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,21 @@ import pytest
 
 from fleet.frontier import Point, PolicyCurve
 from include.domain.graph import JobGraph, Operator
+from include.policy_catalogue import WITHOUT_PLANS
 from include.settings import Advise, Backtest, Settings
 from include.short_names import shorten_text
 from lab.advice import appraisal
-from lab.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, prepare, replay, weigh
+from lab.advice.appraisal import CONSTANT, RAN, Option, replay
 from lab.advice.calibration import Measured, calibrate, compare_capacity
 from lab.advice.frontier import build_variants, sum_curves
 from lab.advice.history import History, fill_forward
 from lab.advice.verdict import Advice, Difference, describe, judge
-from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
+from lab.backtest.daily_costs import DailyCosts, weigh
+from lab.backtest.stretch import BIN_S, DAY_BINS, IsolatedDriver, Stretch, Subject
 from lab.replay.conditions import Cadence, Disturbances, Prices
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws
-from lab.stages.advise.fleet import choose_policies, describe_fleet
+from lab.stages.advise.fleet import describe_fleet
 from lab.stages.advise.job_advice import tidy
 from lab.stages.advise.page import render
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
@@ -39,7 +41,6 @@ SHORT = Settings(
     backtest=Backtest(learning_days=0.5, history_days_min=1.0),
     advise=Advise(days=2, seeds=2, policies=("planner", "flink_autoscaler_tuned", BROKEN)),
 )
-PRICES = Prices()
 
 
 def subject(days: float = DAYS) -> Subject:
@@ -82,7 +83,7 @@ def test_gaps_keep_what_ran_before():
 
 def test_the_schedule_is_what_ran():
     ran = replace(history(), parallelism=np.array([[1, 2], [1, 2], [1, 3], [0, 0], [1, 2]]))
-    times_s, parallelism = ran.schedule(BIN_S)
+    times_s, parallelism = ran.schedule()
     assert ((times_s - ran.start_s) // BIN_S).tolist() == [0, 2, 4]
     assert parallelism.tolist() == [[1, 2], [1, 3], [1, 2]]
 
@@ -119,21 +120,21 @@ def test_costs_are_slot_hours_that_cost_as_much():
 
 
 def quick_variants(*of: Any) -> Any:
-    """Yield the points of the policy that takes the least time, and one that fails."""
-    quick = [one for one in build_variants(*of) if one[0][0] == TUNED]
-    return [*quick, ((TUNED, "fails"), ScheduleDriver(np.zeros(1, np.int64), ("src",), None))]
+    """Return the points of the policy that takes the least time, and one that fails."""
+    quick = {key: one for key, one in build_variants(*of).items() if key[0] == TUNED}
+    return quick | {(TUNED, "fails"): IsolatedDriver(ScheduleDriver(np.zeros(1, np.int64), ("src",), None))}
 
 
 @pytest.fixture(scope="module")
 def wasteful() -> Any:
     """A job that runs with half as many slots again as its peak needs, beside policies of which one fails."""
-    ran, real = history(failures=(START_S + 2.75 * 86_400,)), appraisal.isolate
+    ran, real = history(failures=(START_S + 2.75 * 86_400,)), Stretch.isolate
 
-    def broken(name: str, *rest: Any) -> Any:
-        return "no such thing" if name == BROKEN else real(name, *rest)
+    def broken(stretch: Stretch, name: str) -> Any:
+        return "no such thing" if name == BROKEN else real(stretch, name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(appraisal, "isolate", broken)
+        patch.setattr(Stretch, "isolate", broken)
         patch.setattr(appraisal, "build_variants", quick_variants)
         return ran, replay(subject(), ran, SHORT)
 
@@ -141,7 +142,7 @@ def wasteful() -> Any:
 def test_what_ran_is_replayed_as_it_was(wasteful):
     _, result = wasteful
     assert [one.name for one in result.options] == [RAN, "planner", "flink_autoscaler_tuned", BROKEN, CONSTANT]
-    assert result.days == 2
+    assert result.spans.days == 2
     costs = result.options[0].costs
     np.testing.assert_allclose(costs.slot_hours, 14 * 24)
     assert costs.rescales.sum() == 0  # the parallelism never changed
@@ -168,11 +169,13 @@ def test_the_points_of_a_frontier_meet_the_same_load_as_the_options(wasteful):
 
 
 def test_a_frontier_has_the_named_goals_and_the_headroom_of_others():
-    workload, conditions = prepare(subject(), history(), SHORT)[1:]
-    made = dict(build_variants(SHORT.planner, workload, conditions))
-    goals = {label: one.changed["costs.late_weight"] for (name, label), one in made.items() if name == "programme"}
+    made = build_variants(SHORT.planner, {})
+    weights = {key: one.driver.changed.get("costs.late_weight") for key, one in made.items()}
+    goals = {label: weight for (name, label), weight in weights.items() if name == "programme"}
+        label: one.driver.changed["costs.late_weight"] for (name, label), one in made.items() if name == "programme"
+    }
     assert goals == pytest.approx({"cheap": 0.1, "balanced": 0.4, "on_time": 1.6})
-    assert {name for name, _ in made} == {"programme", "controller_alone", TUNED}
+    assert {name for name, _ in made} == {"programme", TUNED}
 
 
 def test_jobs_are_summed_over_the_points_that_all_have():
@@ -188,7 +191,7 @@ def test_jobs_are_summed_over_the_points_that_all_have():
 def test_calibration_compares_what_was_measured(wasteful):
     ran, result = wasteful
     measured = [Measured("map", 14, 140_000.0, 50), Measured("map", 3, 24_000.0, 9), Measured("gone", 1, 5.0, 1)]
-    made = calibrate(subject(), ran, result, measured, PRICES)
+    made = calibrate(subject(), ran, result, measured)
     assert made.costs.slot_hours == pytest.approx(made.costs.slot_hours_came)
     assert made.costs.late_minutes > made.costs.late_minutes_came == 0.0
     assert made.costs.measured_share == 1.0
@@ -203,7 +206,7 @@ def test_calibration_compares_what_was_measured(wasteful):
 def test_late_time_that_came_is_counted(wasteful):
     ran, result = wasteful
     half = np.where(np.arange(len(ran.late_s)) % 2 == 0, 60.0, np.nan)
-    made = calibrate(subject(), replace(ran, late_s=half), result, [], PRICES)
+    made = calibrate(subject(), replace(ran, late_s=half), result, [])
     assert made.costs.measured_share == 0.5
     assert made.costs.late_minutes_came == pytest.approx(DAY_BINS)  # a minute of every bin that was measured
     assert compare_capacity(subject(), [])[2] == 0
@@ -256,15 +259,12 @@ def test_a_day_or_two_tell_nothing_for_sure():
     assert "save 90.0 slot-hours" in result.sentence
 
 
-@pytest.mark.parametrize(("mine", "alone", "policy"), [(60.0, 50.0, "controller_alone"), (60.0, 59.9, "programme")])
-def test_the_cheaper_of_tidewise_s_own_policies_is_named_and_no_rival(mine: float, alone: float, policy: str):
+def test_a_rival_that_is_cheaper_is_named_and_the_same_policy_without_plans_is_none():
     zeros = np.zeros(0)
-    own = [Option(name, costs(level), zeros) for name, level in (("programme", mine), ("controller_alone", alone))]
-    result = judge([Option(RAN, costs(100.0), zeros), *own, Option("flink_autoscaler", costs(90.0), zeros)])
-    assert (result.advice, result.better, result.policy) == (Advice.TAKE, None, policy)
-    assert ("name it in planner.policies" in result.sentence) == (policy != "programme")
-    job = {"cluster": "prod", "job": "orders", "verdict": {"policy": result.policy}}
-    assert choose_policies([job], Settings()) == ({"prod/orders": policy} if policy != "programme" else {})
+    levels = {RAN: 100.0, "programme": 60.0, WITHOUT_PLANS: 40.0, "planner": 50.0}
+    options = [Option(name, costs(level), zeros) for name, level in levels.items()]
+    assert (judge(options).advice, judge(options).better) == (Advice.OTHER, "planner")
+    assert (judge(options[:-1]).advice, judge(options[:-1]).better) == (Advice.TAKE, None)
 
 
 def test_savings_and_their_price_are_told_apart():
@@ -295,18 +295,19 @@ def advice_of(names: list[str], found: Any) -> dict[str, Any]:
     from lab.stages.advise import job_advice
 
     ran, replayed = found
+    verdict = judge(replayed.options)
     rows = []
     for name in names:
         made = {
-            "days": replayed.days,
+            "days": replayed.spans.days,
             "first_s": replayed.first_s,
             "slots_max": SLOTS_MAX,
-            "load": job_advice.describe_load(subject(), replayed),
+            "load": job_advice.describe_load(subject(), replayed.spans.days),
             "ran": job_advice.describe_ran(ran, replayed),
             "options": [job_advice.describe_option(replayed, place) for place in range(len(replayed.options))],
-            "calibration": job_advice.asdict(calibrate(subject(), ran, replayed, [], PRICES)),
-            "verdict": job_advice.describe_verdict(judge(replayed.options)),
-            "curves": [job_advice.asdict(one) for one in replayed.curves],
+            "calibration": asdict(calibrate(subject(), ran, replayed, [])),
+            "verdict": asdict(verdict) | {"is_against": verdict.advice.is_against},
+            "curves": [asdict(one) for one in replayed.curves],
         }
         rows.append(
             {"cluster": "prod", "job": name, "skipped": float("nan"), "why": None, "appraisal": json.dumps(tidy(made))}
@@ -317,7 +318,7 @@ def advice_of(names: list[str], found: Any) -> dict[str, Any]:
     made = {
         "as_of": "2026-01-05T00:00:00Z",
         "first": "2026-01-03T00:00:00Z",
-        "days": replayed.days,
+        "days": replayed.spans.days,
         "code_version": "0.1.0",
         "model_version": "m0",
         "history": {"first": "a", "last": "b"},

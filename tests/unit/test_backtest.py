@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
+from include.policy_catalogue import WITHOUT_PLANS
 from include.settings import Backtest, Settings
-from lab.backtest import comparison
-from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Result, Spans, Subject, compare, recommend
+from lab.backtest import stretch
+from lab.backtest.comparison import Result, Spans, compare, recommend
+from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, Subject
 from lab.replay.forecasts import Forecasts
 from lab.replay.rate_series import fill_gaps, interpolate_steps
 from lab.replay.scores import Score
@@ -104,7 +106,7 @@ def result(policy: str, cost: float | None) -> Result:
         ({"ds2": 100.0, "planner": 90.0}, "planner"),
         ({"ds2": 100.0, "planner": 99.5}, "ds2"),  # below 1%: what is in use stays
         ({"ds2": 100.0, "planner": 100.0}, "ds2"),
-        ({"ds2": 100.0, "clairvoyant": 50.0, "static_max": 60.0}, "ds2"),
+        ({"ds2": 100.0, "clairvoyant": 50.0, "static_max": 60.0, "static_mean": 55.0, WITHOUT_PLANS: 50.0}, "ds2"),
         ({"ds2": None, "planner": 100.0}, "planner"),
         ({"ds2": None, "planner": None}, None),
     ],
@@ -123,13 +125,13 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
         def tick(self, snapshot: Any, memory: None) -> Any:
             raise RuntimeError("no such thing")
 
-    real = comparison.build_candidates
+    real = stretch.build_candidates
 
     def some_broken(chosen: Any, workload: Any, conditions: Any) -> Any:
         made = real(chosen, workload, conditions)
         return [replace(one, driver=Broken()) if one.name == "ds2" else one for one in made]
 
-    monkeypatch.setattr(comparison, "build_candidates", some_broken)
+    monkeypatch.setattr(stretch, "build_candidates", some_broken)
     spans, results = compare(subject(), ["ds2", "reactive", "static_max", "clairvoyant"], SHORT)
     matched = {one.policy: one for one in results}
     assert spans.before == DAY_BINS

@@ -14,12 +14,11 @@ from lab.advice.certificate import (
     NotMeasuredError,
     certify,
     explain_regret,
-    list_days,
     measure_ran,
     shift_capacities,
 )
 from lab.advice.history import History
-from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
+from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, Stretch, Subject
 from lab.replay.conditions import Prices
 from tests.unit.test_backtest import START_S, subject
 
@@ -63,7 +62,7 @@ def test_a_job_that_ran_at_all_of_its_slots_cost_more_slots_than_it_needed(certi
 
 
 def test_lateness_is_the_reason_where_it_costs_most(certificate: Certificate) -> None:
-    late, share = measure_ran(ran(3, late_s=120.0, rescales=2), list_days(small(), SETTINGS), Prices(), 8)
+    late, share = measure_ran(ran(3, late_s=120.0, rescales=2), Stretch.of(small(), 0, SETTINGS), 1)
     assert (late.late_minutes, late.rescales, share) == (2 * DAY_BINS, 2, 1.0)
     assert "more late minutes a day" in explain_regret(replace(certificate, ran=late))
 
@@ -83,7 +82,7 @@ def test_what_was_not_measured_makes_no_certificate() -> None:
 def test_a_day_of_what_was_measured_counts_where_a_part_was_not() -> None:
     gaps = ran(8)
     gaps.slots[:100] = np.nan
-    measured, share = measure_ran(gaps, list_days(small(), SETTINGS), Prices(), 8)
+    measured, share = measure_ran(gaps, Stretch.of(small(), 0, SETTINGS), 1)
     assert share == pytest.approx(188 / 288)
     assert measured.slot_hours == pytest.approx(8 * 24)
 

@@ -41,7 +41,6 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         "totals_of": len(whole),
         "calibration": describe_calibration(jobs),
         "curves": [asdict(one) for one in sum_curves([map_curves(job) for job in whole if job["curves"]])],
-        "planner_policies": choose_policies(jobs, settings),
         "jobs": jobs,
         "skipped": skipped,
     }
@@ -50,16 +49,6 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
 def map_curves(job: Mapping[str, Any]) -> tuple[PolicyCurve, ...]:
     """Return the curves of a job's frontier."""
     return tuple(map(PolicyCurve.of, job["curves"]))
-
-
-def choose_policies(jobs: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, str]:
-    """Return ``cluster/job`` -> policy, as ``planner.policies`` takes it, of jobs whose policy should be another."""
-    advised = {(one["cluster"], one["job"]): one["verdict"].get("policy") for one in jobs}
-    return {
-        f"{cluster}/{job}": policy
-        for (cluster, job), policy in sorted(advised.items())
-        if policy and policy != settings.planner.policy_of(cluster, job)
-    }
 
 
 def is_text(value: object) -> bool:
@@ -88,8 +77,8 @@ def describe_totals(jobs: Sequence[Mapping[str, Any]], settings: Settings) -> li
         sums = {measure: _sum_days(jobs, name, measure) for measure in MEASURES}
         row: dict[str, Any] = {"name": name, "title": titles[name], "failed_on": sums["cost"][1]}
         for measure in MEASURES:
-            row[measure] = _as_dict(sums[measure][0])
-            row[f"{measure}_saved"] = _as_dict(ran[measure] - sums[measure][0])
+            row[measure] = asdict(estimate(sums[measure][0]))
+            row[f"{measure}_saved"] = asdict(estimate(ran[measure] - sums[measure][0]))
         row["slots"] = row["slot_hours"]["mean"] / 24.0
         row["money_per_month"] = _scale(row["slot_hours"], price * MONTH_DAYS)
         row["money_saved_per_month"] = _scale(row["slot_hours_saved"], price * MONTH_DAYS)
@@ -107,11 +96,6 @@ def _sum_days(jobs: Sequence[Mapping[str, Any]], name: str, measure: str) -> tup
             failed, option = failed + 1, job["options"][0]
         chosen.append(option["daily"][measure])
     return np.array(chosen, float).sum(axis=0), failed
-
-
-def _as_dict(values: Floats) -> dict[str, float]:
-    result = estimate(values)
-    return {"mean": result.mean, "low": result.low, "high": result.high}
 
 
 def _scale(value: Mapping[str, float], factor: float) -> dict[str, float]:

@@ -5,127 +5,84 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from pyspark.broadcast import Broadcast
 
-from include.domain.graph import GraphError
 from include.settings import Settings
 from lab.advice.appraisal import Replayed, replay
 from lab.advice.calibration import Measured, calibrate
 from lab.advice.history import History
-from lab.advice.verdict import Verdict, judge, subtract, title_of
-from lab.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
-from lab.replay.conditions import Prices
+from lab.advice.objective import describe_goals
+from lab.advice.verdict import judge, subtract, title_of
+from lab.backtest.stretch import DAY_BINS, HOUR_BINS, Subject
 from lab.simulation.spec import SpecError
-from lab.stages.inputs.subjects import NoLoadError, build_subject
-from lab.stages.inputs.what_ran import Followed, build_history, list_structs
-from models.bundle.fleet_bundle import BundleError, FleetBundle
+from lab.stages.inputs.each_job import ERROR_LENGTH, JobTask, name_skip
+from lab.stages.inputs.skipped_jobs import BacktestSkip
+from lab.stages.inputs.what_ran import list_structs
 from models.intervals import estimate
 
 log = logging.getLogger(__name__)
 ROW_SCHEMA = "cluster STRING, job STRING, skipped STRING, why STRING, appraisal STRING"
-COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
-HOUR_BINS = 3600 // BIN_S
+FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceTask:
-    """Common inputs of every job's appraisal; shipped to the executors once.
-
-    Attributes:
-        settings: of the run.
-        first_bin_s, bins: of the load's history.
-        followed: bins in which what ran is followed.
-        bundle: models of the fleet, trained before the days that are appraised.
-    """
-
-    settings: Settings
-    first_bin_s: int
-    bins: int
-    followed: Followed
-    bundle: Broadcast[FleetBundle]
-
-
-def make_adviser(task: AdviceTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return the function that Spark applies to the inputs of each job."""
-
-    def advise(jobs: pd.DataFrame) -> pd.DataFrame:
-        rows = [advise_job(task, state) for state in jobs.to_dict("records")]
-        return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
-
-    return advise
-
-
-def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
+def advise_job(task: JobTask, state: dict[Any, Any]) -> list[dict[str, object]]:
     """Return the row of a job, or why it is left out."""
     key = {"cluster": state["cluster"], "job": state["job"]}
     try:
-        subject = build_subject(task.settings, task.bundle.value, task.first_bin_s, task.bins, state)
-        result = appraise(task, subject, state)
-    except BundleError:
-        return key | {"skipped": "no_model", "why": "nothing was learnt of it before the days that are appraised"}
-    except HistoryError as error:
-        return key | {"skipped": "short_history", "why": str(error)}
-    except NoLoadError as error:
-        return key | {"skipped": "no_load", "why": str(error)}
-    except (GraphError, SpecError) as error:
-        return key | {"skipped": "unknown_operator", "why": str(error)}
+        return [key | {"appraisal": json.dumps(tidy(appraise(task, task.read_subject(state), state)))}]
     except Exception as error:  # one job must not keep the others from being appraised
-        log.exception("appraisal of %s/%s", *key.values())
-        return key | {"skipped": "failed", "why": repr(error)[:500]}
-    return key | {"appraisal": json.dumps(tidy(result))}
+        skip = BacktestSkip.UNKNOWN_OPERATOR if isinstance(error, SpecError) else name_skip(error)
+        if skip is None:
+            log.exception("appraisal of %s/%s", *key.values())
+        why = repr(error) if skip is None else str(error)
+        return [key | {"skipped": str(skip or FAILED), "why": why[:ERROR_LENGTH]}]
 
 
-def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
+def appraise(task: JobTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the page says of a job, as values of JSON."""
-    paid = task.settings.taskmanager_slots.get(subject.cluster, 1)
-    history = build_history(subject.graph, task.followed, state, paid)
+    history = task.read_history(subject, state)
     result = replay(subject, history, task.settings)
-    costs = task.settings.planner.for_job(subject.cluster, subject.job).costs
-    prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
     measured = [Measured(**dict(_fields(one))) for one in list_structs(state["capacity"])]
+    verdict = judge(result.options)
     return {
-        "days": result.days,
+        "days": result.spans.days,
         "first_s": result.first_s,
         "slots_max": subject.slots_max,
-        "load": describe_load(subject, result),
+        "load": describe_load(subject, result.spans.days),
         "ran": describe_ran(history, result),
         "operators": list(subject.graph.names),
         "options": [describe_option(result, place) for place in range(len(result.options))],
-        "calibration": asdict(calibrate(subject, history, result, measured, prices)),
-        "verdict": describe_verdict(judge(result.options)),
+        "calibration": asdict(calibrate(subject, history, result, measured)),
+        "verdict": asdict(verdict) | {"is_against": verdict.advice.is_against},
         "curves": [asdict(one) for one in result.curves],
-        "objective": None if result.objective is None else asdict(result.objective),
+        "objective": describe_objective(task.settings, subject, result),
     }
 
 
-def describe_load(subject: Subject, result: Replayed) -> dict[str, Any]:
+def describe_objective(settings: Settings, subject: Subject, result: Replayed) -> dict[str, Any] | None:
+    """Return what an objective that is asked for takes more in a day; negative: less."""
+    if result.objective is None:
+        return None
+    with_it, without = result.objective
+    goals, usual = settings.advise.objectives[subject.key], settings.planner.costs.recovery_probability
+    return {"text": describe_goals(goals, usual), **asdict(subtract(without, with_it))}
+
+
+def describe_load(subject: Subject, days: int) -> dict[str, Any]:
     """Return mean, peak and hourly means of the appraised days' load, all sources together."""
-    loads = (
-        subject.rates_per_s[-result.days * DAY_BINS :].sum(axis=1) if result.days else subject.rates_per_s.sum(axis=1)
-    )
+    loads = subject.rates_per_s[-days * DAY_BINS :].sum(axis=1)
     hourly = loads[: len(loads) // HOUR_BINS * HOUR_BINS].reshape(-1, HOUR_BINS).mean(axis=1)
     return {"mean_per_s": loads.mean(), "peak_per_s": loads.max(), "hourly_per_s": hourly.round(1)}
 
 
 def describe_ran(history: History, result: Replayed) -> dict[str, Any]:
-    """Return what was measured of the appraised days, per day; late minutes of the time in which they are known."""
-    first = round((result.first_s - history.start_s) / BIN_S)
-    span = slice(first, first + result.days * DAY_BINS)
-    slots, late = history.slots[span], history.late_s[span]
-    share = float(np.isfinite(late).mean()) if len(late) else 0.0
-    return {
-        "slots": np.nanmean(slots) if np.isfinite(slots).any() else None,
-        "late_minutes": float(np.nansum(late)) / 60.0 / max(share * result.days, 1e-9),
-        "rescales": history.count_by_day(history.rescale_s, result.first_s, result.days).mean(),
-        "failures": history.count_by_day(history.failure_s, result.first_s, result.days).mean(),
-        "measured_share": share,
-    }
+    """Return what was measured of a day of the appraised ones."""
+    day = asdict(history.measure_day(result.first_s, result.spans.days))
+    return {"slots": day.pop("slot_hours") / 24.0, "measured_share": day.pop("share"), **day}
 
 
 def describe_option(result: Replayed, place: int) -> dict[str, Any]:
@@ -150,11 +107,6 @@ def describe_option(result: Replayed, place: int) -> dict[str, Any]:
     if place and ran.costs is not None:
         reported["saving"] = asdict(subtract(costs, ran.costs))
     return reported
-
-
-def describe_verdict(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as values of JSON."""
-    return asdict(verdict) | {"is_against": verdict.advice.is_against}
 
 
 def tidy(value: Any) -> Any:

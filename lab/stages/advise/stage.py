@@ -10,7 +10,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from datetime import timedelta
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -23,15 +24,15 @@ from include.threads import running_beside
 from include.utc import format_utc
 from include.version import stage_version
 from lab.stages.advise.fleet import describe_fleet
-from lab.stages.advise.frames import Span, collect_inputs, count_history, days_of
-from lab.stages.advise.job_advice import ROW_SCHEMA, AdviceTask, make_adviser
+from lab.stages.advise.frames import count_history, measure_capacity
+from lab.stages.advise.job_advice import ROW_SCHEMA, advise_job
 from lab.stages.advise.page import render
+from lab.stages.inputs.each_job import MOST_TASKS, map_jobs, read_jobs
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.newest_rows import JOB
+from spark_jobs.row_conditions import is_chosen
 
-# Jobs differ in how long they take: a task for each of them as far as there are not too many.
-MOST_TASKS = 400
 PROGRESS_EVERY_S = 5.0
 
 
@@ -42,26 +43,22 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         IntervalError: the request has no days to appraise.
         NoModelError: nothing was trained.
     """
-    bundle, lake = load_bundle(settings), Lake(spark, settings.paths.lake)
-    span = Span.of(request.interval, settings)
-    inputs, frame = collect_inputs(lake, settings, span)
-    inputs = inputs.cache()
+    bundle, lake, days = load_bundle(settings), Lake(spark, settings.paths.lake), request.interval
+    length = days.end - days.start + timedelta(days=settings.backtest.learning_days, hours=1)
+    task, inputs = read_jobs(lake, settings, bundle, days.end, length)
+    capacity = measure_capacity(lake, settings, days)
+    inputs = inputs.where(is_chosen(settings.advise.jobs)).join(capacity, JOB, "left").cache()
     jobs = inputs.count()
-    task = AdviceTask(
-        settings, frame.first_bin_s, frame.history_bins, span.followed, spark.sparkContext.broadcast(bundle)
-    )
-    spread = inputs.repartitionByRange(max(min(jobs, MOST_TASKS), 1), *JOB)
     with shown_progress(spark, jobs):
-        advise: Any = make_adviser(task)
-        result = spread.mapInPandas(lambda frames: map(advise, frames), ROW_SCHEMA).toPandas()
+        result = map_jobs(inputs, partial(advise_job, task), ROW_SCHEMA).toPandas()
     inputs.unpersist()
     made = {
-        "as_of": format_utc(span.end),
-        "first": format_utc(span.scored),
-        "days": days_of(span),
+        "as_of": format_utc(days.end),
+        "first": format_utc(days.start),
+        "days": (days.end - days.start) // timedelta(days=1),
         "code_version": stage_version("advise", settings.advise.policies),
         "model_version": bundle.model_version,
-        "history": count_history(lake, settings, span.end),
+        "history": count_history(lake, settings, days.end),
         "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},
     }
     advice = describe_fleet(made, result.sort_values(JOB).to_dict("records"), settings)

@@ -9,31 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from datetime import datetime
+from datetime import timedelta
+from functools import partial
 
 import pandas as pd
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from include.version import stage_version
-from lab.backtest.comparison import BIN_S, DAY_BINS
-from lab.stages.backtest import job_certificate
 from lab.stages.backtest.comparison_log import MEASURES, log_comparison, means
-from lab.stages.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
-from lab.stages.backtest.job_certificate import CertificateTask, make_certifier
-from lab.stages.inputs.subjects import history_frame, subjects
-from lab.stages.inputs.what_ran import Followed, follow_jobs
+from lab.stages.backtest.job_costs import ROW_SCHEMA, cost_job
+from lab.stages.inputs.each_job import map_jobs, read_jobs
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.newest_rows import JOB
-from spark_jobs.source_inputs.source_windows import HistoryFrame
 from spark_jobs.timestamps import as_of_slice, timestamp_column
-
-# Jobs differ in how long they take: small tasks keep all cores busy to the end.
-TASKS_PER_CORE = 4
 
 
 def version_column(policies: Collection[str]) -> Column:
@@ -43,19 +36,8 @@ def version_column(policies: Collection[str]) -> Column:
     return F.coalesce(F.try_element_at(known, F.col("policy")), F.lit(stage_version("backtest")))
 
 
-def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str, policies: Collection[str]) -> DataFrame:
-    """Return the rows of gold.backtests."""
-    made = {
-        "as_of": timestamp_column(as_of),
-        "model_version": F.lit(model_version),
-        "code_version": version_column(policies),
-        "date": F.lit(as_of.date()),
-    }
-    return rows.where("skipped IS NULL").withColumns(made).select(*tables.BACKTESTS.columns)
-
-
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Compare policies on the history of every job that the champion knows.
+    """Compare policies on the history of every job that the champion knows, and certify what ran.
 
     Raises:
         LostInputError: a comparison as of that time is there, and no table has a job any more.
@@ -64,49 +46,25 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     bundle = champion(settings)
     if bundle is None:  # nothing is known of any job
         return {"jobs": 0, "compared": 0, "skipped": {}}
-    lake, frame = Lake(spark, settings.paths.lake), history_frame(settings, as_of)
-    task = BacktestTask(settings, frame.first_bin_s, frame.history_bins, spark.sparkContext.broadcast(bundle))
-    # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
-    jobs = subjects(lake, frame, as_of).localCheckpoint()
-    partitioned = jobs.repartition(tasks, *JOB)
-    rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
-    if rows.isEmpty():
-        lake.require_empty(tables.BACKTESTS, as_of_slice(as_of))
-    lake.replace(
-        tables.BACKTESTS,
-        backtest_rows(rows, as_of, bundle.model_version, settings.backtest.policies),
-        as_of_slice(as_of),
-    )
-    result = rows.orderBy(*JOB, "policy").toPandas()
-    compared = result[result["skipped"].isna()].drop(columns="skipped")
-    if len(compared):
-        log_comparison(settings, as_of, compared, bundle.model_version)
-    certified = certify_jobs(lake, settings, frame, jobs.repartition(tasks, *JOB), task).localCheckpoint()
-    made = certificate_rows(certified, as_of, bundle.model_version)
-    lake.replace(tables.CERTIFICATES, made, as_of_slice(as_of))
-    return counts(result) | count_certificates(certified.toPandas())
-
-
-def certify_jobs(lake: Lake, settings: Settings, frame: HistoryFrame, jobs: DataFrame, task: BacktestTask) -> DataFrame:
-    """Return rows of :data:`lab.stages.backtest.job_certificate.ROW_SCHEMA`, one per job."""
-    end_s = frame.first_bin_s + frame.history_bins * frame.bin_s
-    bins = (settings.backtest.days + 1) * DAY_BINS
-    followed = Followed(end_s - bins * BIN_S, bins)
-    own = CertificateTask(settings, task.first_bin_s, task.bins, followed, task.bundle)
-    inputs = follow_jobs(lake, settings, jobs, followed)
-    return inputs.groupBy(*JOB).applyInPandas(make_certifier(own), job_certificate.ROW_SCHEMA)  # type: ignore[arg-type]
-
-
-def certificate_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
-    """Return the rows of gold.certificates."""
+    lake = Lake(spark, settings.paths.lake)
+    task, jobs = read_jobs(lake, settings, bundle, as_of, timedelta(days=settings.backtest.days + 1))
     made = {
         "as_of": timestamp_column(as_of),
-        "model_version": F.lit(model_version),
-        "code_version": F.lit(stage_version("backtest")),
+        "model_version": F.lit(bundle.model_version),
+        "code_version": version_column(settings.backtest.policies),
         "date": F.lit(as_of.date()),
     }
-    return rows.withColumns(made).select(*tables.CERTIFICATES.columns)
+    rows = map_jobs(jobs.localCheckpoint(), partial(cost_job, task), ROW_SCHEMA).withColumns(made).localCheckpoint()
+    if rows.isEmpty():
+        lake.require_empty(tables.BACKTESTS, as_of_slice(as_of))
+    for table, which in ((tables.BACKTESTS, "policy IS NOT NULL"), (tables.CERTIFICATES, "policy IS NULL")):
+        lake.replace(table, rows.where(which).select(*table.columns), as_of_slice(as_of))
+    result = rows.orderBy(*JOB, "policy").toPandas()
+    compared, certified = result[result["policy"].notna()], result[result["policy"].isna()]
+    if len(compared):
+        columns = [name for name in tables.BACKTESTS.columns if name not in made]
+        log_comparison(settings, as_of, compared[columns], bundle.model_version)
+    return counts(compared, certified["left_out"].dropna()) | count_certificates(certified)
 
 
 def count_certificates(rows: pd.DataFrame) -> dict[str, object]:
@@ -122,17 +80,15 @@ def count_certificates(rows: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def counts(result: pd.DataFrame) -> dict[str, object]:
+def counts(compared: pd.DataFrame, left_out: pd.Series) -> dict[str, object]:
     """Count jobs: compared, left out by reason, better off with another policy, failed; and means per policy."""
-    skipped = Counter(result["skipped"].dropna())
-    compared = result[result["skipped"].isna()]
     other = compared["recommended"].eq(True) & ~compared["in_use"].eq(True)
     return {
-        "jobs": len(result[JOB].drop_duplicates()),
+        "jobs": len(compared[JOB].drop_duplicates()) + len(left_out),
         "compared": len(compared[JOB].drop_duplicates()),
         "failed": int(compared["error"].notna().sum()),
         "other_recommended": int(other.sum()),
-        "skipped": dict(sorted(skipped.items())),
+        "skipped": dict(sorted(Counter(left_out).items())),
         "planner_policies": {
             f"{row['cluster']}/{row['job']}": str(row["policy"]) for row in compared[other].to_dict("records")
         },

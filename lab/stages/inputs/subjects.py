@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
-from lab.backtest.comparison import BIN_S, DAY_BINS, Subject
+from lab.backtest.stretch import BIN_S, DAY_BINS, Subject
 from lab.replay.rate_series import fill_gaps
 from lab.stages.inputs.newest_rows import read_graphs
 from lab.stages.inputs.source_series import WINDOWS, SourceWindows, read_source_loads, source_series
@@ -51,16 +51,13 @@ def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     return read_graphs(lake, as_of).join(sources, JOB, "right").select(*JOB, "operators", "sources")
 
 
-def build_subject(
-    settings: Settings, bundle: FleetBundle, first_bin_s: int, bins: int, state: Mapping[Any, Any]
-) -> Subject:
+def build_subject(settings: Settings, bundle: FleetBundle, frame: HistoryFrame, state: Mapping[Any, Any]) -> Subject:
     """Return the job with its history from the first bin in which all of its sources are known to the last measured.
 
     Args:
         settings: of the run.
         bundle: models of the fleet.
-        first_bin_s: epoch seconds of the first bin of :data:`lab.backtest.comparison.BIN_S`.
-        bins: length of the history.
+        frame: of the history.
         state: a row of :func:`subjects`.
 
     Raises:
@@ -77,12 +74,12 @@ def build_subject(
     operators = json.loads(state["operators"])
     graph = limited_graph_of(operators, settings.cluster(cluster), job)
     models = bundle.for_job(cluster, job, placed_of(operators))
-    rates = _rates(graph, state["sources"], HistoryFrame(first_bin_s + bins * BIN_S, first_bin_s, BIN_S, bins))
+    rates = _rates(graph, state["sources"], frame)
     known = np.isfinite(rates)
     begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
     filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
     slots_max = settings.cluster(cluster).slots_max
-    return Subject(cluster, job, graph, models, slots_max, first_bin_s + begin * BIN_S, filled)
+    return Subject(cluster, job, graph, models, slots_max, frame.first_bin_s + begin * BIN_S, filled)
 
 
 def _rates(graph: JobGraph, sources: Sequence[Any], frame: HistoryFrame) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from include.domain.graph import JobGraph
 from include.domain.slots import count_paid
 from include.settings import Settings
 from lab.advice.history import History
-from lab.backtest.comparison import BIN_S
+from lab.backtest.stretch import BIN_S
 from models.arrays import Floats
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
@@ -26,7 +26,7 @@ from spark_jobs.timestamps import timestamp_column
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The bins of :data:`lab.backtest.comparison.BIN_S` in which what ran is followed.
+    """The bins of :data:`lab.backtest.stretch.BIN_S` in which what ran is followed.
 
     Attributes:
         start_s: epoch seconds of the first.
@@ -35,6 +35,12 @@ class Followed:
 
     start_s: int
     bins: int
+
+    @classmethod
+    def until(cls, end_s: float, length: timedelta) -> Followed:
+        """Return the whole bins of some time before an end, epoch seconds."""
+        bins = int(length.total_seconds() // BIN_S)
+        return cls(round(end_s) - bins * BIN_S, bins)
 
     @property
     def start(self) -> datetime:

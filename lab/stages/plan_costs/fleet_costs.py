@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from pyspark.broadcast import Broadcast
 
-from include.domain.graph import GraphError
 from include.settings import Settings
 from include.utc import format_utc
 from lab.advice.plan_costs import (
+    CHALLENGER,
+    CHAMPION,
     LEVEL,
     FleetDifference,
     OtherStep,
@@ -26,11 +27,10 @@ from lab.advice.plan_costs import (
     sample_jobs,
     summarise_costs,
 )
-from lab.backtest.comparison import HistoryError
 from lab.replay.replay_run import CandidateError
 from lab.simulation.spec import SpecError
-from lab.stages.inputs.subjects import NoLoadError, build_subject, history_frame, subjects
-from models.bundle.fleet_bundle import BundleError, FleetBundle, JobKey
+from lab.stages.inputs.each_job import JobTask, name_skip, read_jobs
+from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.scheduling.figures import format_count
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
@@ -39,23 +39,6 @@ from spark_jobs.plan_inputs.job_state import placed_of
 log = logging.getLogger(__name__)
 BUDGET_S = 270.0  # of each core, so that the whole takes five minutes; jobs for which no time is left are left out
 _SCHEMA = "cluster STRING, job STRING, costs STRING"
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Inputs of every job; shipped to the executors once.
-
-    Attributes:
-        settings: of the run.
-        first_bin_s, bins: the history that is used, in bins of the replay.
-        champion, challenger: the models.
-    """
-
-    settings: Settings
-    first_bin_s: int
-    bins: int
-    champion: Broadcast[FleetBundle]
-    challenger: Broadcast[FleetBundle]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +93,20 @@ def compare_on_sample(
     """
     known = sorted(set(champion.jobs()) & set(challenger.jobs()))
     sample = sample_jobs(known, settings.training.plan_cost_jobs, format_utc(as_of))
-    frame, context = history_frame(settings, as_of), lake.spark.sparkContext
     if not sample:
         return summarise(0, [])
-    task = Task(
-        settings, frame.first_bin_s, frame.history_bins, context.broadcast(champion), context.broadcast(challenger)
-    )
+    context = lake.spark.sparkContext
+    task, jobs = read_jobs(lake, settings, champion, as_of)
     chosen = lake.spark.createDataFrame(sample, ", ".join(f"{name} STRING" for name in JOB))
-    jobs = subjects(lake, frame, as_of).join(chosen, JOB, "left_semi").repartition(context.defaultParallelism, *JOB)
-    rows = jobs.mapInPandas(make_comparer(task), _SCHEMA).collect()
+    spread = jobs.join(chosen, JOB, "left_semi").repartition(context.defaultParallelism, *JOB)
+    rows = spread.mapInPandas(make_comparer(task, context.broadcast(challenger)), _SCHEMA).collect()
     results = [((row["cluster"], row["job"]), decode(row["costs"])) for row in rows]
     return summarise(len(sample), sorted(results, key=lambda one: one[0]))
 
 
-def make_comparer(task: Task) -> Callable[[Iterable[pd.DataFrame]], Iterable[pd.DataFrame]]:
+def make_comparer(
+    task: JobTask, challenger: Broadcast[FleetBundle]
+) -> Callable[[Iterable[pd.DataFrame]], Iterable[pd.DataFrame]]:
     """Return the function that Spark applies to the jobs of a partition; jobs that cannot be compared give no row."""
 
     def compare(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -133,68 +116,51 @@ def make_comparer(task: Task) -> Callable[[Iterable[pd.DataFrame]], Iterable[pd.
             for state in batch.to_dict("records"):
                 if time.perf_counter() - began_s > BUDGET_S:
                     break
-                if (costs := compare_job(task, state)) is not None:
+                if (costs := compare_job(task, challenger.value, state)) is not None:
                     rows.append((state["cluster"], state["job"], encode(costs)))
             yield pd.DataFrame(rows, columns=["cluster", "job", "costs"])
 
     return compare
 
 
-def compare_job(task: Task, state: dict[Any, Any]) -> PlanCosts | None:
+def compare_job(task: JobTask, fitted: FleetBundle, state: dict[Any, Any]) -> PlanCosts | None:
     """Return what plans of a job would have cost; None where that cannot be told."""
     try:
-        subject = build_subject(task.settings, task.champion.value, task.first_bin_s, task.bins, state)
-        placed = placed_of(json.loads(state["operators"]))
-        challenger = task.challenger.value.for_job(subject.cluster, subject.job, placed)
+        subject = task.read_subject(state)
+        challenger = fitted.for_job(subject.cluster, subject.job, placed_of(json.loads(state["operators"])))
         return compare_plans(subject, challenger, task.settings)
-    except (BundleError, HistoryError, NoLoadError, GraphError, SpecError, CandidateError) as error:
-        log.info("%s/%s is not compared: %s", state["cluster"], state["job"], error)
-    except Exception:  # a job must not keep the others from being compared
-        log.exception("comparison of plans of %s/%s", state["cluster"], state["job"])
+    except Exception as error:  # a job must not keep the others from being compared
+        is_expected = isinstance(error, SpecError | CandidateError) or name_skip(error) is not None
+        log.info("%s/%s is not compared: %s", state["cluster"], state["job"], error, exc_info=not is_expected)
     return None
 
 
 def encode(costs: PlanCosts) -> str:
     """Return costs as JSON."""
-    return json.dumps(
-        {
-            "days": costs.days,
-            "cost": costs.cost.tolist(),
-            "slot_hours": costs.slot_hours.tolist(),
-            "late_minutes": costs.late_minutes.tolist(),
-            "rescales": costs.rescales.tolist(),
-            "other_steps": [(one.at_s, one.replica, one.champion, one.challenger) for one in costs.other_steps],
-        }
-    )
+    return json.dumps(asdict(costs), default=np.ndarray.tolist)
 
 
 def decode(text: str) -> PlanCosts:
     """Return what :func:`encode` wrote."""
     read = json.loads(text)
-    steps = [OtherStep(*one) for one in read.pop("other_steps")]
-    days = read.pop("days")
+    steps, days = [OtherStep(**one) for one in read.pop("other_steps")], read.pop("days")
     return PlanCosts(days, **{name: np.array(value) for name, value in read.items()}, other_steps=steps)
 
 
 def summarise(asked: int, results: Sequence[tuple[tuple[str, str], PlanCosts]]) -> PlanComparison:
     """Return the comparison of jobs that were replayed."""
-    rows, steps = [], []
+    rows, steps = list[dict[str, object]](), list[dict[str, object]]()
     for (cluster, job), one in results:
-        row: dict[str, object] = {"cluster": cluster, "job": job, "days": one.days, "difference": one.difference}
-        for name in ("slot_hours", "late_minutes", "rescales"):
-            before, after = getattr(one, name)
-            row |= {f"{name}_champion": float(before), f"{name}_challenger": float(after)}
-        rows.append(row)
-        steps += [
-            {
-                "cluster": cluster,
-                "job": job,
-                "from": format_utc(datetime.fromtimestamp(step.at_s, UTC)),
-                "replica": step.replica,
-                "champion": json.dumps(dict(step.champion)),
-                "challenger": json.dumps(dict(step.challenger)),
-            }
-            for step in one.other_steps
-        ]
+        key: dict[str, object] = {"cluster": cluster, "job": job}
+        pairs = {name: getattr(one, name) for name in ("slot_hours", "late_minutes", "rescales")}
+        rows.append(
+            {**key, "days": one.days, "difference": one.difference}
+            | {f"{name}_champion": float(pair[0]) for name, pair in pairs.items()}
+            | {f"{name}_challenger": float(pair[1]) for name, pair in pairs.items()}
+        )
+        for step in one.other_steps:
+            since = {"from": format_utc(datetime.fromtimestamp(step.at_s, UTC)), "replica": step.replica}
+            each = {CHAMPION: json.dumps(dict(step.champion)), CHALLENGER: json.dumps(dict(step.challenger))}
+            steps.append({**key, **since, **each})
     difference = summarise_costs([one for _, one in results])
     return PlanComparison(asked, difference, pd.DataFrame(rows), pd.DataFrame(steps))

@@ -1,0 +1,271 @@
+"""The end of a job's history, replayed on its simulated replica under the pipeline's own settings and prices."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from include.settings import Planner, Settings
+from include.utc import DAY_S
+from lab.backtest.daily_costs import DailyCosts
+from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
+from lab.replay.conditions import Cadence, Conditions, Disturbances, Prices
+from lab.replay.drivers import Driver, looks
+from lab.replay.forecasts import Forecasts
+from lab.replay.pipeline_state import PipelineState
+from lab.replay.rate_series import interpolate_steps
+from lab.replay.replay_run import CandidateError, ReplayRun
+from lab.replay.scores import Ledger
+from lab.replay.tick_snapshot import TickSnapshot
+from lab.replay.workload import Workload
+from lab.simulation.simulated_replica import build_replica
+from models.arrays import Floats, Ints
+from models.bundle.job_models import JobModels, RecoveryModel
+from models.forecasting.batch import default_registry
+
+# Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
+CADENCE = Cadence(step_s=30)
+BIN_S = CADENCE.window_s
+DAY_BINS = DAY_S // BIN_S
+HOUR_BINS = 3600 // BIN_S
+T = TypeVar("T")
+
+
+class HistoryError(ValueError):
+    """A history too short to compare policies on; the message says how short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A job and its history.
+
+    Attributes:
+        cluster, job: its names.
+        graph, models: as the planner knows them.
+        slots_max: most slots of the job.
+        start_s: epoch seconds of the first bin, a multiple of :data:`BIN_S`.
+        rates_per_s: (T, S) mean rate of each bin and source, without gaps, sources in the order of the graph.
+    """
+
+    cluster: str
+    job: str
+    graph: JobGraph
+    models: JobModels
+    slots_max: int
+    start_s: int
+    rates_per_s: Floats
+
+    @property
+    def key(self) -> str:
+        """As settings name it."""
+        return f"{self.cluster}/{self.job}"
+
+    def seed(self, draw: str = "") -> int:
+        """Return the seed of its failures and noise: the same whatever it is replayed for."""
+        return zlib.crc32(f"{self.key}{draw}".encode())
+
+
+@dataclass(slots=True)
+class IsolatedDriver:
+    """A driver whose failure ends its own run alone: from then on it asks for nothing.
+
+    Attributes:
+        driver: the driver.
+        error: what it failed with.
+    """
+
+    driver: Driver[Any]
+    error: str | None = None
+
+    def first_memory(self) -> Any:
+        """Return the driver's first memory."""
+        return self.driver.first_memory()
+
+    def tick(self, snapshot: TickSnapshot, memory: Any) -> tuple[Any, Any]:
+        """Return what the driver wants."""
+        nothing: tuple[Mapping[str, int] | None, Any] = (None, memory)
+        return self._isolate(snapshot, lambda: self.driver.tick(snapshot, memory), nothing)
+
+    def look(self, snapshot: TickSnapshot, memory: Any) -> Mapping[str, int] | None:
+        """Return what the driver wants between two ticks."""
+        driver = self.driver
+        return self._isolate(snapshot, lambda: driver.look(snapshot, memory), None) if looks(driver) else None
+
+    def _isolate(self, snapshot: TickSnapshot, decide: Callable[[], T], otherwise: T) -> T:
+        try:
+            return otherwise if self.error is not None else decide()
+        except Exception as error:
+            self.error = f"at epoch second {snapshot.now_s}: {error!r}"
+            return otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class StretchRun:
+    """What each driver took; W windows, J rows.
+
+    Attributes:
+        ledger: of the windows, (W, J).
+        rows: name -> its rows, a row per seed; drivers that could not be built have none.
+        errors: name -> what a driver failed with.
+        state: of the pipelines at the end.
+    """
+
+    ledger: Ledger
+    rows: Mapping[Hashable, slice]
+    errors: Mapping[Hashable, str]
+    state: PipelineState
+
+    def compute_days(self, name: Hashable, bins: slice) -> DailyCosts | None:
+        """Return what each of the whole days in some bins took under a driver; None where it failed."""
+        if name in self.errors:
+            return None
+        slots_max = self.state.setting.workload.spec.slots_max
+        return DailyCosts.of(self.ledger, self.rows[name], bins, self.state.conditions, slots_max)
+
+    def list_steps(self, name: Hashable) -> tuple[Ints, Ints]:
+        """Return when the parallelism changed under a driver, with the first seed, epoch seconds, and what it was."""
+        recorder, row = self.state.recorder, self.rows[name].start
+        parallelism = recorder.stack(np.array([row], np.int64), 0, recorder.count)[1][:, 0]
+        changes = np.concatenate([[0], np.flatnonzero((np.diff(parallelism, axis=0) != 0).any(axis=1)) + 1])
+        return self.state.start_s + changes * BIN_S, parallelism[changes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The end of a job's history on a replica of the job.
+
+    Attributes:
+        subject: the job, of whose models the replica is made.
+        before: bins of the history before the stretch, which forecasts know.
+        workload: the load on the replica.
+        conditions: of every run.
+    """
+
+    subject: Subject
+    before: int
+    workload: Workload
+    conditions: Conditions
+
+    @classmethod
+    def of(cls, subject: Subject, before: int, settings: Settings, failure_s: Floats | None = None) -> Stretch:
+        """Return the stretch from a bin to the end of the history.
+
+        Args:
+            subject: the job.
+            before: the bin.
+            settings: of the pipeline.
+            failure_s: epoch seconds of the failures that happened, in the place of drawn ones; None: drawn.
+
+        Raises:
+            SpecError: the replica cannot be built, since no operator has a capacity model.
+            ConditionsError: the settings' cadence cannot be replayed.
+        """
+        conditions, start_s = build_conditions(subject, settings), subject.start_s + before * BIN_S
+        if failure_s is not None:
+            happened = tuple(float(at_s) - start_s for at_s in failure_s if at_s >= start_s)
+            conditions = replace(conditions, disturbances=replace(conditions.disturbances, failure_at_s=happened))
+        spec = build_replica(subject.job, subject.graph, subject.models, subject.slots_max, settings.planner)
+        steps = interpolate_steps(subject.rates_per_s[before:], BIN_S, conditions.cadence.step_s)
+        return cls(subject, before, Workload(spec, start_s, conditions.cadence.step_s, steps), conditions)
+
+    def isolate(self, name: str) -> IsolatedDriver | str:
+        """Return the driver of a policy, or the error with which it cannot be built."""
+        try:
+            return IsolatedDriver(build_candidates([name], self.workload, self.conditions)[0].driver)
+        except Exception as error:
+            return f"{error!r}"
+
+    def replay(
+        self,
+        drivers: Mapping[Any, IsolatedDriver | str],
+        seeds: Sequence[int],
+        *,
+        forecasts: Forecasts | None = None,
+        given_models: Sequence[JobModels] = (),
+    ) -> StretchRun:
+        """Run drivers side by side; one that fails has an error and the rows of a job that asks for nothing.
+
+        Deviation: forecasts are made without the global model, which would be fitted again for every day and source
+        and take a third of the time of a backtest; the other methods compete and are calibrated as in the forecast
+        stage.
+
+        Args:
+            drivers: name -> driver, or the error with which it cannot be built.
+            seeds: of failures and noise; each driver runs once with each.
+            forecasts: of another run of the same load, instead of new ones.
+            given_models: of each driver, which has them from the beginning and trains none; empty: all train.
+
+        Raises:
+            CandidateError: none of them could be built.
+        """
+        built = {name: one for name, one in drivers.items() if not isinstance(one, str)}
+        if not built:
+            raise CandidateError("; ".join(f"{name}: {error}" for name, error in drivers.items()))
+        run = ReplayRun(
+            self.workload,
+            [CandidatePolicy(str(name), one, asks_in_restarts(one.driver)) for name, one in built.items()],
+            seeds,
+            self.conditions,
+            past_per_s=self.subject.rates_per_s[: self.before],
+            forecast_methods=default_registry(),
+            given_models=given_models,
+            forecasts=forecasts,
+        )
+        ledger = run.run().ledger
+        rows = {name: slice(place * len(seeds), (place + 1) * len(seeds)) for place, name in enumerate(built)}
+        errors = {name: one if isinstance(one, str) else one.error for name, one in drivers.items()}
+        return StretchRun(ledger, rows, {name: error for name, error in errors.items() if error}, run.state)
+
+
+def fit_disturbances(models: JobModels, planner: Planner) -> Disturbances:
+    """Return what happens to a job's simulated replica: the champion's downtimes, the noise of its windows.
+
+    What its changes wait for is what its settings say.
+    """
+    recovery, usual = models.recovery, Disturbances()
+    noise = [curve.noise_share for curve in models.capacity.values() if np.isfinite(curve.noise_share)]
+    return Disturbances(
+        rescale_downtime_s=_fit_uniform(recovery.downtime_rescale_s, recovery.downtime_rescale_sd_s),
+        failures_per_day=round(planner.costs.failures_per_day),
+        failure_downtime_s=max(recovery.downtime_restart_s, 1.0),
+        failure_downtime_sd=recovery.downtime_restart_sd_s / max(recovery.downtime_restart_s, 1.0),
+        checkpoint_interval_s=_fit_interval_s(recovery, usual.checkpoint_duration_s),
+        measurement_noise=float(np.median(noise)) if noise else usual.measurement_noise,
+        waits_for_checkpoint=planner.timing.awaits_checkpoint,
+        slots_wait_s=planner.timing.slots_wait_s,
+    )
+
+
+def _fit_uniform(mean_s: float, sd_s: float) -> tuple[float, float]:
+    """Return the ends of the uniform law with a mean and a deviation, downtimes of a second at least."""
+    reach_s = min(float(np.sqrt(3.0)) * sd_s, max(mean_s - 1.0, 0.0))
+    return max(mean_s - reach_s, 1.0), max(mean_s + reach_s, 1.0)
+
+
+def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
+    """Return the interval at which a failure finds its last checkpoint as old as the model expects."""
+    return max(2.0 * (recovery.checkpoint_interval_s - duration_s), 1.0)
+
+
+def build_conditions(subject: Subject, settings: Settings) -> Conditions:
+    """Return the conditions of a job's replay: the pipeline's own settings and prices."""
+    planner = settings.planner.for_job(subject.cluster, subject.job)
+    costs, own = planner.costs, planner.policy_of(subject.cluster, subject.job)
+    return Conditions(
+        cadence=CADENCE,
+        prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
+        disturbances=replace(
+            fit_disturbances(subject.models, planner),
+            taskmanager_slots=settings.taskmanager_slots.get(subject.cluster, 1),
+        ),
+        planner=planner,
+        training=settings.training,
+        forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),
+        limits=settings.limits,
+        parameters={**settings.policies, own: settings.parameters_of(own, subject.key)},
+    )
