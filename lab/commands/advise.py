@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment, number, whole_number
+from cli.arguments import CommandParser, UsageError, folder, moment, number, whole_number
+from cli.command import command
 from cli.embedded import below
 from cli.import_hours import SETTLED
 from cli.out_lock import hold_folder
@@ -38,12 +39,11 @@ from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.metric_sources.prometheus.import_hours import import_cluster, name_empty
 from include.raw_files import LAYOUT, list_file_hours
-from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.settings import PROJECT, Settings, load_settings
 from include.settings.advise import Advise
 from include.stage_names import Stage
 from include.stages import StageRequest
 from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
-from lab.commands.policy_lines import policy_lines
 from lab.commands.spark_application import ApplicationError, bring_jars, run_application
 from models.scheduling.figures import format_count
 
@@ -206,47 +206,43 @@ def name_stages(jobs: str, first_day: datetime, end: datetime) -> list[StageRequ
     return [StageRequest(stage, first_day, first_day, end, jobs=asked) for stage in (Stage.TRAIN, "advise")]
 
 
+def format_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table whose first column is words and whose others are figures."""
+    table = Table(title=title, title_justify="left")
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def summary_table(advice: dict[str, Any], settings: Settings) -> Table:
     """Return all jobs together under each option, as a table."""
     currency = settings.advise.currency
-    table = Table(title="All jobs together, a day's means", title_justify="left")
-    table.add_column("under")
-    for title in ("slots", f"{currency} a month", "saved, with interval", "late minutes a day", "rescales a day"):
-        table.add_column(title, justify="right")
-    for row in advice["totals"]:
-        saved = row["money_saved_per_month"]
-        table.add_row(
+    heads = ("under", "slots", f"{currency} a month", "saved, with interval", "late minutes a day", "rescales a day")
+    rows = [
+        (
             row["title"],
             f"{row['slots']:,.1f}",
             f"{row['money_per_month']['mean']:,.0f}",
-            f"{saved['mean']:+,.0f} ({saved['low']:+,.0f} to {saved['high']:+,.0f})",
+            "{mean:+,.0f} ({low:+,.0f} to {high:+,.0f})".format(**row["money_saved_per_month"]),
             f"{row['late_minutes']['mean']:,.1f}",
             f"{row['rescales']['mean']:,.1f}",
         )
-    return table
+        for row in advice["totals"]
+    ]
+    return format_table("All jobs together, a day's means", heads, rows)
 
 
 def goals_table(curves: Sequence[dict[str, Any]]) -> Table:
-    """Return what all jobs take together under each goal, and under other policies over their headroom, as a table."""
-    table = Table(title="Named goals, and headroom of others, a day's means", title_justify="left")
-    table.add_column("under")
-    for title in ("slot-hours", "late minutes", "rescales"):
-        table.add_column(title, justify="right")
-    for curve in curves:
-        for one in curve["points"]:
-            figures = (f"{one[name]:,.1f}" for name in ("slot_hours", "late_minutes", "rescales"))
-            table.add_row(f"{curve['title']}: {one['label']}", *figures)
-    return table
-
-
-def times_table(seconds: dict[str, float]) -> Table:
-    """Return what took how long."""
-    table = Table(title="What took time", title_justify="left")
-    table.add_column("part")
-    table.add_column("seconds", justify="right")
-    for part, value in seconds.items():
-        table.add_row(part, f"{value:,.0f}")
-    return table
+    """Return what all jobs take together under each goal, and under a rival over its headroom, as a table."""
+    heads = {"slot-hours": "slot_hours", "late minutes": "late_minutes", "rescales": "rescales"}
+    rows = [
+        (f"{curve['title']}: {one['label']}", *(f"{one[name]:,.1f}" for name in heads.values()))
+        for curve in curves
+        for one in curve["points"]
+    ]
+    return format_table("Named goals, and headroom of another, a day's means", ("under", *heads), rows)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -273,24 +269,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
     console.print(summary_table(advice, settings))
     if advice["curves"]:
         console.print(goals_table(advice["curves"]))
-    console.print(times_table(progress.seconds))
+    times = [(part, f"{value:,.0f}") for part, value in progress.seconds.items()]
+    console.print(format_table("What took time", ("part", "seconds"), times))
     for one in advice["skipped"]:
         console.print(f"left out: {one['cluster']}/{one['job']}: {one['why']}", markup=False, highlight=False)
     against = [one for one in advice["jobs"] if one["verdict"]["is_against"]]
     for one in against:
         reported = f"advised against: {one['cluster']}/{one['job']}: {one['verdict']['sentence']}"
         console.print(reported, markup=False, highlight=False, soft_wrap=True)
-    if lines := policy_lines(advice["planner_policies"]):
-        console.print("cheaper on their jobs beyond chance; in tidewise.toml:")
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     console.print(f"page: {options.out / PAGE}, figures: {options.out / FIGURES}", soft_wrap=True, highlight=False)
     total = sum(progress.seconds.values())
     print(f"advise: {format_count(len(advice['jobs']), 'job')}, {len(against)} advised against, {total:.0f} s")
     return 0
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="tidewise advise", description=__doc__)
+def add_arguments(parser: CommandParser) -> None:
+    """Add what a user may ask for."""
     defaults = Advise()
     parser.add_argument("--raw", type=folder, help="folder of raw files (cluster=/date=/hour=)")
     parser.add_argument("--prometheus", help="address of a Prometheus-compatible server")
@@ -310,42 +304,46 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--as-of", type=moment, help="end of the days; default: the end of the history")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` writes, or has written")
-    options = parser.parse_args(argv)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        UsageError: with what is expected.
+    """
     if options.prometheus is not None and options.raw is not None:
-        parser.error("--raw and --prometheus: expected one of the two")
+        raise UsageError("--raw and --prometheus: expected one of the two")
     if options.prometheus is None and (options.rest_url is not None or options.graphs is not None):
-        parser.error("--rest-url and --graphs: expected together with --prometheus")
+        raise UsageError("--rest-url and --graphs: expected together with --prometheus")
     if options.as_of is not None and floor_hour(options.as_of) != options.as_of:
-        parser.error(f"--as-of: expected a full hour, not {format_utc(options.as_of)}")
-    return options
+        raise UsageError(f"--as-of: expected a full hour, not {format_utc(options.as_of)}")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Advise; a failure is one message that says what to do."""
+def _run(options: argparse.Namespace, _: float) -> int:
     exit_on_sigterm()
-    options = _parse(argv)
-    try:
-        with hold_folder(options.out, "tidewise advise"):
-            return run(options, open_console())
-    except UsageError as error:
-        print(f"advise: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (
+    check_options(options)
+    with hold_folder(options.out, "tidewise advise"):
+        return run(options, open_console())
+
+
+main = command(
+    "advise",
+    __doc__,
+    add_arguments,
+    _run,
+    errors=(
         RunError,
         ApplicationError,
-        SettingsError,
         IntervalError,
         ValidationError,
         PreflightError,
         PrometheusError,
         SavedGraphError,
         SetupError,
-    ) as error:
-        print(f"advise: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("advise: stopped; run it again at any time", file=sys.stderr)
-        return 130
+    ),
+    stopped="stopped; run it again at any time",
+)
 
 
 if __name__ == "__main__":

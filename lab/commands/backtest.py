@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
+from cli.arguments import CommandParser, moment
+from cli.command import add_out, command
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from cli.out_lock import hold_paths
@@ -20,9 +21,9 @@ from cli.run import RunError, end_of_recording
 from cli.run_table import open_console
 from cli.workers import exit_on_sigterm
 from include.place import local_beside, place
-from include.settings import PROJECT, Settings, SettingsError
+from include.settings import PROJECT, Settings
 from include.utc import IntervalError, format_utc
-from lab.commands.policy_lines import policy_lines
+from lab.commands.advise import format_table
 
 PARTS = {
     "backtest": "what every policy would have cost on every job's last days",
@@ -43,14 +44,12 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
     Args:
         policies: of ``stages/backtest.json``, the cheapest first.
     """
-    table = Table(title="Policies on the jobs' own last days, means over jobs", title_justify="left")
-    table.add_column("policy")
-    for title in _COLUMNS.values():
-        table.add_column(title, justify="right")
+    rows = []
     for row in policies:
         values = (row[name] for name in _COLUMNS)
-        table.add_row(row["policy"], *("failed" if value is None else f"{value:,.4g}" for value in values))
-    return table
+        rows.append((row["policy"], *("failed" if value is None else f"{value:,.4g}" for value in values)))
+    title = "Policies on the jobs' own last days, means over jobs"
+    return format_table(title, ("policy", *_COLUMNS.values()), rows)
 
 
 def run(settings: Settings, options: argparse.Namespace, console: Console) -> int:
@@ -71,36 +70,33 @@ def run(settings: Settings, options: argparse.Namespace, console: Console) -> in
     result = json.loads((out / "stages" / "backtest.json").read_text())
     console.print(comparison_table(result.get("policies", [])))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
-    if lines := policy_lines(result.get("planner_policies", {})):
-        print("\n".join(["cheaper on their jobs by more than backtest.margin; in tidewise.toml:", *lines]))
+    if policies := result.get("planner_policies"):
+        print("cheaper on their jobs by more than backtest.margin; in tidewise.toml:\n[planner.policies]")
+        print("\n".join(f"{json.dumps(job)} = {json.dumps(policy)}" for job, policy in sorted(policies.items())))
     skipped = ", ".join(f"{count} {reason}" for reason, count in result["skipped"].items()) or "none"
     print(f"backtest: {result['compared']} of {result['jobs']} jobs compared, left out: {skipped}")
     return 0
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="tidewise backtest", description=__doc__)
+def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--as-of", type=moment, help="end of the history; default: the end of the recording")
-    parser.add_argument("--out", type=place, help="where a `make run` has written; default: what the settings name")
-    return parser.parse_args(argv)
+    add_out(parser)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Compare; a failure is one message that says what to do."""
+def _run(options: argparse.Namespace, _: float) -> int:
     exit_on_sigterm()
-    options = _parse(argv)
-    try:
-        with hold_paths(options.out, "tidewise backtest") as settings:
-            return run(settings, options, open_console())
-    except UsageError as error:
-        print(f"backtest: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (RunError, DagFailedError, SettingsError, IntervalError) as error:
-        print(f"backtest: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("backtest: stopped; run it again at any time", file=sys.stderr)
-        return 130
+    with hold_paths(options.out, "tidewise backtest") as settings:
+        return run(settings, options, open_console())
+
+
+main = command(
+    "backtest",
+    __doc__,
+    _add_arguments,
+    _run,
+    errors=(RunError, DagFailedError, IntervalError),
+    stopped="stopped; run it again at any time",
+)
 
 
 if __name__ == "__main__":

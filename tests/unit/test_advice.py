@@ -172,8 +172,6 @@ def test_a_frontier_has_the_named_goals_and_the_headroom_of_others():
     made = build_variants(SHORT.planner, {})
     weights = {key: one.driver.changed.get("costs.late_weight") for key, one in made.items()}
     goals = {label: weight for (name, label), weight in weights.items() if name == "programme"}
-        label: one.driver.changed["costs.late_weight"] for (name, label), one in made.items() if name == "programme"
-    }
     assert goals == pytest.approx({"cheap": 0.1, "balanced": 0.4, "on_time": 1.6})
     assert {name for name, _ in made} == {"programme", TUNED}
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from command_complaints import read_complaint
 
+from cli.arguments import CommandParser
 from cli.run import RunError
 from include.flink.raw_format import hour_directory, write_lines
 from include.settings import Settings
 from lab.commands import advise
 
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)
+
+
+def read_options(argv: list[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="tidewise advise")
+    advise.add_arguments(parser)
+    return parser.parse_args(argv)
 
 
 def raw_files(root: Path, hours: int) -> Path:
@@ -46,7 +55,7 @@ def test_what_make_run_has_ingested_is_taken_as_it_is(tmp_path):
     (out / "stages" / "ingest.json").write_text(
         json.dumps({"start": "2026-10-30T20:00:00Z", "end": "2026-11-20T20:00:00Z"})
     )
-    source = advise.find_source(advise._parse(["--out", str(out)]))
+    source = advise.find_source(read_options(["--out", str(out)]))
     assert (source.raw, source.end) == (None, END)
     work = out / "advise"
     (work / "lake" / "gold").mkdir(parents=True)
@@ -60,7 +69,7 @@ def test_what_make_run_has_ingested_is_taken_as_it_is(tmp_path):
 
 
 def test_without_anything_the_shipped_history_is_made(tmp_path):
-    source = advise.find_source(advise._parse(["--out", str(tmp_path)]))
+    source = advise.find_source(read_options(["--out", str(tmp_path)]))
     assert source.raw == tmp_path / "advise" / "raw"
     assert source.end - source.first == timedelta(days=21)
 
@@ -68,7 +77,7 @@ def test_without_anything_the_shipped_history_is_made(tmp_path):
 def test_flags_become_settings(tmp_path, monkeypatch):
     set_to: dict[str, str] = {}
     monkeypatch.setattr(advise.os, "environ", set_to)
-    options = advise._parse(["--out", str(tmp_path), "--jobs", "prod/", "--days", "3", "--price-per-slot-hour", "0.2"])
+    options = read_options(["--out", str(tmp_path), "--jobs", "prod/", "--days", "3", "--price-per-slot-hour", "0.2"])
     advise.set_environment(options, tmp_path / "advise", advise.Source(tmp_path, None, END, END))
     assert set_to["TIDEWISE__ADVISE__JOBS"] == "prod/"
     assert set_to["TIDEWISE__ADVISE__DAYS"] == "3"
@@ -110,12 +119,7 @@ def test_long_enough_a_history_begins_with_the_days_before():
     ],
 )
 def test_bad_arguments(options, says, capsys):
-    with pytest.raises(SystemExit) as ended:
-        advise.main(options)
-    assert ended.value.code == 2
-    reported = capsys.readouterr().err
-    assert says in reported
-    assert reported.count("\n") == 1
+    assert says in read_complaint(advise.main, options, capsys)
 
 
 def test_a_regular_expression_that_is_none(tmp_path, capsys):
