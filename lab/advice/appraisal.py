@@ -15,7 +15,7 @@ from lab.advice.history import History
 from lab.advice.objective import WITH, build_with
 from lab.backtest.comparison import Spans
 from lab.backtest.daily_costs import DailyCosts
-from lab.backtest.stretch import BIN_S, HOUR_BINS, IsolatedDriver, Stretch, StretchRun, Subject
+from lab.backtest.stretch import BIN_S, HOUR_BINS, HistoryError, IsolatedDriver, Stretch, StretchRun, Subject
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.workload import Workload, find_sufficient
 from models.arrays import Floats, Ints
@@ -88,6 +88,8 @@ def prepare(subject: Subject, history: History, settings: Settings) -> tuple[Spa
         SpecError: the replica cannot be built, since no operator has a capacity model.
     """
     spans = Spans.of(subject.start_s, len(subject.rates_per_s), settings, settings.advise.days)
+    if not spans.days:
+        raise HistoryError("there is no whole day of history to appraise")
     return spans, Stretch.of(subject, spans.before, settings, history.failure_s)
 
 

@@ -109,7 +109,7 @@ def compare_costs(history: History, result: Replayed, slots_max: int) -> CostChe
 
     slots, late = per_day(run.ledger.slots) * BIN_S / 3600.0, per_day(run.ledger.late_s) / 60.0
     # A request that the replica refused, since it was down, is made at the next window.
-    rescales = float(run.ledger.rescales[bins, rows].sum(axis=0).mean()) / max(days, 1)
+    rescales = float(run.ledger.rescales[bins, rows].sum(axis=0).mean()) / days
     prices = run.state.conditions.prices
     one, actual = (
         float(weigh(*map(np.array, parts), prices, slots_max))

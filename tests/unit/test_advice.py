@@ -24,7 +24,7 @@ from lab.advice.frontier import build_variants, sum_curves
 from lab.advice.history import History, fill_forward
 from lab.advice.verdict import Advice, Difference, describe, judge
 from lab.backtest.daily_costs import DailyCosts, weigh
-from lab.backtest.stretch import BIN_S, DAY_BINS, IsolatedDriver, Stretch, Subject
+from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, IsolatedDriver, Stretch, Subject
 from lab.replay.conditions import Cadence, Disturbances, Prices
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws
@@ -208,6 +208,19 @@ def test_late_time_that_came_is_counted(wasteful):
     assert made.costs.measured_share == 0.5
     assert made.costs.late_minutes_came == pytest.approx(DAY_BINS)  # a minute of every bin that was measured
     assert compare_capacity(subject(), [])[2] == 0
+
+
+def test_what_was_never_measured_has_no_cost(wasteful):
+    ran, result = wasteful
+    unknown = calibrate(subject(), replace(ran, late_s=np.full(len(ran.late_s), np.nan)), result, []).costs
+    assert unknown.measured_share == 0.0
+    assert np.isnan([unknown.cost, unknown.cost_came, unknown.slot_hours_came, unknown.late_minutes_came]).all()
+
+
+def test_less_than_a_day_is_too_short_to_appraise():
+    short = SHORT.model_copy(update={"backtest": Backtest(learning_days=0.1, history_days_min=0.5)})
+    with pytest.raises(HistoryError, match="no whole day"):
+        replay(subject(0.9), history(), short)
 
 
 def test_a_policy_that_fails_fails_alone(wasteful):
