@@ -1,9 +1,9 @@
 """Compare policies: what the last week of every job would have cost under each of them.
 
 Each policy is replayed on the job's own history, against a simulated replica of the job (the champion's capacity curves
-and downtimes under the measured load). **Feeds** the report through `gold.backtests` and `gold.certificates`, and MLflow
-(experiment `<experiment>-backtest`). The recommended policy of a job is a column: nothing changes until a person names
-it in `planner.policies`.
+and downtimes under the measured load). **Feeds** the report through `gold.backtests` and `gold.certificates`, and
+MLflow (experiment `<experiment>-backtest`). The recommended policy of a job is a column: nothing changes until a person
+names it in `planner.policies`.
 
 **Schedule**: weekly, after a night's training. `as_of` is the end of the history, so a comparison can be repeated
 exactly. `backtest.policies` names the policies; a policy that fails on a job has a row with its error.

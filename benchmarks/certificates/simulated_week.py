@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lab.advice.history import History
-from lab.backtest.stretch import BIN_S, Subject
+from lab.backtest.subject import BIN_S, Subject
 from lab.commands.history import STEP_S, HistoryRequest, draw_rates, run
 from lab.replay.workload import compute_curves
 from lab.simulation.history import SimulatedHistory

@@ -39,8 +39,8 @@ class Advise(Section):
     )
     frontier: bool = Field(
         True,
-        description="named goals, and the operator's autoscaler over its headroom, are replayed as well, and shown on a "
-        "job's page too: slot-hours against late minutes; it nearly doubles the time",
+        description="named goals, and the operator's autoscaler over its headroom, are replayed as well, and shown on "
+        "a job's page too: slot-hours against late minutes; it nearly doubles the time",
     )
     objectives: dict[JobKey, JobGoals] = Field(
         default_factory=dict,

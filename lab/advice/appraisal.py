@@ -15,7 +15,8 @@ from lab.advice.history import History
 from lab.advice.objective import WITH, build_with
 from lab.backtest.comparison import Spans
 from lab.backtest.daily_costs import DailyCosts
-from lab.backtest.stretch import BIN_S, HOUR_BINS, HistoryError, IsolatedDriver, Stretch, StretchRun, Subject
+from lab.backtest.stretch import IsolatedDriver, Stretch, StretchRun
+from lab.backtest.subject import BIN_S, HOUR_BINS, HistoryError, Subject
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.workload import Workload, find_sufficient
 from models.arrays import Floats, Ints

@@ -10,7 +10,7 @@ import numpy as np
 from lab.advice.appraisal import RAN, Replayed
 from lab.advice.history import History
 from lab.backtest.daily_costs import weigh
-from lab.backtest.stretch import BIN_S, DAY_BINS, HOUR_BINS, Subject
+from lab.backtest.subject import BIN_S, DAY_BINS, HOUR_BINS, Subject
 from models.arrays import Floats, Ints
 
 INSIDE_Z = 1.2816  # of an interval of 80%

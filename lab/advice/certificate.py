@@ -15,7 +15,8 @@ import numpy as np
 from include.settings import Settings
 from lab.advice.history import History
 from lab.backtest.daily_costs import DailyCosts
-from lab.backtest.stretch import DAY_BINS, HistoryError, Stretch, Subject
+from lab.backtest.stretch import Stretch
+from lab.backtest.subject import DAY_BINS, HistoryError, Subject
 from lab.replay.bound.solve_bound import LeastCost, solve_least
 from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Prices

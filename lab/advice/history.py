@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.utc import DAY_S
-from lab.backtest.stretch import BIN_S, DAY_BINS
+from lab.backtest.subject import BIN_S, DAY_BINS
 from models.arrays import Bools, Floats, Ints
 
 
@@ -29,7 +29,7 @@ class MeasuredDay:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What ran; B bins of :data:`lab.backtest.stretch.BIN_S`, O operators.
+    """What ran; B bins of :data:`lab.backtest.subject.BIN_S`, O operators.
 
     Attributes:
         start_s: epoch seconds of the first bin.

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.settings import Settings
-from lab.backtest.stretch import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Stretch, StretchRun, Subject
+from lab.backtest.stretch import Stretch, StretchRun
+from lab.backtest.subject import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Subject
 from lab.replay.replay_run import CandidateError
 from models.arrays import Floats
 from models.bundle.fleet_bundle import JobKey

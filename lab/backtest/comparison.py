@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from include.policy_catalogue import catalogue
 from include.settings import Settings
-from lab.backtest.stretch import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Stretch, Subject
+from lab.backtest.stretch import Stretch
+from lab.backtest.subject import BIN_S, DAY_BINS, HOUR_BINS, HistoryError, Subject
 from lab.replay.scores import Score, compute_score
 
 FLOOR = "clairvoyant"

@@ -24,7 +24,8 @@ from lab.advice.frontier import build_variants, sum_curves
 from lab.advice.history import History, fill_forward
 from lab.advice.verdict import Advice, Difference, describe, judge
 from lab.backtest.daily_costs import DailyCosts, weigh
-from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, IsolatedDriver, Stretch, Subject
+from lab.backtest.stretch import IsolatedDriver, Stretch
+from lab.backtest.subject import BIN_S, DAY_BINS, HistoryError, Subject
 from lab.replay.conditions import Cadence, Disturbances, Prices
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws

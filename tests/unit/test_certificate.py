@@ -18,7 +18,8 @@ from lab.advice.certificate import (
     shift_capacities,
 )
 from lab.advice.history import History
-from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, Stretch, Subject
+from lab.backtest.stretch import Stretch
+from lab.backtest.subject import BIN_S, DAY_BINS, HistoryError, Subject
 from lab.replay.conditions import Prices
 from tests.unit.test_backtest import START_S, subject
 

@@ -11,7 +11,7 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Settings
 from lab.advice import plan_costs
 from lab.advice.plan_costs import OtherStep, PlanCosts, compare_plans, draw_days, sample_jobs, summarise_costs
-from lab.backtest.stretch import BIN_S, DAY_BINS, HistoryError, Subject
+from lab.backtest.subject import BIN_S, DAY_BINS, HistoryError, Subject
 from lab.stages.plan_costs.costs_log import add_plan_costs
 from lab.stages.plan_costs.fleet_costs import decode, encode, summarise
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel

@@ -17,7 +17,7 @@ from lab.advice.calibration import Measured, calibrate
 from lab.advice.history import History
 from lab.advice.objective import describe_goals
 from lab.advice.verdict import judge, subtract, title_of
-from lab.backtest.stretch import DAY_BINS, HOUR_BINS, Subject
+from lab.backtest.subject import DAY_BINS, HOUR_BINS, Subject
 from lab.simulation.spec import SpecError
 from lab.stages.inputs.each_job import ERROR_LENGTH, JobTask, name_skip
 from lab.stages.inputs.skipped_jobs import BacktestSkip

@@ -11,7 +11,7 @@ from include import tables
 from include.settings import Settings
 from lab.advice.certificate import certify
 from lab.backtest.comparison import FLOOR, REFERENCES, Result, Spans, compare, recommend
-from lab.backtest.stretch import DAY_BINS
+from lab.backtest.subject import DAY_BINS
 from lab.stages.inputs.each_job import ERROR_LENGTH, JobTask, name_skip
 
 log = logging.getLogger(__name__)

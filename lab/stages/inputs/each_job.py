@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from include.domain.graph import GraphError
 from include.settings import Settings
 from lab.advice.history import History
-from lab.backtest.stretch import HistoryError, Subject
+from lab.backtest.subject import HistoryError, Subject
 from lab.stages.inputs.skipped_jobs import BacktestSkip
 from lab.stages.inputs.subjects import NoLoadError, build_subject, history_frame, subjects
 from lab.stages.inputs.what_ran import Followed, build_history, follow_jobs

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
-from lab.backtest.stretch import BIN_S, DAY_BINS, Subject
+from lab.backtest.subject import BIN_S, DAY_BINS, Subject
 from lab.replay.rate_series import fill_gaps
 from lab.stages.inputs.newest_rows import read_graphs
 from lab.stages.inputs.source_series import WINDOWS, SourceWindows, read_source_loads, source_series

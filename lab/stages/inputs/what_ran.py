@@ -17,7 +17,7 @@ from include.domain.graph import JobGraph
 from include.domain.slots import count_paid
 from include.settings import Settings
 from lab.advice.history import History
-from lab.backtest.stretch import BIN_S
+from lab.backtest.subject import BIN_S
 from models.arrays import Floats
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
@@ -26,7 +26,7 @@ from spark_jobs.timestamps import timestamp_column
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The bins of :data:`lab.backtest.stretch.BIN_S` in which what ran is followed.
+    """The bins of :data:`lab.backtest.subject.BIN_S` in which what ran is followed.
 
     Attributes:
         start_s: epoch seconds of the first.
