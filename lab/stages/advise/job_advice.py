@@ -26,7 +26,7 @@ from models.intervals import estimate
 
 log = logging.getLogger(__name__)
 ROW_SCHEMA = "cluster STRING, job STRING, skipped STRING, why STRING, appraisal STRING"
-FAILED = "failed"
+FAILED, _NOT_LEARNT = "failed", "nothing was learnt of it before the days that are appraised"
 
 
 def advise_job(task: JobTask, state: dict[Any, Any]) -> list[dict[str, object]]:
@@ -38,7 +38,8 @@ def advise_job(task: JobTask, state: dict[Any, Any]) -> list[dict[str, object]]:
         skip = BacktestSkip.UNKNOWN_OPERATOR if isinstance(error, SpecError) else name_skip(error)
         if skip is None:
             log.exception("appraisal of %s/%s", *key.values())
-        why = repr(error) if skip is None else str(error)
+        known = _NOT_LEARNT if skip is BacktestSkip.NO_MODEL else str(error)
+        why = repr(error) if skip is None else known
         return [key | {"skipped": str(skip or FAILED), "why": why[:ERROR_LENGTH]}]
 
 
