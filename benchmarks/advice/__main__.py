@@ -47,8 +47,7 @@ class Day:
 
     def cost(self, prices: Prices, slots_max: int) -> float:
         """Return slots, late minutes and rescales in slot-hours."""
-        slots, late, rescales = (np.array(value) for value in (self.slot_hours, self.late_minutes, self.rescales))
-        return float(weigh(slots, late, rescales, prices, slots_max))
+        return weigh(self.slot_hours, self.late_minutes, self.rescales, prices, slots_max)
 
 
 def order_steps(job: Mapping[str, Any], fleet: Fleet, place: int) -> tuple[Ints, Ints]:

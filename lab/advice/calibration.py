@@ -111,10 +111,8 @@ def compare_costs(history: History, result: Replayed, slots_max: int) -> CostChe
     # A request that the replica refused, since it was down, is made at the next window.
     rescales = float(run.ledger.rescales[bins, rows].sum(axis=0).mean()) / days
     prices = run.state.conditions.prices
-    one, actual = (
-        float(weigh(*map(np.array, parts), prices, slots_max))
-        for parts in ((slots, late, rescales), (came.slot_hours, came.late_minutes, came.rescales))
-    )
+    one = weigh(slots, late, rescales, prices, slots_max)
+    actual = weigh(came.slot_hours, came.late_minutes, came.rescales, prices, slots_max)
     return CostCheck(one, actual, slots, came.slot_hours, late, came.late_minutes, came.share)
 
 

@@ -175,8 +175,10 @@ def _follow_bound(stretch: Stretch, bound: LeastCost) -> DayCost:
     follower = CandidatePolicy("bound", bound.schedule, asks_in_restarts=True)
     ledger = ReplayRun(stretch.workload, [follower], [stretch.subject.seed()], conditions).run().ledger
     took = DailyCosts.of(ledger, slice(0, 1), slice(None), conditions, slots_max)
-    day = (float(one.mean()) for one in (took.slot_hours, took.late_minutes, took.rescales))
-    return DayCost.of(*day, conditions.prices, slots_max)
+    slot_hours, late_minutes, rescales = (
+        float(one.mean()) for one in (took.slot_hours, took.late_minutes, took.rescales)
+    )
+    return DayCost.of(slot_hours, late_minutes, rescales, conditions.prices, slots_max)
 
 
 def explain_regret(made: Certificate) -> str:

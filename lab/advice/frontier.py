@@ -26,7 +26,7 @@ def build_variants(planner: Planner, parameters: Mapping[str, Mapping[str, Any]]
         parameters: of policies.
     """
     programme, weight = policy(RECOVERS, parameters.get(RECOVERS) or None), planner.costs.late_weight
-    made = {
+    made: dict[Key, HostedDriver] = {
         (RECOVERS, goal): HostedDriver.of(RECOVERS, programme, {"costs.late_weight": factor * weight})
         for goal, factor in LATE_WEIGHT_FACTOR.items()
     }

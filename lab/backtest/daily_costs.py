@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from include.utc import DAY_S
 from lab.replay.conditions import Conditions, Prices
 from lab.replay.scores import Ledger
 from models.arrays import Floats, Ints
+
+T = TypeVar("T", float, Floats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class DailyCosts:
         return cls(slot_hours, late_minutes, rescales, weigh(slot_hours, late_minutes, rescales, prices, slots_max))
 
 
-def weigh(slot_hours: Floats, late_minutes: Floats, rescales: Floats, prices: Prices, slots_max: int) -> Floats:
+def weigh(slot_hours: T, late_minutes: T, rescales: T, prices: Prices, slots_max: int) -> T:
     """Return slots, late minutes and rescales in one unit: slot-hours that cost as much, as planning weighs them."""
     per_slot_hour = max(60.0 * prices.slots / slots_max, 1e-9)
     return slot_hours + (prices.late * late_minutes + prices.rescale * rescales) / per_slot_hour
