@@ -101,7 +101,7 @@ def compare_costs(history: History, result: Replayed, slots_max: int) -> CostChe
     Only bins that were measured count, on both sides.
     """
     days, bins, run = result.spans.days, result.spans.whole_days, result.run
-    came, known = history.measure_day(result.first_s, days), history.measured[history.find_bins(result.first_s, days)]
+    actual, known = history.measure_day(result.first_s, days), history.measured[history.find_bins(result.first_s, days)]
     measured_days, rows = float(known.sum()) / DAY_BINS or float("nan"), run.rows[RAN]
 
     def per_day(values: Floats | Ints) -> float:
@@ -111,9 +111,9 @@ def compare_costs(history: History, result: Replayed, slots_max: int) -> CostChe
     # A request that the replica refused, since it was down, is made at the next window.
     rescales = float(run.ledger.rescales[bins, rows].sum(axis=0).mean()) / days
     prices = run.state.conditions.prices
-    one = weigh(slots, late, rescales, prices, slots_max)
-    actual = weigh(came.slot_hours, came.late_minutes, came.rescales, prices, slots_max)
-    return CostCheck(one, actual, slots, came.slot_hours, late, came.late_minutes, came.share)
+    cost = weigh(slots, late, rescales, prices, slots_max)
+    actual_cost = weigh(actual.slot_hours, actual.late_minutes, actual.rescales, prices, slots_max)
+    return CostCheck(cost, actual_cost, slots, actual.slot_hours, late, actual.late_minutes, actual.share)
 
 
 def compare_capacity(subject: Subject, measured: Sequence[Measured]) -> tuple[float, float, int]:

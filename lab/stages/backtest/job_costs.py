@@ -26,8 +26,8 @@ _DAY = ("slot_hours", "late_minutes", "rescales")
 def cost_job(task: JobTask, state: dict[Any, Any]) -> list[dict[str, object]]:
     """Return the rows of a job."""
     key = {"cluster": state["cluster"], "job": state["job"]}
-    rows, left_out = _compare_policies(task, state)
-    return [key | row for row in (*rows, _certify_days(task, state) | {"left_out": left_out})]
+    rows, skip = _compare_policies(task, state)
+    return [key | row for row in (*rows, _certify_days(task, state) | {"left_out": skip})]
 
 
 def _compare_policies(task: JobTask, state: Mapping[Any, Any]) -> tuple[list[dict[str, object]], str | None]:
