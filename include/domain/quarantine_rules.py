@@ -21,7 +21,7 @@ class Rule(NamedReason):
     BAD_ID = "bad_id", "a job id or vertex id is not 32 hexadecimal digits, or a reply of a whole job has a vertex id"
     JOB_MISMATCH = (
         "job_mismatch",
-        "the reply is of another job (`jid`) than its line says; the empty plan of a job that initialises is none",
+        "the reply is of another job (`jid`) than its line says",
     )
     BAD_GRAPH = "bad_graph", "a vertex of a plan is fed by one that the plan does not name"
     TIME_OUT_OF_RANGE = (

@@ -57,9 +57,7 @@ class MetricNames(Section):
 class Prometheus(Section):
     """A server with Prometheus' HTTP API that scrapes the cluster: Prometheus, VictoriaMetrics, Mimir, Thanos."""
 
-    url: Annotated[Text, AfterValidator(_server_url)] | None = Field(
-        None, description="address of the server; unset: there is none"
-    )
+    url: Annotated[Text, AfterValidator(_server_url)] | None = Field(None, description="address of the server")
     prefix: Annotated[str, AfterValidator(_path)] = Field(
         "", description='path before `/api/v1`: `"/prometheus"` for Mimir, `"/select/0/prometheus"` for VictoriaMetrics'
     )

@@ -188,7 +188,7 @@ RESCALE_OUTCOMES = Table(
 )
 
 BACKTESTS = Table(
-    "gold.backtests",  # what a job's last days would have cost under each policy; the recommendation is no action
+    "gold.backtests",  # what a job's last days would have cost under each policy
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",

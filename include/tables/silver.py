@@ -58,7 +58,7 @@ SOURCE_LOADS = Table(
         "vertex_id": "STRING",
         "start_s": "ARRAY<BIGINT>",  # of each window, epoch seconds, ascending
         "window_s": "ARRAY<INT>",
-        "demand_per_s": "ARRAY<DOUBLE>",  # target data rate; null where it is no rate, or a lower bound of the demand
+        "demand_per_s": "ARRAY<DOUBLE>",  # target data rate; null: unknown, or a lower bound of the demand
         "date": "DATE",  # of the windows
         "hour": "INT",  # of the windows; -1: of all hours of a day that is over
         "made_from": "STRING",  # hash of the files of silver.observations that the rows were read from

@@ -231,7 +231,7 @@ class Reason(NamedReason):
     )
     UNUSABLE_INTENTION = (
         "unusable_intention",
-        "a policy wants what is no parallelism (NaN, zero, a fraction)",
+        "a policy wants an impossible parallelism (NaN, zero, a fraction)",
         "see the detail; report it to who wrote the policy",
     )
     EXPIRED = "expired", "the step is past its validity", "nothing"
