@@ -55,8 +55,7 @@ def _describe_plan(rows: Sequence[Mapping[str, object]]) -> str:
     if not rows:
         return "none"
     steps = [row for row in rows if row["status"] == "planned"]
-    first = rows[0]
-    return f"{len(steps)} steps" if steps else " ".join(filter(None, (str(first["status"]), first["refusal"])))
+    return f"{len(steps)} steps" if steps else f"{rows[0]['status']} {rows[0]['refusal'] or ''}".rstrip()
 
 
 def _seconds(value: object) -> str:
