@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,21 +38,20 @@ class PairedDifference:
 
 def compare_pairs(results: Iterable[RunResult]) -> list[PairedDifference]:
     """Return the differences of each job and other policy; runs that are no measurement are left out."""
-    runs = {(one.job, one.seed, one.policy): one for one in results if one.is_valid}
-    rows = []
-    for job in sorted({job for job, _, _ in runs}):
-        for other in (name for name in POLICIES if name != TIDEWISE):
-            pairs = {
-                seed: (runs[job, seed, TIDEWISE], runs[job, seed, other])
-                for of_job, seed, policy in sorted(runs)
-                if of_job == job and policy == other and (job, seed, TIDEWISE) in runs
-            }
-            if pairs:
-                each = {name: [read(own) - read(its) for own, its in pairs.values()] for name, read, _ in FIGURES}
-                means = {name: float(np.mean(values)) for name, values in each.items()}
-                widths = {name: _find_half_width(values) for name, values in each.items()}
-                rows.append(PairedDifference(job, other, tuple(pairs), means, widths))
-    return rows
+    runs = {(one.job, one.policy, one.seed): one for one in results if one.is_valid}
+    pairs = defaultdict[tuple[str, str], list[tuple[RunResult, RunResult]]](list)
+    for (job, policy, seed), other in sorted(runs.items(), key=lambda item: item[0]):
+        own = runs.get((job, TIDEWISE, seed))
+        if own is not None and policy in POLICIES and policy != TIDEWISE:
+            pairs[job, policy].append((own, other))
+    return [_compare(job, policy, each) for (job, policy), each in pairs.items()]
+
+
+def _compare(job: str, policy: str, pairs: Sequence[tuple[RunResult, RunResult]]) -> PairedDifference:
+    differences = {name: [read(own) - read(other) for own, other in pairs] for name, read, _ in FIGURES}
+    means = {name: float(np.mean(values)) for name, values in differences.items()}
+    widths = {name: _find_half_width(values) for name, values in differences.items()}
+    return PairedDifference(job, policy, tuple(own.seed for own, _ in pairs), means, widths)
 
 
 def _find_half_width(values: list[float]) -> float:
