@@ -27,6 +27,9 @@ runs one and writes its part. Nothing on these pages was run on the papers' clus
 one experiment per paper on a real Flink cluster. Each system is also a policy that can drive a real job (see
 [Choosing a policy](../../../docs/policies.md#choosing-a-policy)).
 
+[changes.md](changes.md), written by `python -m benchmarks.papers.changes --base COMMIT`, has the cells whose verdict is
+another than at an earlier commit.
+
 Every cell of every table and figure that a system which decides can have gets a verdict:
 
 - **agrees**: ours is within the tolerance, which is stated per table, with its reason, in `data/papers/registry`;
