@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 import sys
+import time
 from calendar import month_name, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 from include.atomic_write import temporary_beside
 from include.place import is_object
-from include.utc import IntervalError, parse_utc
+from include.utc import IntervalError, find_last, parse_utc
 
 EXIT_USAGE = 2
 CONSOLE = "tidewise"
@@ -73,7 +74,9 @@ def number(least: float, most: float, *, above: bool = False) -> Callable[[str],
 
 
 def moment(text: str) -> datetime:
-    """Read an argument that is a time in ISO 8601, UTC unless it says otherwise."""
+    """Read an argument that is a time in ISO 8601, UTC unless it says otherwise, or of the clock, which is the last one."""
+    if (last := find_last(text, datetime.fromtimestamp(time.time(), UTC))) is not None:
+        return last
     try:
         result = parse_utc(text)
     except (IntervalError, OverflowError):
@@ -81,7 +84,8 @@ def moment(text: str) -> datetime:
         _check_day(text)
     if result is None or not EARLIEST <= result < LATEST:
         raise argparse.ArgumentTypeError(
-            f"expected a time such as {EXAMPLE} (ISO 8601, years {EARLIEST.year} to {LATEST.year - 1}), not {text!r}"
+            f"expected a time such as {EXAMPLE} (ISO 8601, years {EARLIEST.year} to {LATEST.year - 1}), "
+            f"or 03:00 (0:00 to 23:59) for the last one, not {text!r}"
         )
     return result
 

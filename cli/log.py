@@ -180,7 +180,7 @@ def _add_arguments(parser: CommandParser) -> None:
         "job", nargs="?", type=cluster_and_job, help="cluster/job; none: all jobs, without what was only waited for"
     )
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="how far back (24)")
-    parser.add_argument("--until", type=moment, help="end of the time shown; default: now")
+    parser.add_argument("--until", type=moment, help="end of the time shown, as --at of other verbs; default: now")
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
     parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")

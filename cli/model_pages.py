@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from cli.known_jobs import name_near
+from cli.printing import plain_note
 from include.lake_table import LakeTable, is_in
 from include.model_registry import CHALLENGER, CHAMPION, PINNED
 from include.tables import MODEL_JOBS, MODEL_VERSIONS
@@ -64,7 +65,7 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     lines += [
         f"{'/'.join(map(str, job))}: {row['models']}, {row['detail']}" for job, row in details.items() if row["detail"]
     ]
-    return [*lines, "", *run.data.tags.get(NOTE_TAG, "").splitlines()]
+    return [*lines, "", *plain_note(run.data.tags.get(NOTE_TAG, ""))]
 
 
 def describe_operator(store: ModelStore, job: str, operator: str | None = None) -> list[str]:

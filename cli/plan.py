@@ -16,7 +16,7 @@ from cli.questions import (
 )
 from fleet.facts import FleetStatus, StepFact
 from fleet.health import Fault, describe_age
-from fleet.moments import find_newest, resolve_time
+from fleet.moments import find_newest
 from fleet.plain import to_json
 from fleet.plans import select_due
 from fleet.shown import show_due, show_rate, show_time, split_reason
@@ -54,7 +54,7 @@ def describe_plan(facts: FleetStatus, steps: Sequence[StepFact], hours: float, j
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print what is planned."""
     settings, reader = open_reader(options)
-    facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    facts = reader.read(options.at.timestamp() if options.at else now_s)
     for job in options.jobs:
         if job not in {f"{one.cluster}/{one.job}" for one in facts.jobs}:
             check_scope(job, settings, read_known_jobs(settings, now_s))

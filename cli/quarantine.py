@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cli.arguments import CommandParser, number, whole_number
 from cli.command import command
 from cli.printing import print_lines
 from cli.questions import add_common, open_reader
-from fleet.moments import resolve_time
 from fleet.plain import to_json
 from include.domain.quarantine_rules import Rule
 
@@ -31,7 +30,7 @@ def describe_line(row: dict[str, Any]) -> str:
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the last ones of the hours asked for."""
     _, reader = open_reader(options)
-    until = resolve_time(options.at, now_s)
+    until = options.at or datetime.fromtimestamp(now_s, UTC)
     since = until - timedelta(hours=options.hours)
     rows, total = reader.tables.read_quarantine(since, until, options.most)
     rows = [row | {"rule": _meaning(row["reason"])} for row in rows]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
-from datetime import datetime
 
 from cli.arguments import CommandParser, moment
 from cli.command import add_out, read_settings
 from fleet.fleet_reader import FleetReader
-from fleet.moments import is_hour_of_day
 from include.settings import Settings
 
 
 def add_common(parser: CommandParser, at: str = "the time that is shown; default: now") -> None:
     """Add the options that every question has."""
     parser.add_argument(
-        "--at", type=moment_or_hour, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 (03:00:15) for the last one"
+        "--at", type=moment, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 (03:00:15) for the last one"
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
     add_out(parser)
-
-
-def moment_or_hour(text: str) -> datetime | str:
-    """Read a time, or leave an hour of the day as text until the clock is known."""
-    return text if is_hour_of_day(text) else moment(text)
 
 
 def cluster_and_job(text: str) -> str:

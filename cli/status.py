@@ -14,7 +14,7 @@ from cli.questions import add_common, open_reader
 from fleet.facts import FleetStatus, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest, resolve_time
+from fleet.moments import find_newest
 from fleet.plain import to_json
 from fleet.plans import select_due
 from fleet.shown import describe_hold, show_due, show_time
@@ -89,20 +89,22 @@ def _describe_cluster(facts: FleetStatus, name: str) -> str:
     def age(at_s: float | None) -> str:
         return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
 
+    is_told = any(one.name == Fault.CONTROLLER_LATE and one.scope == name for one in facts.health)
+    controller = age(one.ticked_at_s) if is_told else "not known of this time"
     slots = sum(job.slots_now or 0 for job in running)
     down = [job for job in running if job.state not in {"", RUNNING}]
     stopped = f"; not running: {', '.join(f'{one.job} ({one.state})' for one in down[:_MOST_LINES])}" if down else ""
     ended = f", {len(jobs) - len(running)} ended" if len(jobs) > len(running) else ""
     return (
         f"{name}: {format_count(len(running), 'job')} ({shown}), {format_count(slots, 'slot')}{ended}; "
-        f"controller {age(one.ticked_at_s)}, plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
+        f"controller {controller}, plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
     )
 
 
 def run(options: argparse.Namespace, now_s: float) -> int:
     """Print the screen; returns 1 when something needs a person."""
     _, reader = open_reader(options)
-    facts = reader.read(resolve_time(options.at, now_s).timestamp())
+    facts = reader.read(options.at.timestamp() if options.at else now_s)
     if options.prometheus is not None:
         write_text(options.prometheus, format_metrics(facts))
         return 0

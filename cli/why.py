@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 
 from cli.arguments import CommandParser, UsageError
 from cli.command import command
@@ -15,7 +16,6 @@ from cli.questions import (
 )
 from fleet.explanation import explain
 from fleet.explanation_text import describe_explanation
-from fleet.moments import resolve_time
 from fleet.plain import to_json
 
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
         UnknownNameError: there is no such job.
     """
     settings, reader = open_reader(options)
-    at = resolve_time(options.at, now_s)
+    at = options.at or datetime.fromtimestamp(now_s, UTC)
     cluster, _, job = options.job.partition("/")
     result = explain(reader, cluster, job, at)
     if result is None:

@@ -92,8 +92,9 @@ def judge_cluster(cluster: ClusterStatus, limits: Health, now_s: float) -> list[
         "tidewise quarantine",
     )
     return [
-        *(controller, plan, metrics, quarantine, files),
-        *_judge_polls(cluster, limits, is_late=controller.needs_person),
+        *([] if controller is None else [controller]),
+        *(plan, metrics, quarantine, files),
+        *_judge_polls(cluster, limits, is_late=controller is not None and controller.needs_person),
         *_judge_coverage(cluster, limits),
     ]
 
@@ -254,8 +255,11 @@ def judge_disks(shares: Mapping[str, float], limits: Health) -> list[HealthFact]
     ]
 
 
-def _judge_controller(cluster: ClusterStatus, limits: Health, now_s: float) -> HealthFact:
+def _judge_controller(cluster: ClusterStatus, limits: Health, now_s: float) -> HealthFact | None:
+    """Return whether a controller is at work; None where its lease, renewed long after that time, does not tell."""
     ticked_at_s, late_s = cluster.ticked_at_s, limits.controller_late_s
+    if ticked_at_s is not None and ticked_at_s > now_s + late_s:
+        return None
     age_s = None if ticked_at_s is None else max(now_s - ticked_at_s, 0.0)
     is_late = cluster.mode != "off" and (age_s is None or age_s > late_s or not cluster.controller)
     if age_s is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ HOUR_S = 60 * MINUTE_S
 DAY_S = 24 * HOUR_S
 WEEK_S = 7 * DAY_S
 HOUR = timedelta(hours=1)
+_CLOCK_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?(?:Z|UTC))?", re.IGNORECASE)
 
 
 class IntervalError(ValueError):
@@ -28,6 +30,15 @@ def parse_utc(text: str) -> datetime:
     except ValueError as error:
         raise IntervalError(f"{text!r} is not an ISO 8601 time such as 2026-11-20T18:00:00Z") from error
     return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
+
+
+def find_last(clock_time: str, now: datetime) -> datetime | None:
+    """Return when a clock last showed a time such as ``03:00`` or ``03:00:15 UTC``; None for any other text."""
+    if (parts := _CLOCK_TIME.fullmatch(clock_time.strip())) is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in parts.groups())
+    result = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    return result if result <= now else result - timedelta(days=1)
 
 
 def format_utc(timestamp: datetime) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from fleet.health import Fault
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest, resolve_time
+from fleet.moments import find_newest
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SettingsError, settings_file
 from page.acting import add_acts
@@ -106,7 +107,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
             view = read_view(
                 *(reader, look, cluster, job),
                 hours=hours,
-                why_at=resolve_time(None, why_at) if why_at is not None else None,
+                why_at=datetime.fromtimestamp(why_at, UTC) if why_at is not None else None,
             )
         if view is None:
             lost = [fact.detail for fact in look.facts.health if fact.name == Fault.TABLE_LOST]

@@ -143,16 +143,9 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetPage:
 def form_cards(facts: FleetStatus) -> tuple[Card, ...]:
     """Return the cards, in their order."""
     result = []
-    ticked = {one.cluster: one.ticked_at_s or 0.0 for one in facts.clusters}
     for name, faults in CARDS:
         kinds = set(faults)
         mine = [one for one in facts.health if one.name in kinds]
-        # A lease that was renewed long after the time that is looked at tells nothing of then.
-        mine = [
-            one
-            for one in mine
-            if one.name != Fault.CONTROLLER_LATE or ticked.get(one.scope, 0.0) <= facts.at_s + (one.threshold or 0.0)
-        ]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
         result.append(Card(name, len(needs), tuple(_group(shown))))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from fastapi import HTTPException
 
-from fleet.moments import is_hour_of_day, resolve_time
-from include.utc import parse_utc
+from include.utc import find_last, parse_utc
 
 
 def read_moment(text: str, now_s: float) -> float | None:
@@ -16,8 +17,8 @@ def read_moment(text: str, now_s: float) -> float | None:
     """
     if not text:
         return None
-    if is_hour_of_day(text):
-        return resolve_time(text, now_s).timestamp()
+    if (last := find_last(text, datetime.fromtimestamp(now_s, UTC))) is not None:
+        return last.timestamp()
     try:
         return parse_utc(text if text[-1:] in "Zz" or "+" in text else f"{text}Z").timestamp()
     except ValueError as error:

@@ -22,6 +22,7 @@ from page.shortfall import SlotPrice, slot_price_of
 
 DAYS = 30
 JOBS = 200
+CARRIED_OUT = ("sent", "confirmed", "failed", "rolling_back", "rolled_back")  # statuses of steps that were sent
 VIEWS = 8  # of so many months, as addresses name them
 
 
@@ -63,6 +64,11 @@ class ResultsPage:
     advised: bool
     certificates: tuple[Mapping[str, Any], ...] = ()
     events: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether steps were decided on and none was sent, so that nobody knows what would have come of them."""
+        return "dry_run" in self.sent and self.sent.keys().isdisjoint(CARRIED_OUT)
 
     @property
     def rescales(self) -> int:

@@ -11,6 +11,7 @@ import pytest
 from fleet.facts import JobStatus, StepFact
 from fleet.results import JobResult, Period, judge_jobs, keep_promises
 from fleet.savings import describe_saving, saving_of, sum_savings
+from page.rendering import render
 from page.results_view import choose_period, form_results
 
 FIRST = date(2026, 11, 10)
@@ -122,6 +123,26 @@ def test_a_month_ends_today_at_most() -> None:
     assert choose_period("2026-11", today) == NOVEMBER
     assert choose_period("2026-02", today) == Period(date(2026, 2, 1), date(2026, 2, 28))
     assert choose_period("soon", today) == Period(date(2026, 10, 22), today)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "shown"),
+    [
+        (
+            ["dry_run", "dry_run", "refused"],
+            "<b>–</b>rescales ran as requested<small>nothing was sent: 2 steps in dry run",
+        ),
+        (
+            ["dry_run", "failed"],
+            "<b>0</b>rescales ran as requested<small>0 taken back, 1 failed, 0 refused, 1 in dry run",
+        ),
+        (["dry_run", "confirmed"], "<b>1</b>rescales ran as requested"),
+    ],
+)
+def test_what_steps_in_dry_run_would_have_come_to_is_not_zero_but_unknown(statuses: list[str], shown: str) -> None:
+    steps = [step(0.1 * place, status) for place, status in enumerate(statuses)]
+    view = form_results(NOVEMBER, [day(0, 4), day(1, 4)], steps, [], advice=None, price=None, worth_of=lambda *_: 0.5)
+    assert shown in render("results_content.html.j2", results=view, at="", month="")
 
 
 def test_the_fleet_is_the_sum_of_its_jobs() -> None:
