@@ -16,7 +16,7 @@ GONE = {
     "check-deps": ".venv/bin/python -m tools.check_deps",
     "cluster": "make test-long PART=cluster",
     "compare": ".venv/bin/python -m tools.compare_runs",
-    "mutate": ".venv/bin/python -m tools.mutate",
+    "mutate": ".venv/bin/python -m tools.mutate_rules --group capacity calibration scheduling value_rules",
     "mutate-rules": ".venv/bin/python -m tools.mutate_rules",
     "record": ".venv/bin/python -m tools.record",
     "structure": ".venv/bin/python -m tools.structure",

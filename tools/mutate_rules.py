@@ -1,7 +1,8 @@
-"""``python -m tools.mutate_rules``: rules of the controller whose removal or inversion no unit test notices.
+"""``python -m tools.mutate_rules``: rules and arithmetic of which the unit tests do not notice a change.
 
 A change that no test notices is shown to the type checker, which ``make check`` asks as well: many a guard is there for
-it alone. ``[tool.mutation.rules]`` in pyproject.toml names the files, by groups, and the tests. Without any change the
+it alone. ``[tool.mutation.rules]`` in pyproject.toml names the files, by groups, and the tests; of a group with
+``arithmetic`` operators and numbers are changed as well as rules removed and inverted. Without any change the
 tests are run once, to learn which of them execute which rule and for how long; each change is then tried in a process
 of its own with those that execute it. Nothing of the project is written; outcomes are in ``out/mutation``, from where
 an interrupted run goes on.
@@ -30,11 +31,12 @@ _PRELOADED = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow", "deltalake",
 
 @dataclass(frozen=True, slots=True)
 class RuleFiles:
-    """What is changed and counted as one, and the tests that have to notice."""
+    """What is changed and counted as one, the tests that have to notice, and whether arithmetic is changed."""
 
     name: str
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    is_arithmetic: bool = False
 
     def files(self, root: Path) -> list[str]:
         """Return the source files below a root, relative to it."""
@@ -44,7 +46,10 @@ class RuleFiles:
 def read_rule_files(pyproject: Path = PROJECT / "pyproject.toml") -> list[RuleFiles]:
     """Return what pyproject.toml names."""
     table = tomllib.loads(pyproject.read_text())["tool"]["mutation"]["rules"]
-    return [RuleFiles(name, tuple(entry["sources"]), tuple(entry["tests"])) for name, entry in table.items()]
+    return [
+        RuleFiles(name, tuple(entry["sources"]), tuple(entry["tests"]), entry.get("arithmetic", False))
+        for name, entry in table.items()
+    ]
 
 
 def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
@@ -53,9 +58,10 @@ def run(options: argparse.Namespace, known: Sequence[RuleFiles]) -> int:
     for name in _PRELOADED:
         importlib.import_module(name)
     breaks: dict[str, list[Break]] = {}
+    known = [one for one in known if not options.group or one.name in options.group]
     for one in known:
         files = [file for file in one.files(PROJECT) if not options.file or file in options.file]
-        breaks[one.name] = read_breaks(PROJECT, files)[:: options.every]
+        breaks[one.name] = read_breaks(PROJECT, files, is_arithmetic=one.is_arithmetic)[:: options.every]
     tests = options.tests or list(dict.fromkeys(test for one in known for test in one.tests))
     every_file = [file for one in known for file in one.files(PROJECT)]
     wanted = [change for changes in breaks.values() for change in changes]
@@ -91,6 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     every_file = sorted({file for one in known for file in one.files(PROJECT)})
     every_test = sorted({test for one in known for test in one.tests})
     parser = CommandParser(prog="mutate-rules", description=(__doc__ or "").partition("\n")[0])
+    groups = [one.name for one in known]
+    parser.add_argument(
+        "--group", nargs="+", choices=groups, metavar="GROUP", help=f"of {', '.join(groups)}; default: all"
+    )
     parser.add_argument("--file", nargs="+", choices=every_file, metavar="FILE", help="only these; default: all")
     parser.add_argument("--tests", nargs="+", choices=every_test, metavar="FILE", help="only these; default: all")
     parser.add_argument("--quick", action="store_true", help="no change is shown to tests of more than seconds")

@@ -1,4 +1,4 @@
-"""Each rule of a file removed and inverted, one at a time: the file's text with one condition changed."""
+"""Each rule of a file removed and inverted, one at a time: its text with one condition changed, or one computation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from pathlib import Path
 
 _RULES = "_RULES"
 """A tuple of this name lists rules that are asked one after the other."""
+_OPERATORS: dict[type[ast.operator], ast.operator] = {
+    ast.Add: ast.Sub(),
+    ast.Sub: ast.Add(),
+    ast.Mult: ast.Div(),
+    ast.Div: ast.Mult(),
+}
+_COMPARISONS: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.LtE(),
+    ast.LtE: ast.Lt(),
+    ast.Gt: ast.GtE(),
+    ast.GtE: ast.Gt(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +33,8 @@ class Break:
         line: from 1.
         last_line: of the text that was changed.
         function: that holds the text; empty outside every function.
-        kind: ``removed`` (a branch is never taken, a rule is not asked, a part of a condition is left out) or
-            ``inverted``.
+        kind: ``removed`` (a branch is never taken, a rule is not asked, a part of a condition is left out),
+            ``inverted`` or ``changed`` (another operator or number).
         what: the text that was changed.
         source: the whole file after it.
     """
@@ -56,12 +68,12 @@ class Break:
         return f"{self.file}:{self.line} {self.kind}: {self.what}"
 
 
-def list_breaks(file: str, source: str) -> list[Break]:
-    """Return every change to a file, in the order of its lines."""
+def list_breaks(file: str, source: str, *, is_arithmetic: bool = False) -> list[Break]:
+    """Return every change to a file, in the order of its lines; of arithmetic the operators and numbers as well."""
     made: dict[str, Break] = {}
     tree = ast.parse(source)
     functions = dict(_name_functions(tree, ""))
-    for node, kind, new in _changes(tree):
+    for node, kind, new in [*_changes(tree), *(_change_arithmetic(tree) if is_arithmetic else ())]:
         what = " ".join((ast.get_source_segment(source, node) or "").split())
         lines = node.lineno, node.end_lineno or node.lineno
         changed = _put(source, node, new)
@@ -70,9 +82,10 @@ def list_breaks(file: str, source: str) -> list[Break]:
     return sorted(made.values(), key=lambda one: (one.line, one.what, one.kind))
 
 
-def read_breaks(root: Path, files: list[str]) -> list[Break]:
+def read_breaks(root: Path, files: list[str], *, is_arithmetic: bool = False) -> list[Break]:
     """Return the changes to some files below a root."""
-    return [one for file in files for one in list_breaks(file, (root / file).read_text(encoding="utf-8"))]
+    sources = {file: (root / file).read_text(encoding="utf-8") for file in files}
+    return [one for item in sources.items() for one in list_breaks(*item, is_arithmetic=is_arithmetic)]
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
@@ -92,6 +105,24 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
             yield node.value, "inverted", f"not ({ast.unparse(node.value)})"
         elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Tuple):
             yield from _without_rules(node, node.value)
+
+
+def _change_arithmetic(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
+    """Yield each sum, product and comparison with another operator, and each number with the next one in its place."""
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr))
+    shown = {id(inner) for text in texts for inner in ast.walk(text)}  # without places of their own before Python 3.12
+    for node in ast.walk(tree):
+        if id(node) in shown:
+            continue
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            yield node, "changed", f"({ast.unparse(ast.BinOp(node.left, _OPERATORS[type(node.op)], node.right))})"
+        elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
+            operators = [_COMPARISONS[type(node.ops[0])], *node.ops[1:]]
+            yield node, "changed", f"({ast.unparse(ast.Compare(node.left, operators, node.comparators))})"
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        ):
+            yield node, "changed", f"({node.value} + 1)"
 
 
 def _name_functions(node: ast.AST, name: str) -> Iterator[tuple[ast.AST, str]]:

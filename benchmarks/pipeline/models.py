@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measurement import Measurement
+from benchmarks.pipeline.commit_copy import UnknownCommitError, copy_tree
 from benchmarks.recovery import models as recovery_models
 from include.atomic_write import write_text
 from include.settings import PROJECT
-from tools.mutate import MutationError, copy_tree
 
 TABLE: Final = Path("out/models.md")
 _PARTS: Final = PROJECT / "benchmarks" / "capacity"
@@ -47,7 +47,7 @@ def run(work: Path, commit: str | None = None) -> list[Measurement]:
         tree = work / "before"
         try:
             copy_tree(commit, tree)
-        except MutationError as error:
+        except UnknownCommitError as error:
             raise BenchmarkError(str(error)) from error
         shutil.copytree(
             _PARTS, tree / _PARTS.relative_to(PROJECT), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")

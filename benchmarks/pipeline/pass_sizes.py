@@ -22,6 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pipeline.commit_copy import copy_tree
 from benchmarks.pipeline.hourly import END, HOUR, HOURLY, PLANNING, environment, prepare, submit, write_fleet
 from benchmarks.pipeline.spark_events import logged_events, read_events
 from benchmarks.processes import Usage
@@ -31,7 +32,6 @@ from include.flink.raw_format import write_lines
 from include.settings import PROJECT
 from include.stage_names import Stage
 from lab.commands.history import HistoryRequest, write_history
-from tools.mutate import copy_tree
 
 RESULTS = Path(__file__).with_name("results") / "pass_sizes.json"
 HEADING = "| fleet | commit | stage | CPU s | seconds | GiB | Spark jobs |\n|---|---|---|---|---|---|---|\n"

@@ -31,16 +31,29 @@ _RULES = (check, len)
 """
 
 
-def changed(source: str = SOURCE) -> dict[str, str]:
+def changed(source: str = SOURCE, *, is_arithmetic: bool = False) -> dict[str, str]:
     """Return name of each change -> the lines that it changed."""
     before = source.splitlines()
     result = {}
-    for one in list_breaks("f.py", source):
+    for one in list_breaks("f.py", source, is_arithmetic=is_arithmetic):
         after = one.source.splitlines()
         assert len(after) == len(before)
         result[one.name] = "\n".join(new.strip() for new, old in zip(after, before, strict=True) if new != old)
         compile(one.source, "f.py", "exec")
     return result
+
+
+def test_of_arithmetic_operators_and_numbers_are_changed_as_well() -> None:
+    source = "def half(x: int | None) -> str:\n    y = (x + 1) * x if x < 2 <= 3 else -x\n    return f'{y / 2:.1f} a'\n"
+    assert {name: line for name, line in changed(source, is_arithmetic=True).items() if "changed" in name} == {
+        "f.py:2 changed: (x + 1) * x": "y = ((x + 1) / x) if x < 2 <= 3 else -x",
+        "f.py:2 changed: x + 1": "y = ((x - 1)) * x if x < 2 <= 3 else -x",
+        "f.py:2 changed: 1": "y = (x + (1 + 1)) * x if x < 2 <= 3 else -x",
+        "f.py:2 changed: x < 2 <= 3": "y = (x + 1) * x if (x <= 2 <= 3) else -x",
+        "f.py:2 changed: 2": "y = (x + 1) * x if x < (2 + 1) <= 3 else -x",
+        "f.py:2 changed: 3": "y = (x + 1) * x if x < 2 <= (3 + 1) else -x",
+    }
+    assert not [name for name in changed(source) if "changed" in name]
 
 
 def test_each_condition_and_rule_is_removed_and_inverted() -> None:
@@ -73,9 +86,11 @@ if __name__ == "__main__":
 
 def test_the_files_and_tests_that_are_named_exist() -> None:
     known = read_rule_files()
-    assert [one.name for one in known] == ["control", "controller"]
+    of_arithmetic = ["capacity", "calibration", "scheduling", "value_rules"]
+    assert [one.name for one in known] == ["control", "controller", *of_arithmetic]
+    assert [one.name for one in known if one.is_arithmetic] == of_arithmetic
     for one in known:
-        assert len(one.files(PROJECT)) > 10
+        assert len(one.files(PROJECT)) == len(one.sources) if one.is_arithmetic else len(one.files(PROJECT)) > 10
         assert [test for test in one.tests if not (PROJECT / test).is_file()] == []
 
 

@@ -17,7 +17,9 @@ from tools.rule_trials.outcomes import BY_TYPES, SURVIVED, Outcome, OutcomeFile,
 from tools.rule_trials.trial_process import MISSED, Trial, run_trials
 from tools.rule_trials.type_check import is_refused_by_types
 
-_OWN = frozenset({"benchmarks", "cli", "controller", "fleet", "include", "models", "page", "spark_jobs", "tests"})
+_OWN = frozenset(
+    {"benchmarks", "cli", "controller", "fleet", "include", "lab", "models", "page", "spark_jobs", "tests"}
+)
 
 
 class Trials:
