@@ -74,7 +74,7 @@ def number(least: float, most: float, *, above: bool = False) -> Callable[[str],
 
 
 def moment(text: str) -> datetime:
-    """Read an argument that is a time in ISO 8601, UTC unless it says otherwise, or of the clock, which is the last one."""
+    """Read an argument that is a time in ISO 8601, UTC unless it says otherwise, or one of the clock: the last such."""
     if (last := find_last(text, datetime.fromtimestamp(time.time(), UTC))) is not None:
         return last
     try:

@@ -40,7 +40,7 @@ def test_an_hour_of_the_day_is_the_last_one_with_its_seconds(
 def test_every_time_that_a_command_takes_may_be_of_the_clock(command: ModuleType, option: str) -> None:
     parser = CommandParser()
     command._add_arguments(parser)
-    words = ["folder"] if command is restore else []
+    words = ["--from", "folder"] if command is restore else []
     meant = getattr(parser.parse_args([*words, option, "03:00"]), option.removeprefix("--"))
     assert (meant.hour, meant.minute, meant.tzinfo) == (3, 0, UTC)
 

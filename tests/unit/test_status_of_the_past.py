@@ -24,7 +24,7 @@ def test_a_lease_that_was_renewed_later_tells_nothing_of_then(tmp_path: Path, ag
     assert Lease(lake, "live", "one", lambda: NOW_S).take()
     settings = check_settings({"paths": {"lake": lake, "raw": lake}, "clusters": {"live": {}}})
     facts = FleetReader(settings, {}).read(NOW_S - ago_s)
-    (line,) = [line for line in describe_fleet(facts) if line.startswith("  live: ")]
+    (line,) = [line for line in describe_fleet(facts) if line.startswith("  live: 0 jobs")]
     assert shown in line
     told = [one.detail for one in facts.health if one.name == Fault.CONTROLLER_LATE]
     assert told == ([] if ago_s else ["one ticked 0 s ago"])
