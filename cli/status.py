@@ -89,8 +89,8 @@ def _describe_cluster(facts: FleetStatus, name: str) -> str:
     def age(at_s: float | None) -> str:
         return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
 
-    is_told = any(one.name == Fault.CONTROLLER_LATE and one.scope == name for one in facts.health)
-    controller = age(one.ticked_at_s) if is_told else "not known of this time"
+    is_known = any(one.name == Fault.CONTROLLER_LATE and one.scope == name for one in facts.health)
+    controller = age(one.ticked_at_s) if is_known else "not known of this time"
     slots = sum(job.slots_now or 0 for job in running)
     down = [job for job in running if job.state not in {"", RUNNING}]
     stopped = f"; not running: {', '.join(f'{one.job} ({one.state})' for one in down[:_MOST_LINES])}" if down else ""
