@@ -20,7 +20,7 @@ VERBS := init doctor advise status page undo
 help:  ## what to begin with; make help-all lists all targets, ./tidewise --help all verbs
 	@awk -v first=" $(FIRST) " 'BEGIN {FS = ":.*##"} /^[a-z-]+:.*##/ && index(first, " " $$1 " ") \
 	      {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@awk -v verbs=" $(VERBS) " -F '"' '/^    "[a-z]+": Verb/ && index(verbs, " " $$2 " ") \
+	@awk -v verbs=" $(VERBS) " -F '"' '/^    "[a-z]+": Command\(/ && index(verbs, " " $$2 " ") \
 	      {printf "  ./tidewise %-9s %s\n", $$2, $$6}' cli/console.py
 	@echo "  ./tidewise --help    all verbs; make help-all: all targets"
 

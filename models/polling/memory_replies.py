@@ -9,7 +9,7 @@ from include.domain.quarantine_rules import Rule
 from models.control.readiness import MemoryUsage
 from models.polling.faults import ReplyError, shorten
 
-HEAP_USED, HEAP_MAX = "Status.JVM.MemoryUsage.Heap.Used", "Status.JVM.MemoryUsage.Heap.Max"
+HEAP_USED, HEAP_MAX = "Status.JVM.Memory.Heap.Used", "Status.JVM.Memory.Heap.Max"
 GC_TIME = "Status.JVM.GarbageCollector.All.TimeMsPerSecond"
 HEAP_METRICS, GC_METRICS = (HEAP_USED, HEAP_MAX), (GC_TIME,)
 """Names that are asked for in one request each: where a TaskManager lacks one of them, Flink 1.18 tells none of all."""
